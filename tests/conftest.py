@@ -1,4 +1,4 @@
-"""Settings of every test run, and the switch under which a skip fails."""
+"""Settings of every test run. They make skips fail where they are not allowed."""
 
 import functools
 import gc
@@ -20,78 +20,76 @@ from buildtool.base import compiler, session
 from buildtool.base.errors import ToolError
 from buildtool.target import family, registry
 
-# Workers already fill the cores; a matrix product with threads of its own is several times slower.
+# Workers already fill the cores. Threads in matrix products would make them several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Every test plans for itself: no daemon runs, and nothing but what compilers make is kept, where a test is
-# not about just that.
+# By default no daemon runs, and the cache has only what compilers make.
 os.environ["BUILDTOOL_DAEMON"] = "off"
 os.environ["BUILDTOOL_CACHE"] = ",".join(kept.LEVELS)
 session.at_work = kept.Fallback(session.at_work)
 compiler.identify = kept.asked_once(compiler.identify)
 
-# Texts are as wide as where no terminal is, on every terminal and in workers, which are told its width.
+# Texts have the width without a terminal, on every terminal and in workers.
 os.environ.pop("COLUMNS", None)
 
-# Marks what a run of the tests has started: all of it has ended when the run ends.
+# Marks the processes of this test run. All must have ended when the run ends.
 os.environ.setdefault(daemons.RUN, str(os.getpid()))
 
-# Hundreds of short processes would compile every module again, and pytest every test module.
+# Otherwise hundreds of short processes would compile every module again, and pytest every test module.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Hundreds of tests name networks of the zoo: a process builds each once. (What building gives is tested in
-# processes of their own.)
+# Hundreds of tests name networks of the zoo: each process builds a network once. (Tests of the building
+# itself run in their own processes.)
 zoo.build = functools.cache(zoo.build)
 
-# And thousands of requests are for the same few boards.
+# Thousands of requests name the same few boards.
 family.load_family = kept.read_once(family.load_family)
 registry.load_board = kept.loaded_once(registry.load_board)
 registry.make_target = kept.made_once(registry.make_target)
 
-# Graphs and plans are many small objects: a tenth of a test's time went to looking through them for cycles.
+# Graphs and plans are many small objects: collecting cycles took a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
 
-# The same examples in every run, and none judged by the clock: a busy machine fails no test.
+# The same examples in every run, and no deadlines: a busy machine fails no test.
 settings.register_profile(
     "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
-# Hypothesis also draws numbers that it finds in the project's modules: in those that a worker has imported
-# by then, which are others in every run.
+# Hypothesis also draws numbers from the project's imported modules, which differ between runs.
 assert hasattr(providers, "is_local_module_file")
 providers.is_local_module_file = lambda path: False
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: the collector of garbage need not look through it again."""
+    """Freezes the collected tests, so that the garbage collector skips them."""
     gc.collect()
     gc.freeze()
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turns a skip that is not allowed into a failure."""
+    """Makes a skip that is not allowed a failure."""
     if not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    said = refusal(reason)
-    if said is not None:
+    message = refusal(reason)
+    if message is not None:
         report.outcome = "failed"
-        report.longrepr = said
+        report.longrepr = message
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fails the run if a process of ours outlives it; the workers of pytest-xdist have ended by now."""
+    """Fails the run if one of its processes is still there. The workers of pytest-xdist have ended by now."""
     if hasattr(session.config, "workerinput") or os.environ[daemons.RUN] != str(os.getpid()):
         return
     for _ in range(50):
-        if not (left := daemons.left_over()):
+        if not (processes := daemons.left_over()):
             return
         time.sleep(0.1)
-    if left:
-        print(f"\nERROR: processes of ours run after the tests: {left}")
+    if processes:
+        print(f"\nERROR: processes of the tests are still running: {processes}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -106,7 +104,7 @@ def pytest_runtest_call() -> Generator[None, None, None]:
 
 
 def _skip_without_tools() -> Generator[None, None, None]:
-    """A test whose compiler or emulator is not installed is skipped, wherever it asks for it."""
+    """Skips a test whose compiler or emulator is not installed."""
     try:
         yield
     except ToolError as error:

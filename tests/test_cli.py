@@ -132,8 +132,8 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     assert need["excess"] == need["required"] - need["available"] > 0
     assert cli.run(["analyze", NET, "-b", str(board)]) == 0
     text = capsys.readouterr().out
-    said = f"does not fit tiny: {need['excess']:,} bytes too many for RAM (psram)"
-    assert said in text.splitlines()[0]
+    sentence = f"does not fit tiny: {need['excess']:,} bytes too many for RAM (psram)"
+    assert sentence in text.splitlines()[0]
     assert "DEPTHWISE_CONV_2D" in text  # the operator that binds
     assert "\n    --arena-in sram " in text
 
@@ -158,10 +158,10 @@ except SystemExit:
 print("numpy" in sys.modules, "msgpack" in sys.modules)
 """
     for words in (["--version"], ["anlyze"], ["plan", "--help"]):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
-        assert done.stdout.splitlines()[-1] == "False False"
+        assert result.stdout.splitlines()[-1] == "False False"
 
 
 def test_a_reader_that_closes_early_is_no_error() -> None:
@@ -184,8 +184,8 @@ service.handle = interrupted
 sys.argv = ["buildtool", "boards"]
 cli.main()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
 @pytest.mark.slow
@@ -222,8 +222,8 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
 
     monkeypatch.setattr(Judge, "refer", wrong)
     assert cli.run(words) == 1
-    said = "kernels by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
-    assert said in " ".join(capsys.readouterr().out.split())
+    sentence = "kernels by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
+    assert sentence in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,11 +235,11 @@ def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]
         arguments.parse(["plan", "--boadr", "host", "--", "--net.tflite"])
 
 
-# ---- streams, and faults of ours ---------------------------------------------------------------------
+# ---- streams, and internal errors --------------------------------------------------------------------
 
 
 def shell(line: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """The command line with the `buildtool` of these tests as $BUILDTOOL."""
+    """Runs a shell line. $BUILDTOOL is the `buildtool` of these tests."""
     with_command = {**os.environ, "BUILDTOOL": " ".join(COMMAND), **env}
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=with_command, check=False)
 
@@ -256,17 +256,17 @@ def shell(line: str, **env: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_an_answer_that_nobody_can_take_is_an_error(line: str, says: str) -> None:
-    done = shell(line)
-    assert done.returncode == (2 if "nothing" in line else 1)
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+    result = shell(line)
+    assert result.returncode == (2 if "nothing" in line else 1)
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr and "Exception ignored" not in result.stderr
 
 
 def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_path: Path) -> None:
     assert shell(f"$BUILDTOOL zoo ds_cnn --out {tmp_path} >&- 2>&- <&-").returncode == 1
     assert (tmp_path / "ds_cnn.tflite").read_bytes() == zoo.build("ds_cnn")
-    done = shell("$BUILDTOOL nothing 2>&-")
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+    result = shell("$BUILDTOOL nothing 2>&-")
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", "")
 
 
 @pytest.mark.slow
@@ -276,9 +276,9 @@ def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path: Path)
         {"PYTHONIOENCODING": "ascii"},
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     ):
-        done = shell(f"cd {tmp_path} && $BUILDTOOL plan n*.tflite -b host --strategy layerwise", **env)
-        assert done.returncode == 0, done.stderr
-        assert "tz on host: layerwise" in done.stdout
+        result = shell(f"cd {tmp_path} && $BUILDTOOL plan n*.tflite -b host --strategy layerwise", **env)
+        assert result.returncode == 0, result.stderr
+        assert "tz on host: layerwise" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -383,19 +383,19 @@ def test_a_network_of_no_operators_ends_like_any_other(
 
 def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([]) == 2
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         cli.run(["--help"])
-    assert (ended.value.code, said.err) == (0, "")
-    assert said.out == capsys.readouterr().out and "validate" in said.out
+    assert (ended.value.code, output.err) == (0, "")
+    assert output.out == capsys.readouterr().out and "validate" in output.out
 
 
 def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--version"]) == 0
-    said = capsys.readouterr().out
-    assert said == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
+    output = capsys.readouterr().out
+    assert output == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
     installed = Path(sys.executable).with_name("buildtool")
-    assert subprocess.run([installed, "--version"], capture_output=True, text=True).stdout == said
+    assert subprocess.run([installed, "--version"], capture_output=True, text=True).stdout == output
 
 
 def test_hash_inputs_reads_files_whose_digests_are_known(

@@ -1,4 +1,4 @@
-"""Completion as a shell asks for it, and what `--help` says; commands that run know nothing of either."""
+"""Completion in a shell, and `--help`. Commands that run import neither."""
 
 import os
 import subprocess
@@ -16,12 +16,12 @@ BUILDTOOL = str(Path(sys.executable).with_name("buildtool"))
 
 
 def offered(line, folder):
-    """The words that bash is offered behind a command line."""
-    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash"}
-    asked |= {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+    """Returns the words that bash is offered after a command line."""
+    variables = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash"}
+    variables |= {"COMP_LINE": line, "COMP_POINT": str(len(line))}
     words = ["bash", "-c", f"exec {BUILDTOOL} 8>&1 9>/dev/null 1>/dev/null"]
-    said = subprocess.check_output(words, cwd=folder, env=os.environ | asked, text=True, timeout=60)
-    return [word.strip() for word in said.split("\n")]
+    output = subprocess.check_output(words, cwd=folder, env=os.environ | variables, text=True, timeout=60)
+    return [word.strip() for word in output.split("\n")]
 
 
 @pytest.mark.slow
@@ -47,10 +47,10 @@ def offered(line, folder):
 def test_words_are_offered(tmp_path, line, words):
     for name in ("net.tflite", "my.toml", "my.keras", "my.txt", "net.txt"):
         (tmp_path / name).touch()
-    found = offered(line, tmp_path)
-    assert set(words) <= set(found)
-    assert not {"my.txt", "net.txt"} & set(found)
-    assert len(found) < len(words) + 8 or line.endswith(" ")
+    offers = offered(line, tmp_path)
+    assert set(words) <= set(offers)
+    assert not {"my.txt", "net.txt"} & set(offers)
+    assert len(offers) < len(words) + 8 or line.endswith(" ")
 
 
 @pytest.mark.slow
@@ -68,8 +68,8 @@ def test_a_command_that_is_run_imports_no_other_commands_modules() -> None:
         "found &= sys.modules.keys();"
         "sys.exit(str(found) if found else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", ["", *arguments.COMMANDS])
@@ -78,24 +78,24 @@ def test_help_has_examples_that_the_command_line_takes(command, capsys):
         with pytest.raises(SystemExit) as ended:
             cli.run([word for word in words if word])
         assert ended.value.code == 0
-        said = capsys.readouterr().out
-        assert "exit status:\n  0   Success" in said
+        output = capsys.readouterr().out
+        assert "exit status:\n  0   Success" in output
     examples = load(command).examples if command else arguments.EXAMPLES
     assert examples
     for line, _ in examples:
-        program, *given = line.split()
-        assert f"  $ {line}\n" in said
+        program, *words_of_example = line.split()
+        assert f"  $ {line}\n" in output
         assert program == "buildtool"
-        arguments.parse(given)
-        assert command in ("", given[0])
+        arguments.parse(words_of_example)
+        assert command in ("", words_of_example[0])
 
 
 def test_help_is_as_wide_as_the_terminal_and_suggests_a_command_for_an_unknown_one(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         cli.run(["--help"])
-    said = capsys.readouterr().out.splitlines()
-    assert max(len(line) for line in said if not line.startswith("  $ ")) <= 60
-    assert any("BUILDTOOL_DAEMON" in line for line in said)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("  $ ")) <= 60
+    assert any("BUILDTOOL_DAEMON" in line for line in lines)
     assert cli.run(["help", "plam"]) == 2
     assert "did you mean 'plan'?" in capsys.readouterr().err

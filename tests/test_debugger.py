@@ -1,4 +1,4 @@
-"""A session with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
+"""Sessions with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from daemons import eventually
 from needs import needs_tool
-from paths import ROOT
+from paths import ROOT, script
 from programs import ran
 from programs import said as said_by
 
@@ -30,14 +30,14 @@ NET = "ds_cnn"
 
 
 def free_port():
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        return tried.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 @pytest.fixture
 def taken():
-    """A port that somebody listens at."""
+    """A port that is in use."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -45,7 +45,7 @@ def taken():
 
 
 def talk(gdb, line, *commands):
-    """What the debugger says: begun by the line that was printed, given commands, ended."""
+    """Starts the debugger by the printed line and runs commands. Returns its output."""
     words = [word for command in commands for word in ("-ex", command)]
     begin, _, program = line.partition(" && ")
     assert shlex.split(program)[0] == "gdb-multiarch"
@@ -55,15 +55,15 @@ def talk(gdb, line, *commands):
 
 @contextlib.contextmanager
 def served(words, folder):
-    """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
+    """Runs `buildtool debug`, or a build that does. Yields its process and the debugger's command line."""
     env, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
     server = subprocess.Popen(words, cwd=folder, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True)
-    said = [""]
+    lines = [""]
     try:
-        while "gdb-multiarch -x" not in said[-1]:
-            said.append(server.stdout.readline())
-            assert said[-1], "".join(said)
-        yield server, said[-1].strip()
+        while "gdb-multiarch -x" not in lines[-1]:
+            lines.append(server.stdout.readline())
+            assert lines[-1], "".join(lines)
+        yield server, lines[-1].strip()
     finally:
         server.kill()
         server.wait()
@@ -75,17 +75,19 @@ def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(tmp
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
     with served([*words, "--out", str(folder), f"--port={port}"], tmp_path) as (server, line):
-        asked = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
-        said = talk(gdb, line, *asked.split(","), "break nn_image_check", "continue")
+        commands = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
+        output = talk(gdb, line, *commands.split(","), "break nn_image_check", "continue")
         assert server.wait(60) == 0
-    assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", said), said
-    arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)
+    assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", output), output
+    arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", output)[1], 16)
     memory = load_board(board).memory(load_board(board).arena)
     assert memory.base <= arena < memory.base + memory.size
-    assert re.search(rf"#0 +region_3 \(arena=0x{arena:x}[^\n]*\)[^\n]*{NET}\.c:\d+\n#1 .*{NET}_invoke", said)
+    assert re.search(
+        rf"#0 +region_3 \(arena=0x{arena:x}[^\n]*\)[^\n]*{NET}\.c:\d+\n#1 .*{NET}_invoke", output
+    )
     source = ("/* Operator 3: ", "static void region_3(int8_t *const arena)")
-    assert any(line in said for line in source)  # it was found
-    assert "exited normally" in said
+    assert any(line in output for line in source)  # the debugger found the source
+    assert "exited normally" in output
     answer = handle({"kind": "debug", "model": NET, "board": board, "inputs": 2})
     assert (folder / "input.bin").read_bytes() == answer["files"]["input.bin"]
     assert np.frombuffer((folder / "output.bin").read_bytes(), np.int8).size == 2 * 12
@@ -99,22 +101,22 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     shutil.copytree(ROOT / "site_scons", tmp_path / "site_scons")
     words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
     with served([*words, f"port={port}", "debug"], tmp_path) as (server, line):
-        asked = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
-        said = talk(gdb, line, *asked.split(","))
+        commands = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
+        output = talk(gdb, line, *commands.split(","))
         assert server.wait(60) == 0
-    made = tmp_path / "build/debug/cortex-m4" / NET
-    assert "nn_status ds_cnn_invoke(void) {" in said  # of the build's own folder
-    assert "void nn_conv2d_1x1_s8_dsp(" in said  # of the checkout
-    assert "exited normally" in said
-    assert (made / "session/output.bin").stat().st_size == 12
-    for file in (made / f"{NET}.elf", made / f"{NET}.map"):
+    folder = tmp_path / "build/debug/cortex-m4" / NET
+    assert "nn_status ds_cnn_invoke(void) {" in output  # from the build's folder
+    assert "void nn_conv2d_1x1_s8_dsp(" in output  # from the checkout
+    assert "exited normally" in output
+    assert (folder / "session/output.bin").stat().st_size == 12
+    for file in (folder / f"{NET}.elf", folder / f"{NET}.map"):
         assert str(tmp_path).encode() not in file.read_bytes()
-    assert f"{NET}_invoke" in (made / f"{NET}.map").read_text()
+    assert f"{NET}_invoke" in (folder / f"{NET}.map").read_text()
     assert not (tmp_path / "build/cortex-m4").exists()  # a release build is untouched
-    (made / f"{NET}.map").unlink()
+    (folder / f"{NET}.map").unlink()
     again = said_by(tmp_path, *words, "debug=1", environment={"PYTHONPATH": str(ROOT)})
     assert "linking" in again and "compiling" not in again
-    assert (made / f"{NET}.map").is_file()
+    assert (folder / f"{NET}.map").is_file()
 
 
 @pytest.mark.slow
@@ -132,11 +134,11 @@ def test_a_session_that_is_ended_leaves_no_server(tmp_path):
 def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     gdb = needs_tool("gdb-multiarch")
     assert cli.run(["debug", NET, "--board", "host", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "the debugger starts the program itself" in said
+    output = capsys.readouterr().out
+    assert "the debugger starts the program itself" in output
     line = f"cd {tmp_path} && gdb-multiarch -x {NET}.gdb {NET}.elf"
-    told = talk(gdb, line, "run", "backtrace", "delete", "continue")
-    assert f"{NET}_invoke () at ./{NET}.c" in told
+    session = talk(gdb, line, "run", "backtrace", "delete", "continue")
+    assert f"{NET}_invoke () at ./{NET}.c" in session
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
@@ -144,8 +146,11 @@ def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_
     with pytest.raises(ToolError, match=f"port {taken} of this machine is in use") as caught:
         debugger.need_port({"server": ["/bin/true"], "port": taken})
     assert f"port={taken + 1}" in caught.value.hint
-    for program, said in (("false", "false ended with exit status 1"), ("/no/server", "cannot be started")):
-        with pytest.raises(ToolError, match=said):
+    for program, message in (
+        ("false", "false ended with exit status 1"),
+        ("/no/server", "cannot be started"),
+    ):
+        with pytest.raises(ToolError, match=message):
             debugger.serve({"server": [program], "port": free_port()}, tmp_path)
     stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
     assert "takes up to 300 bytes of stack" in debugger._stack_problem(stack)
@@ -156,9 +161,9 @@ def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_
 def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(tmp_path, capsys, taken):
     out = tmp_path / "out"
     assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={taken}"]) == 1
-    said = capsys.readouterr()
-    assert "is in use" in said.err
-    assert "waiting at" not in said.out  # an editor would connect
+    output = capsys.readouterr()
+    assert "is in use" in output.err
+    assert "waiting at" not in output.out  # an editor would connect
     assert not out.exists()
 
 
@@ -168,13 +173,13 @@ def test_the_debugger_is_told_of_folders_with_blanks(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     keys = {"net": "net", "image": "/elsewhere/net.elf", "files": {}, "sources": [], "outputs": []}
     debugger.write({**keys, "commands": []}, tmp_path / "out")
-    told = (tmp_path / "out" / "net_sources.gdb").read_text()
-    assert told == f'directory "{tmp_path}/a \\"b\\" c"\n'
+    script_text = (tmp_path / "out" / "net_sources.gdb").read_text()
+    assert script_text == f'directory "{tmp_path}/a \\"b\\" c"\n'
     gdb = needs_tool("gdb-multiarch")
     words = [gdb, "-nx", "-batch", "-x", str(tmp_path / "out" / "net_sources.gdb"), "-ex", "show directories"]
-    shown = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert f"{folder}:$cdir" in shown.stdout
-    assert shown.stderr == ""
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert f"{folder}:$cdir" in result.stdout
+    assert result.stderr == ""
 
 
 def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
@@ -183,9 +188,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     with pytest.raises(ToolError, match="openocd was not found") as caught:
         plugin(board).debug_server(board, 4000)
     assert caught.value.hint == "apt-get install openocd; pip install pyocd"
-    program = tmp_path / "openocd"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = script(tmp_path / "openocd", "")
     server = plugin(board).debug_server(board, 4000)
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command
@@ -197,9 +200,9 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
 
 
 def test_a_session_is_always_of_a_debug_build():
-    asked = parse({"kind": "debug", "model": NET, "board": "host"})
-    assert isinstance(asked, Debug)
-    assert asked.target.debug
+    request = parse({"kind": "debug", "model": NET, "board": "host"})
+    assert isinstance(request, Debug)
+    assert request.target.debug
     with pytest.raises(UsageError, match="has to be a file"):
         elf = {"name": "a.elf", "data": b"\x7fELF"}
         parse({"kind": "debug", "model": NET, "board": "host", "elf": elf, "plan": "/a.plan"})

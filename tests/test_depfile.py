@@ -1,4 +1,4 @@
-"""Depfiles say what Make reads in them, and a stamp stands only where the files are those of its command."""
+"""Depfiles for Make, and stamps: a stamp exists only if the files are those of its command."""
 
 import os
 import subprocess
@@ -28,12 +28,12 @@ def test_make_finds_the_file_that_is_meant(tmp_path, name):
         return b"touch stamp" in subprocess.check_output(["make"], cwd=tmp_path)
 
     assert makes_it() and not makes_it()
-    os.utime(tmp_path / name, (1 << 32, 1 << 32))  # younger than the stamp
+    os.utime(tmp_path / name, (1 << 32, 1 << 32))  # newer than the stamp
     assert makes_it()
 
 
 def emitted(tmp_path, *more):
-    """Exit status and stamp of a command that emits a network."""
+    """Emits a network. Returns the exit status and the path of the stamp."""
     stamp = tmp_path / "stamp"
     words = [*EMIT, "--out", str(tmp_path / "src"), "--stamp", str(stamp), *more]
     return run(words), stamp
@@ -57,9 +57,9 @@ def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text('extends = "host"\ntitle = "mine"\n')
     words = ["emit", "ds_cnn", "--board", str(board), "--out", str(tmp_path / "src")]
-    made = tmp_path / "made.d"
-    assert run([*words, "--stamp", str(tmp_path / "stamp"), "--depfile", str(made)]) == 0
-    target, *files = made.read_text(encoding="utf-8").replace("\\\n", " ").split()
+    path = tmp_path / "made.d"
+    assert run([*words, "--stamp", str(tmp_path / "stamp"), "--depfile", str(path)]) == 0
+    target, *files = path.read_text(encoding="utf-8").replace("\\\n", " ").split()
     assert target == f"{tmp_path / 'stamp'}:"
     assert str(board) in files
     assert any(name.endswith("host/boards/host.toml") for name in files)
@@ -120,7 +120,7 @@ def test_no_rule_writes_over_what_it_reads_or_makes(tmp_path, model, option, vic
 
 
 def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(tmp_path, model, monkeypatch):
-    """Make compares times: it has to plan again."""
+    """So Make, which compares times, plans again."""
     real = building.write_changed
 
     def slow(files, folder):
@@ -142,7 +142,7 @@ def test_a_plan_is_not_written_over_its_model_nor_sources_over_the_locked_plan(t
     assert run(["plan", str(model), "--board", "host", "--out", str(locked)]) == 0
     text = locked.read_bytes()
     by_it = [str(model), "--board", "host", "--plan", str(locked), "--out"]
-    assert run(["emit", *by_it, str(tmp_path)]) == 2  # NAME.plan is emitted, too
+    assert run(["emit", *by_it, str(tmp_path)]) == 2  # NAME.plan is also emitted
     assert locked.read_bytes() == text
     assert not (tmp_path / "net.c").exists()
     assert run(["plan", *by_it, str(locked)]) == 0  # the same plan, by this version's schema

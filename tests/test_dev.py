@@ -1,4 +1,4 @@
-"""./dev against a machine made of fake programs: what it runs, and what it says when it cannot."""
+"""./dev on a machine of fake programs: the commands that it runs, and its errors."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from paths import ROOT
 
 SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/place/search.c"]
 REAL = "bash cat chmod echo env find flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
-HANG_SECONDS = 600  # ends a call that never would, and says nothing of how long one takes
+HANG_SECONDS = 600  # ends a call that hangs
 WANTED = "clang-19 lld-19 libclang-rt-19-dev llvm-19 qemu-system-arm qemu-system-misc gcc"
 EXTRAS = "gcc-arm-none-eabi libnewlib-arm-none-eabi chromium chromium-driver bazel-bootstrap"
 
@@ -22,7 +22,7 @@ name=${0##*/}
 echo "$name $*" >>"$CALLS"
 """
 
-# Stands for python3 and for .venv/bin/python, which `-m venv` copies it to.
+# Plays python3, and .venv/bin/python, to which `-m venv` copies it.
 PYTHON = (
     FAKE
     + """
@@ -42,7 +42,7 @@ APT_CACHE = """#!/bin/sh
 case " $OFFERED " in *" $2 "*) echo "  Candidate: 1.0" ;; *) echo "  Candidate: (none)" ;; esac
 """
 
-# Installing makes the package's programs; `update` makes the lists known.
+# `install` makes the package's programs. `update` makes the package lists known.
 APT_GET = (
     FAKE
     + """
@@ -65,7 +65,7 @@ done
 
 
 class Machine:
-    """A checkout with the real ./dev, and a PATH that holds nothing but what a test puts there."""
+    """A checkout with the real ./dev, and a PATH with only the programs of the test."""
 
     def __init__(self, home: Path) -> None:
         self.root, self.bin, self.lists = home / "checkout", home / "bin", home / "lists"
@@ -99,7 +99,7 @@ class Machine:
         self.add("python3", PYTHON)
 
     def add_apt(self, user: int = 0) -> None:
-        """apt for a user by number; root may install."""
+        """Adds apt. `user`: the user's number; root (0) may install."""
         (self.bin / "id").unlink()
         self.add("id", f"#!/bin/sh\necho {user}\n")
         self.add("apt-get", APT_GET)
@@ -126,10 +126,10 @@ class Machine:
         return subprocess.CompletedProcess(command, child.returncode, out, err)
 
     def refuse(self, *words: str, **env: str) -> str:
-        """What ./dev says when it refuses to run a command."""
-        done = self.dev(*words, "true", **env)
-        assert done.returncode == 1
-        return done.stderr
+        """Runs ./dev, which must refuse. Returns its message."""
+        result = self.dev(*words, "true", **env)
+        assert result.returncode == 1
+        return result.stderr
 
     def change(self, name: str) -> None:
         """Changes a file of the checkout."""
@@ -137,11 +137,11 @@ class Machine:
             file.write("\n# changed\n")
 
     def verbs(self) -> list[str]:
-        """What each call of apt-get ended with, since the last time asked."""
+        """Returns the last word of each call of apt-get since the previous question."""
         return [call.split()[-1] for call in self.calls() if call.startswith("apt-get")]
 
     def calls(self) -> list[str]:
-        """What the fakes were called with since the last time asked."""
+        """Returns the calls of the fakes since the previous question."""
         text = self.calls_file.read_text() if self.calls_file.exists() else ""
         self.calls_file.unlink(missing_ok=True)
         return text.splitlines()
@@ -176,19 +176,19 @@ NAMES = "arm-gcc bazel browser gdb mcuboot platformio split xtensa"
 )
 def test_what_it_does_not_know_sets_up_nothing(machine: Machine, words: str, status: int, said: str) -> None:
     machine.add_tools()
-    done = machine.dev(*words.split())
-    assert done.returncode == status
-    assert said in done.stderr
+    result = machine.dev(*words.split())
+    assert result.returncode == status
+    assert said in result.stderr
     assert machine.calls() == []
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
 def test_help_lists_the_commands_and_what_can_be_added(machine: Machine, word: str) -> None:
     machine.add_tools()
-    done = machine.dev(word)
-    assert (done.returncode, done.stderr, machine.calls()) == (0, "", [])
-    assert done.stdout == machine.dev().stderr
-    commands, _, extras = done.stdout.partition("--with NAME adds")
+    result = machine.dev(word)
+    assert (result.returncode, result.stderr, machine.calls()) == (0, "", [])
+    assert result.stdout == machine.dev().stderr
+    commands, _, extras = result.stdout.partition("--with NAME adds")
     for name in ("buildtool", "scons", "pytest", "ruff", "clang-format"):
         assert f"\n  {name}" in commands
     assert [line.split()[0] for line in extras.splitlines()[2:]] == NAMES.split()
@@ -208,9 +208,9 @@ def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> Non
 
 def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine: Machine) -> None:
     machine.add_tools()
-    done = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')
-    assert done.returncode == 7
-    assert done.stdout == f"{machine.root}/.venv/bin:{machine.bin}\n"
+    result = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')
+    assert result.returncode == 7
+    assert result.stdout == f"{machine.root}/.venv/bin:{machine.bin}\n"
     calls = machine.calls()
     assert f"python3 -m venv {machine.root}/.venv" in calls
     assert sum("install -r" in call for call in calls) == 1
@@ -219,8 +219,8 @@ def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine:
 
 def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
     ready.add_apt()
-    done = ready.dev("sh", "-c", "exit 3")
-    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    result = ready.dev("sh", "-c", "exit 3")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "", "")
     assert ready.calls() == []
 
 
@@ -243,8 +243,8 @@ def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
 
 def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
     machine.add_tools()
-    said = machine.refuse(OLD_PYTHON="yes")
-    assert "no Python >= 3.11 found" in said and "hint: install python3.11 or newer" in said
+    message = machine.refuse(OLD_PYTHON="yes")
+    assert "no Python >= 3.11 found" in message and "hint: install python3.11 or newer" in message
 
 
 def test_a_removed_tool_is_noticed(ready: Machine) -> None:
@@ -255,10 +255,10 @@ def test_a_removed_tool_is_noticed(ready: Machine) -> None:
 def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add("gcc")
-    said = machine.refuse()
+    message = machine.refuse()
     for words in ("no apt-get here", "clang and ld.lld, version 16 or newer", "qemu-system-arm"):
-        assert words in said
-    assert "- gcc" not in said
+        assert words in message
+    assert "- gcc" not in message
 
 
 def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> None:
@@ -281,8 +281,8 @@ def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
 def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add_apt()
-    done = machine.dev("true")
-    assert done.returncode == 0, done.stderr
+    result = machine.dev("true")
+    assert result.returncode == 0, result.stderr
     (install,) = [call for call in machine.calls() if call.startswith("apt-get")]
     assert install.endswith(f" install --no-install-recommends {WANTED}")
 
@@ -299,7 +299,7 @@ def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine:
 def test_lists_that_know_no_package_or_are_old_are_updated_once(
     machine: Machine, old: bool, env: dict[str, str]
 ) -> None:
-    """Before a clang is chosen from them."""
+    """The update comes before the choice of a clang."""
     machine.add("python3", PYTHON)
     machine.add_apt()
     if old:
@@ -313,17 +313,17 @@ def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
     machine.add_apt()
     machine.add("apt-get", APT_GET.replace("*update) :", "*update) exit 100 :"))
     machine.age_lists()
-    done = machine.dev("true")
-    assert done.returncode == 0, done.stderr
-    assert "the old ones are used" in done.stderr
+    result = machine.dev("true")
+    assert result.returncode == 0, result.stderr
+    assert "the old ones are used" in result.stderr
 
 
 def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> None:
     machine.add_tools()
-    (machine.root / ".venv").write_text("")  # in the way, for root too, whom no permission stops
-    said = machine.refuse()
-    assert "cannot be written" in said
-    assert "rm:" not in said and "mkdir:" not in said
+    (machine.root / ".venv").write_text("")  # a file in the way stops root too; permissions would not
+    message = machine.refuse()
+    assert "cannot be written" in message
+    assert "rm:" not in message and "mkdir:" not in message
     assert machine.calls() == []
 
 
@@ -336,15 +336,15 @@ def test_a_missing_venv_module_comes_from_apt(machine: Machine) -> None:
 
 def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine: Machine) -> None:
     machine.add_tools()
-    done = machine.dev("echo", "ran", PIP_FAILS="yes")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "| no such version" in done.stderr
-    assert str(machine.root / ".venv/setup.log") in done.stderr
+    result = machine.dev("echo", "ran", PIP_FAILS="yes")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "| no such version" in result.stderr
+    assert str(machine.root / ".venv/setup.log") in result.stderr
     machine.calls()
-    done = machine.dev("echo", "ran")
-    assert done.stdout == "ran\n"
-    assert any("-m venv" in call for call in machine.calls())  # from scratch: half of it may be broken
+    result = machine.dev("echo", "ran")
+    assert result.stdout == "ran\n"
+    assert any("-m venv" in call for call in machine.calls())  # from scratch: a part may be broken
 
 
 def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
@@ -362,23 +362,23 @@ def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
 
 @pytest.fixture
 def served(ready: Machine) -> Machine:
-    """A machine that is set up, where apt installs what is asked for, and nothing that is not."""
+    """A machine that is set up, with apt."""
     ready.add_apt()
     return ready
 
 
 def test_an_extra_is_installed_once(served: Machine) -> None:
-    done = served.dev("--with", "browser", "echo", "ran")
-    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    result = served.dev("--with", "browser", "echo", "ran")
+    assert (result.returncode, result.stdout) == (0, "ran\n"), result.stderr
     apt, pip = served.calls()
     assert apt.endswith(" install --no-install-recommends chromium chromium-driver")
     assert " selenium==" in pip
     assert f"-c {served.root}/requirements.txt" in pip
-    done = served.dev("--with", "browser", "echo", "ran")
-    assert (done.stdout, done.stderr) == ("ran\n", "")
+    result = served.dev("--with", "browser", "echo", "ran")
+    assert (result.stdout, result.stderr) == ("ran\n", "")
     assert served.calls() == []
     assert served.dev("--with", "arm-gcc", "--with", "browser", "--with", "split").returncode == 0
-    apt, pip = served.calls()  # without a command; what is there already is not installed
+    apt, pip = served.calls()  # without a command; an installed extra is skipped
     assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
     assert " tensorflow-cpu==" in pip
 
@@ -386,13 +386,13 @@ def test_an_extra_is_installed_once(served: Machine) -> None:
 def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
     machine.add_tools()
     machine.add("arm-none-eabi-gcc")
-    done = machine.dev("--with", "arm-gcc", "echo", "ran")  # whose program is there
-    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    result = machine.dev("--with", "arm-gcc", "echo", "ran")  # its program is installed already
+    assert (result.returncode, result.stdout) == (0, "ran\n"), result.stderr
     assert "arm-none-eabi-gcc -print-file-name=nano.specs" in machine.calls()
 
 
 def test_a_compiler_without_its_library_gets_it(served: Machine) -> None:
-    # as gcc answers for a file that it does not find
+    # gcc's answer for a file that it does not find
     served.add("arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n')
     assert served.dev("--with", "arm-gcc").returncode == 0
     assert served.calls()[-1].endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
@@ -408,7 +408,7 @@ def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) 
 
 
 def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
-    """The set-up may have changed the packages that the extra's stand on."""
+    """The set-up may change packages that the extra's packages need."""
     assert served.dev("--with", "split").returncode == 0
     served.change("requirements.txt")
     served.calls()

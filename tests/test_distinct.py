@@ -1,4 +1,4 @@
-"""The distinct numbers of an array, against numpy's."""
+"""The distinct numbers of an array, compared with numpy's."""
 
 import numpy as np
 from hypothesis import given

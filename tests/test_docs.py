@@ -1,4 +1,4 @@
-"""The pages in docs/: the first one lists them all, links lead somewhere, files they name are there."""
+"""The pages in docs/: the first page lists all, links are valid, files that they name exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paths import ROOT
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = ("buildtool", "plugins", "kernels", "tests", "benchmarks", "examples", "site_scons", "docs", ".ci")
-# a file's name in quotes, or a path below one of the repository's folders anywhere
+# a file's name in backquotes, or a path with a folder
 NAMED = re.compile(
     r"`([\w*-]+\.(?:py|c|h|toml|md|cfg))`|(?<![\w./~-])((?:[\w.*-]+/)+[\w*-]+\.(?:py|c|h|toml|cfg))\b"
 )
@@ -24,7 +24,7 @@ def label(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """What links to a page's headings end with."""
+    """Returns the anchors of a page's headings."""
     headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -55,5 +55,5 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
         name = quoted or path
         if re.search(r"[A-Z]{3}|\*", name) or name.startswith(OUTPUTS):  # NAME_arena.json: a pattern
             continue
-        found = any(f"/{path}".endswith(f"/{name}") for path in files)
-        assert found, f"{label(page)} names {name}, which does not exist"
+        exists = any(f"/{path}".endswith(f"/{name}") for path in files)
+        assert exists, f"{label(page)} names {name}, which does not exist"

@@ -1,10 +1,10 @@
-"""`buildtool flash`: the command that the board's file makes, and what is told; the tools are stubs."""
+"""`buildtool flash`: the command from the board's file, and messages. The tools are stubs."""
 
 from pathlib import Path
 
 import pytest
 from buildtool_plugins.baremetal.probe import flashing
-from paths import ROOT
+from paths import ROOT, script
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.toml import read_toml
@@ -16,23 +16,16 @@ from buildtool.target.registry import load_board
 IMAGE = Path("out/net.elf")
 
 
-def stub(folder, name, text=""):
-    """A program in the place of a tool for boards: no board is reached."""
-    program = folder / name
-    program.write_text(f"#!/bin/sh\n{text}\n")
-    program.chmod(0o755)
-
-
 def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     board = load_board("nucleo-f767zi")
     missing = flashing(board, IMAGE)
     assert (missing.tool, missing.is_there, missing.command[0]) == ("openocd", False, "openocd")
     assert missing.command[-1] == "program {out/net.elf} verify reset exit"
-    stub(tmp_path, "pyocd")
-    found = flashing(board, IMAGE)
-    assert (found.tool, found.is_there) == ("pyocd", True)
-    assert found.command[1:3] == ("load", "--no-wait") and found.command[-1] == "out/net.elf"
+    script(tmp_path / "pyocd", "")
+    how = flashing(board, IMAGE)
+    assert (how.tool, how.is_there) == ("pyocd", True)
+    assert how.command[1:3] == ("load", "--no-wait") and how.command[-1] == "out/net.elf"
     assert flashing(board, IMAGE, "openocd").tool == "openocd"
     with pytest.raises(UsageError, match="has no options for 'xflash'"):
         flashing(board, IMAGE, "xflash")
@@ -49,7 +42,7 @@ def test_other_tools_get_the_files_that_they_take():
 
 
 def test_a_tool_for_binaries_gets_one_of_the_very_image(tmp_path, monkeypatch):
-    """Of the image alone: another build's may lie beside it, or none."""
+    """The .bin comes from the firmware image. A .bin beside it may be another build's."""
     monkeypatch.setattr(attached, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
     table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "openocd": ["-f", "x.cfg"]}
@@ -69,7 +62,7 @@ ANSWER |= {"install": "apt-get install openocd", "is_there": True}
 
 
 def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path):
-    stub(tmp_path, "tool", "pwd > where; exit 3")
+    script(tmp_path / "tool", "pwd > where; exit 3")
     answer = {**ANSWER, "command": [str(tmp_path / "tool"), "a b"]}
     with pytest.raises(ToolError, match="openocd ended with exit status 3"):
         debugger.flash(answer, tmp_path)  # type: ignore[arg-type]
@@ -79,6 +72,6 @@ def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path
     assert f"cd {tmp_path} && {tmp_path}/tool 'a b'" in caught.value.hint
     with pytest.raises(ToolError, match="cannot be started"):
         debugger.flash({**answer, "command": ["/no/tool"]}, tmp_path)  # type: ignore[arg-type]
-    stub(tmp_path, "tool")
+    script(tmp_path / "tool", "")
     assert debugger.flash(answer, tmp_path) == 0  # type: ignore[arg-type]
     assert "flashing: " in debugger.flash_text(answer, tmp_path)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A command that is killed while it runs an emulator leaves neither that nor files behind."""
+"""A command that is killed while it runs an emulator leaves no process and no files."""
 
 import os
 import signal
@@ -12,8 +12,8 @@ from daemons import eventually, is_running
 
 from buildtool.base import locks
 
-# Runs a program that would take a minute, as the emulators are run; its file then says so.
-# Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
+# Runs a program of a minute in the way of the emulators. The program writes its number to a file.
+# Signals have their default effect, also where the tests run under nohup, which ignores them.
 RUN = """
 import signal
 import sys
@@ -56,7 +56,7 @@ def test_what_was_begun_ends_with_it(tmp_path, number):
     assert number is signal.SIGKILL or list(tmp_path.iterdir()) == []
 
 
-# As the emulator is begun for a wire: it says its pseudo-terminal, and would run on.
+# Plays the emulator for a UART link: it prints its pseudo-terminal and keeps running.
 WIRE = """
 import sys
 import time
@@ -98,7 +98,7 @@ with scratch() as name:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: locks of folders")
 def test_the_next_command_clears_what_a_killed_one_left(tmp_path, monkeypatch):
-    """And nothing that is in use, young, a link, or another's by its name."""
+    """It leaves folders that are in use, new, links, or have another name."""
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     commands = [subprocess.Popen([sys.executable, "-c", HOLDS], env=env) for _ in range(2)]
     try:
@@ -109,18 +109,18 @@ def test_the_next_command_clears_what_a_killed_one_left(tmp_path, monkeypatch):
         for name in ("buildtool-else", "other"):
             (tmp_path / name).mkdir()
         (tmp_path / f"{locks.PREFIX}link").symlink_to(tmp_path / "other")
-        kept = set(tmp_path.iterdir()) - both
+        others = set(tmp_path.iterdir()) - both
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         with locks.scratch():
-            assert both < set(tmp_path.iterdir())  # young: it might not be locked yet
+            assert both < set(tmp_path.iterdir())  # too new: they might not be locked yet
         for one in both:
             os.utime(one, (1, 1))
         with locks.scratch() as name:
-            left = set(tmp_path.iterdir()) - kept - {Path(name)}
-            assert len(left) == 1 and left < both
-        assert commands[1].poll() is None and (left.pop() / "key.pem").exists()
+            rest = set(tmp_path.iterdir()) - others - {Path(name)}
+            assert len(rest) == 1 and rest < both
+        assert commands[1].poll() is None and (rest.pop() / "key.pem").exists()
     finally:
         for command in commands:
             command.kill()
             command.wait()
-    assert kept <= set(tmp_path.iterdir())
+    assert others <= set(tmp_path.iterdir())

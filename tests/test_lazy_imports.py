@@ -1,4 +1,4 @@
-"""A command imports what it uses: what it does without would cost every call its time."""
+"""A command imports only what it uses, because imports cost time at every call."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ status = cli.run(sys.argv[1:])
 assert status == 0
 print("\\n" + json.dumps(sorted(sys.modules)))
 """
-# What a command of the first words has no use for.
+# Command -> the rooms that it must not import.
 UNUSED = {
     "plan": ["zoo", "plan.baselines", "plan.others", "emit.sources", "firmware.run"],
     "plan --strategy layerwise": ["plan.search"],
@@ -35,14 +35,14 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize("words", list(UNUSED))
 def test_a_command_imports_what_it_uses(files, words):
     kind, *options = words.split()
-    given = ["arena.csv"] if kind == "arena" else ["net.tflite", "--board", "cortex-m4"]
-    command = [sys.executable, "-c", CODE, kind, *given, *options]
-    done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=True)
-    loaded = json.loads(done.stdout.splitlines()[-1])
+    operands = ["arena.csv"] if kind == "arena" else ["net.tflite", "--board", "cortex-m4"]
+    command = [sys.executable, "-c", CODE, kind, *operands, *options]
+    result = subprocess.run(command, cwd=files, capture_output=True, text=True, check=True)
+    loaded = json.loads(result.stdout.splitlines()[-1])
     assert not {"numpy.ma", "difflib", "socket", "tempfile"} & set(loaded)
     assert not any(name.partition(".")[0] == "onnx" or name == "ai_edge_litert" for name in loaded)
     for room in UNUSED[words]:
         place = ROOT / "buildtool" / room.replace(".", "/")
         assert place.is_dir() or place.with_suffix(".py").is_file(), f"no such room: {room}"
-        found = [n for n in loaded if n == f"buildtool.{room}" or n.startswith(f"buildtool.{room}.")]
-        assert found == []
+        modules = [n for n in loaded if n == f"buildtool.{room}" or n.startswith(f"buildtool.{room}.")]
+        assert modules == []

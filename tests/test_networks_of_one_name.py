@@ -1,4 +1,4 @@
-"""Two networks whose names become one in C, written into one folder: the first one stays."""
+"""Two networks whose names are equal in C, written into one folder: the first one stays."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(tmp_pat
     assert refused.returncode == 2, refused.stderr
     assert "'a-b'" in refused.stderr and "'a_b'" in refused.stderr and "--name" in refused.stderr
     assert contents() == before
-    save(tmp_path / "a-b.tflite", 4)  # trained anew: the same network by another file
+    save(tmp_path / "a-b.tflite", 4)  # retrained: the same network in another file
     assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
     assert buildtool(tmp_path, command[0], "a_b.tflite", *words[1:], "--name", "second").returncode == 0
 
@@ -57,13 +57,13 @@ def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path)
 def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path):
     save(tmp_path / "a-b.tflite", 2)
     save(tmp_path / "a_b.tflite", 3)
-    made = []
+    builds = []
     for _ in range(2):
-        done = buildtool(tmp_path, "build", "a-b.tflite", "--board", "host", "--out", "out")
-        assert done.returncode == 0, done.stderr
-        made.append({path.name: path.read_bytes() for path in sorted((tmp_path / "out").iterdir())})
-    assert made[0] == made[1]
-    assert json.loads(made[0]["a_b_arena.json"])["network"] == "a-b"
+        result = buildtool(tmp_path, "build", "a-b.tflite", "--board", "host", "--out", "out")
+        assert result.returncode == 0, result.stderr
+        builds.append({path.name: path.read_bytes() for path in sorted((tmp_path / "out").iterdir())})
+    assert builds[0] == builds[1]
+    assert json.loads(builds[0]["a_b_arena.json"])["network"] == "a-b"
     refused = buildtool(tmp_path, "build", "a_b.tflite", "--board", "host", "--out", "out")
     assert refused.returncode == 2 and "'a-b'" in refused.stderr, refused.stderr
 
@@ -71,8 +71,8 @@ def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(t
 @pytest.mark.slow
 def test_a_program_that_is_built_can_be_run(tmp_path):
     save(tmp_path / "net.tflite", 2)
-    done = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
-    assert done.returncode == 0, done.stderr
+    result = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
+    assert result.returncode == 0, result.stderr
     assert os.access(tmp_path / "out" / "net.elf", os.X_OK)
     assert not (tmp_path / "out" / "net.c").stat().st_mode & 0o111
     for command in ("validate", "profile"):
@@ -82,19 +82,19 @@ def test_a_program_that_is_built_can_be_run(tmp_path):
 
 
 def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path):
-    """A .hex of the network of yesterday would be flashed by mistake; other files are the user's."""
+    """An old .hex could be flashed by mistake. Other files belong to the user."""
     save(tmp_path / "net.tflite", 2)
     out = tmp_path / "out"
     out.mkdir()
     (out / "net.hex").write_text("the user's")
     words = ["build", "net.tflite", "--board", "cortex-m4", "--out", "out"]
     assert buildtool(tmp_path, *words).returncode == 0
-    assert (out / "net.hex").read_text() == "the user's"  # no build had been there
+    assert (out / "net.hex").read_text() == "the user's"  # it is from no build
     assert buildtool(tmp_path, *words, "--format", "hex").returncode == 0
     (out / "notes.hex").write_text("the user's")
     save(tmp_path / "net.tflite", 3)
-    done = buildtool(tmp_path, *words)
-    assert done.returncode == 0, done.stderr
-    assert "removed files of an earlier build: net.hex, net_weights.hex, net_code.hex" in done.stdout
+    result = buildtool(tmp_path, *words)
+    assert result.returncode == 0, result.stderr
+    assert "removed files of an earlier build: net.hex, net_weights.hex, net_code.hex" in result.stdout
     assert sorted(path.name for path in out.glob("*.hex")) == ["notes.hex"]
     assert (out / "net.bin").is_file() and (out / "net_weights.bin").is_file()

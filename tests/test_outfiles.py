@@ -1,4 +1,4 @@
-"""Files of a command: all of a set get their names, or what was there stays; nothing else is left."""
+"""A command writes a set of files: all of them, or the old files stay. No other files are left."""
 
 import os
 import subprocess
@@ -43,8 +43,10 @@ except UsageError as error:
 """
     old = {"a.c": b"old", "c.bin": b"old"}
     outfiles.write(old, tmp_path)
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
-    assert "c.bin: error: cannot write: File too large [USAGE]" in done.stdout
+    result = subprocess.run(
+        [sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert "c.bin: error: cannot write: File too large [USAGE]" in result.stdout
     assert contents(tmp_path) == old
     assert not (tmp_path / "sub").exists()
 
@@ -64,13 +66,13 @@ def test_where_one_name_is_a_folder_no_file_of_the_set_gets_its_name(tmp_path, p
 def test_a_rename_that_fails_takes_back_those_before_it(tmp_path, failing, monkeypatch):
     old = {"a.c": b"old a", "sub/b.h": b"old b"}  # there is no c.bin
     outfiles.write(old, tmp_path)
-    replace, done = Path.replace, list[Path]()
+    replace, renamed = Path.replace, list[Path]()
 
     def replaced(path, target):
         if path.suffix == ".part":
-            if len(done) == failing:
+            if len(renamed) == failing:
                 raise OSError(5, "Input/output error")
-            done.append(target)
+            renamed.append(target)
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", replaced)
@@ -119,7 +121,7 @@ def test_the_longest_name_of_the_system_is_written_and_no_path_is_a_usage_error(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
 def test_devices_pipes_and_open_files_are_not_replaced(tmp_path):
-    """As --trace /dev/full by root would: the name gets a file, and the device is gone for all."""
+    """Otherwise `--trace /dev/full` by root would replace the device by a file."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "null").symlink_to("/dev/null")
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")

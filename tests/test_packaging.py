@@ -1,4 +1,4 @@
-"""The distribution: what lands in site-packages, and that it works from there."""
+"""The distribution: its files in site-packages, and that it works from there."""
 
 import json
 import os
@@ -18,10 +18,10 @@ from buildtool import DISTRIBUTION, __version__
 
 
 def sources(*patterns):
-    """The checkout's files that git tracks or would track."""
+    """Returns the checkout's files, without those that git ignores."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    paths = {ROOT / name for name in done.stdout.decode().split("\0") if name}
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    paths = {ROOT / name for name in result.stdout.decode().split("\0") if name}
     return sorted(path for path in paths if path.is_file())
 
 
@@ -36,11 +36,11 @@ def normal(name):
 
 
 def needs(name):
-    """The distributions that an installed one requires here, without extras."""
+    """Returns the distributions that an installed one requires here, without extras."""
     from packaging.requirements import Requirement
 
-    found = map(Requirement, requires(name) or [])
-    return {normal(r.name) for r in found if r.marker is None or r.marker.evaluate({"extra": ""})}
+    requirements = map(Requirement, requires(name) or [])
+    return {normal(r.name) for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})}
 
 
 def test_requirements_pin_every_package_and_all_they_need():
@@ -86,28 +86,30 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_wheel_brings_all_of_the_planners_c(wheel):
-    with zipfile.ZipFile(wheel) as made:
-        libraries = {Path(name).name.partition(".")[0] for name in made.namelist() if name.endswith(".so")}
+    with zipfile.ZipFile(wheel) as archive:
+        libraries = {Path(name).name.partition(".")[0] for name in archive.namelist() if name.endswith(".so")}
     assert libraries == {f"_{path.stem}" for path in (ROOT / "buildtool").rglob("*.c")}
 
 
 @pytest.mark.slow
 def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path):
-    """The wheel in an environment of its own; a package like that on PyPI is put beside it, and cured."""
+    """The wheel gets its own environment. Then a package of the same name is installed and removed again."""
     assert wheel.name.startswith("buildtool_mcu-")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     python, command = tmp_path / "venv/bin/python", tmp_path / "venv/bin/buildtool"
     site = next(tmp_path.glob("venv/lib/python*/site-packages"))
-    (site / "needs.pth").write_text(sysconfig.get_path("purelib"))  # what it needs, and no editable finder
+    (site / "needs.pth").write_text(
+        sysconfig.get_path("purelib")
+    )  # its dependencies, without the editable install
     pip("install", "--no-deps", wheel, python=python)
 
     def said(*words):
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        done = subprocess.run([command, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
+        result = subprocess.run([command, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+        return result.returncode, result.stdout, result.stderr
 
-    known = f"buildtool {__version__}, from buildtool-mcu in {site}\n"
-    assert said("--version") == (0, known, "")
+    version_line = f"buildtool {__version__}, from buildtool-mcu in {site}\n"
+    assert said("--version") == (0, version_line, "")
     other = site / "buildtool-0.2.9.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: buildtool\nVersion: 0.2.9\n")
@@ -117,13 +119,15 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path
         + "".join(f"{other.name}/{name},,\n" for name in ("METADATA", "INSTALLER", "RECORD"))
     )
     status, out, err = said("--version")
-    assert (status, out) == (0, known)
+    assert (status, out) == (0, version_line)
     assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
     pip("uninstall", "-y", "buildtool", python=python)
-    assert not (site / "buildtool/__init__.py").exists()  # as the page says, ours of that name went with it
+    assert not (
+        site / "buildtool/__init__.py"
+    ).exists()  # as the page says, our files of these names are gone
     pip("install", "--force-reinstall", "--no-deps", wheel, python=python)
-    assert said("--version") == (0, known, "")
+    assert said("--version") == (0, version_line, "")
     assert said("zoo", "ds_cnn")[:2] == (0, "written: ds_cnn.tflite\n")
 
 
@@ -131,11 +135,11 @@ def test_a_namesake_is_told_once_in_every_command(tmp_path):
     (tmp_path / "buildtool-0.2.9.dist-info").mkdir()
     env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path}"}
     words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["board"] == "host"
-    assert done.stderr.count("warning:") == done.stderr.count("package named 'buildtool' (0.2.9)") == 1
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "warning:" not in done.stderr
+    result = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(result.stdout)["board"] == "host"
+    assert result.stderr.count("warning:") == result.stderr.count("package named 'buildtool' (0.2.9)") == 1
+    result = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "warning:" not in result.stderr
 
 
 def test_the_distribution_has_its_own_name_and_every_extra_is_told():

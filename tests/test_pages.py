@@ -1,4 +1,4 @@
-"""The figures of README and docs are those that commands print (benchmarks/pages.py)."""
+"""The figures in README and docs are what commands print (benchmarks/pages.py)."""
 
 import re
 import sys
@@ -27,7 +27,7 @@ PAGE = """# A page
 It takes <!-- figure one: ^arena +([0-9,]+) -->7<!-- end --> bytes.
 <!-- figure one 2 -->old<!-- end -->
 """
-# Sessions that nobody can run again here, and what they need.
+# Pages with sessions that cannot run here, and what they need.
 NOT_KEPT = {
     "accuracy.md": "a data set of photographs",
     "boards-on-the-desk.md": "boards",
@@ -38,7 +38,7 @@ NOT_KEPT = {
     "xtensa.md": "a compiler and a network that few have",
 }
 
-# Pages with tables of what was measured.
+# Pages with tables of measurements.
 MEASURED = (
     *("figures", "planning-figures", "time", "kernel-figures", "riscv", "xtensa", "vpu16", "xcore-kernels"),
     *("int16", "peers"),
@@ -50,11 +50,11 @@ def test_blocks_sentences_and_sessions_are_written_from_what_is_kept():
     assert "    a  1 %\n    b  22 %\n    ...\n<!-- end -->" in text
     assert "    net on host\n    ...\n    a  1 %" in text  # the gap stays a gap
     assert "-->1,024<!-- end --> bytes" in text
-    made = written("<!-- figure one: ^# made: (.*) --><!-- end -->", {"one": SLOW})
-    assert made.count("at 0123abcd<!--") == 1
+    page = written("<!-- figure one: ^# made: (.*) --><!-- end -->", {"one": SLOW})
+    assert page.count("at 0123abcd<!--") == 1
     assert "<!-- figure one 2 -->\n\na  1 %\nb  22 %\nc  3 %\nEQUAL to us\n\n<!-- end -->" in text
     assert written(text, {"one": ONE}) == text
-    # lines that came between two shown ones are shown
+    # new lines between two shown lines are shown
     more = replace(ONE, lines=(*OUTPUT[:4], "new  5", *OUTPUT[4:]))
     assert "    a  1 %\n    new  5\n    b  22 %\n    ...\n" in written(PAGE, {"one": more})
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_said(was, becomes, says):
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A README and one kept command, whose output changes with a file."""
+    """A README and one recorded command, whose output is a file."""
     (tmp_path / "docs/figures").mkdir(parents=True)
     (tmp_path / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->1<!-- end -->.\n")
     (tmp_path / "docs/figures/n.txt").write_text("$ cat n\n\nn 1\n")
@@ -92,8 +92,8 @@ def test_a_figure_that_changed_fails_until_it_is_written(site, capsys):
     assert pages.main([]) == 0
     (site / "n").write_text("n 2\n")
     assert pages.main([]) == 1
-    said = capsys.readouterr().out
-    assert "-n 1\n+n 2\n" in said and "./dev python -m benchmarks.pages --write" in said
+    output = capsys.readouterr().out
+    assert "-n 1\n+n 2\n" in output and "./dev python -m benchmarks.pages --write" in output
     assert pages.main(["--write"]) == 0
     assert (site / "README.md").read_text().startswith("It is <!-- figure n: ^n ([0-9]+) -->2<!-- end -->")
     assert pages.main([]) == 0
@@ -102,15 +102,15 @@ def test_a_figure_that_changed_fails_until_it_is_written(site, capsys):
 
 
 def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(site, monkeypatch, capsys):
-    kept = site / "docs/figures/n.txt"
-    kept.write_text("$ cat n\n# compiler: clang 1.2.3\n\nn 1\n")
+    file = site / "docs/figures/n.txt"
+    file.write_text("$ cat n\n# compiler: clang 1.2.3\n\nn 1\n")
     (site / "n").write_text("n 2\n")
     monkeypatch.setattr(pages, "compiler_here", lambda kind: f"{kind} 4.5.6")
     assert pages.main([]) == 0
     assert "not compared: n: it was kept for clang 1.2.3, and here is clang 4.5.6" in capsys.readouterr().out
     assert pages.main(["--write"]) == 0
-    assert kept.read_text() == "$ cat n\n# compiler: clang 4.5.6\n\nn 2\n"
-    kept.write_text("$ cat n\n# needs: gone\n\nn 1\n")
+    assert file.read_text() == "$ cat n\n# compiler: clang 4.5.6\n\nn 2\n"
+    file.write_text("$ cat n\n# needs: gone\n\nn 1\n")
     (site / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->1<!-- end -->.\n")
     assert pages.main([]) == 0
     assert "not compared: n: it needs gone" in capsys.readouterr().out
@@ -123,15 +123,15 @@ def test_slow_ones_run_where_all_are_asked_for(site, monkeypatch):
     assert pages.main([]) == 0
     assert pages.main(["--all"]) == 1
     assert pages.main(["--all", "--write"]) == 0
-    kept = (site / "docs/figures/n.txt").read_text()
-    assert re.search(r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", kept)
+    text = (site / "docs/figures/n.txt").read_text()
+    assert re.search(r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", text)
 
 
 # ---- the pages as they are -----------------------------------------------------------------------------
 
 
 def test_the_pages_have_what_is_kept():
-    """Without running anything: that is below, and of slow commands `--all`."""
+    """It runs nothing. The last test runs the quick commands, `--all` the slow ones."""
     assert list(pages.compare(pages.kept())) == []
     for one in pages.kept().values():
         assert one.lines, f"{one.name} was never run"
@@ -144,13 +144,13 @@ def test_sessions_with_output_are_written_by_their_commands():
         text = page.read_text(encoding="utf-8")
         bare = re.sub(r"<!-- figures -->.*?<!-- end -->", "", text, flags=re.DOTALL)
         session = r"^    \$ ((?:\./dev |COLUMNS=\d+ )?(?:buildtool|scons) .*)\n    (?!\$)\S"
-        shown = re.findall(session, bare, re.MULTILINE)
+        commands = re.findall(session, bare, re.MULTILINE)
         if page.name not in NOT_KEPT:
-            assert shown == [], f"{page.name}: no mark `<!-- figures -->` around these"
+            assert commands == [], f"{page.name}: no mark `<!-- figures -->` around these"
 
 
 def test_tables_that_no_command_wrote_say_when_they_were_measured():
-    """Of pages of figures; in the table's own section."""
+    """Each section with a table has a date and a commit."""
     for name in MEASURED:
         text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         bare = re.sub(r"<!-- figure .*?<!-- end -->", "", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""A room imports only rooms before it, and no modules are in a circle; runtime and typing imports alike."""
+"""A room imports only rooms before it, and no imports form a circle. Imports for typing count too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from paths import ROOT
 
 from buildtool.api.requests import KINDS
 
-# Every package and module of buildtool belongs to the room with the longest name that it begins with,
-# and may import that room and those that stand above it.
+# A module of buildtool belongs to the room with the longest name that its own name begins with. It may import
+# that room and those above it.
 ORDER = (
     "base",
     "options",
@@ -59,22 +59,22 @@ ORDER = (
     "fronts.bazel.worker",
     "__main__",
 )
-LEAF = {"base", "options", "api.requests", "schema", "client"}  # what the client may be made of
+LEAF = {"base", "options", "api.requests", "schema", "client"}  # the rooms that the client may import
 BUILDS = tuple(f"buildtool.fronts.{name}" for name in ("bazel", "cmake", "platformio", "vscode"))
 FOREIGN_OF_LEAF = {"msgpack"}
 
 
 def modules(package: str, folder: Path) -> dict[str, Path]:
-    """Name -> file of every module of a package in `folder`."""
-    found = {}
+    """Returns name -> file of every module of a package in `folder`."""
+    files = {}
     for path in sorted((folder / package).rglob("*.py")):
         parts = path.relative_to(folder).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
 
 
 def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
-    """(module, name taken from it or "") of every import statement, wherever it stands in the file."""
+    """Yields (module, imported name or "") of every import statement in a file."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in import_statements(path):
         if isinstance(node, ast.Import):
@@ -86,15 +86,15 @@ def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def imported(known: dict[str, Path]) -> dict[str, set[str]]:
-    """Module -> the modules among `known` that it imports, itself left out."""
-    found: dict[str, set[str]] = {}
+    """Returns module -> the other modules of `known` that it imports."""
+    targets_of: dict[str, set[str]] = {}
     for name, path in known.items():
         targets = set()
-        for base, taken in mentions(name, path):
-            full = f"{base}.{taken}" if taken else base
+        for base, member in mentions(name, path):
+            full = f"{base}.{member}" if member else base
             targets.add(full if full in known else base)
-        found[name] = (targets & known.keys()) - {name}
-    return found
+        targets_of[name] = (targets & known.keys()) - {name}
+    return targets_of
 
 
 MODULES = modules("buildtool", ROOT)
@@ -102,12 +102,12 @@ MODULES = modules("buildtool", ROOT)
 
 @functools.cache
 def imports() -> dict[str, set[str]]:
-    """Of every module of buildtool those that it imports; read when a test asks."""
+    """Returns module -> the modules that it imports, for buildtool."""
     return imported(MODULES)
 
 
 def room(module: str) -> str:
-    """The longest name of ORDER that a module of buildtool begins with; "" for the package itself."""
+    """Returns a module's room: the longest name of ORDER that it begins with; "" for the package itself."""
     inner = module.partition(".")[2]
     fitting = [name for name in ORDER if inner == name or inner.startswith(f"{name}.")]
     assert fitting or not inner, f"{module} belongs to no room: name its room in ORDER"
@@ -115,7 +115,7 @@ def room(module: str) -> str:
 
 
 def circle(edges: dict[str, set[str]]) -> list[str]:
-    """Some circle, its first name repeated at the end; empty where there is none."""
+    """Returns a circle, with its first name again at the end. Empty: there is no circle."""
     try:
         graphlib.TopologicalSorter(edges).prepare()
     except graphlib.CycleError as error:
@@ -163,18 +163,18 @@ def test_a_circle_is_found_and_typing_imports_count(tmp_path: Path) -> None:
 
 
 def closure(start: str) -> set[str]:
-    """All modules of buildtool that importing a room's modules may bring in."""
-    found, queue = set[str](), [module for module in MODULES if room(module) == start]
+    """Returns all modules of buildtool that importing a room's modules may import."""
+    reached, queue = set[str](), [module for module in MODULES if room(module) == start]
     while queue:
         module = queue.pop()
-        if module not in found:
-            found.add(module)
+        if module not in reached:
+            reached.add(module)
             queue += imports()[module]
-    return found
+    return reached
 
 
 def test_the_client_is_a_leaf() -> None:
-    """It needs the standard library and msgpack, so that a build starts without numpy."""
+    """It imports only the standard library and msgpack, so that a build starts without numpy."""
     brought = closure("client")
     assert {room(module) for module in brought} <= LEAF | {""}
     foreign = {
@@ -210,14 +210,14 @@ def test_every_name_that_a_module_exports_exists() -> None:
 
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])
 def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
-    """They describe themselves as data, and are found by name at run time."""
+    """They are described by data and found by name at run time."""
     for module, path in MODULES.items():
         assert all(base.partition(".")[0] != package for base, _ in mentions(module, path)), module
 
 
 @pytest.mark.parametrize("package", ["keras", "tensorflow"])
 def test_only_the_room_of_splitting_imports_what_trains(package: str) -> None:
-    """Of 1.6 GB and seconds to import: even there only functions import them, and types."""
+    """They take 1.6 GB and seconds to import. Even there only functions and typing import them."""
     users = {
         module
         for module, path in MODULES.items()

@@ -1,4 +1,4 @@
-"""Sessions: a value is made once, the ones used last stay, failures are not kept."""
+"""Sessions: a value is computed once, the last used values stay, failures are not stored."""
 
 import ast
 
@@ -7,12 +7,12 @@ from paths import ROOT
 
 from buildtool.base.session import Session
 
-# what a cached function may be asked
+# types of arguments that a cached function may have
 PLAIN = {"str", "int", "float", "bool", "type", "type[Mark]", "Path", "Path | None", "tuple[str, ...]"}
 
 
 def remembering(path):
-    """Functions under functools.cache or lru_cache, with how each of their arguments is annotated."""
+    """Yields functions with functools.cache or lru_cache, and the annotations of their arguments."""
     text = path.read_text(encoding="utf-8")
     for node in ast.walk(ast.parse(text)) if "cache" in text else ():
         for decorator in getattr(node, "decorator_list", ()):
@@ -23,7 +23,7 @@ def remembering(path):
 
 
 def test_no_function_remembers_what_it_made_of_a_graph_or_a_target(tmp_path):
-    """Nor of any other object: a memo that outlives a request is asked with plain values only."""
+    """Nor of any other object: a cache that outlives a request has plain values as keys."""
     memo = tmp_path / "memo.py"
     memo.write_text("@functools.lru_cache(maxsize=8)\ndef f(graph: Graph, n: int) -> int: ...\n")
     assert list(remembering(memo)) == [("f", ["Graph", "int"])]
@@ -33,20 +33,20 @@ def test_no_function_remembers_what_it_made_of_a_graph_or_a_target(tmp_path):
 
 
 def test_a_value_is_made_once_per_kind_and_key():
-    session, made = Session(), []
+    session, calls = Session(), []
     for kind, key in (("a", 1), ("a", 1), ("b", 1), ("a", 2)):
-        assert session.remember(kind, key, lambda k=(kind, key): made.append(k) or k) == (kind, key)
-    assert made == [("a", 1), ("b", 1), ("a", 2)]
+        assert session.remember(kind, key, lambda k=(kind, key): calls.append(k) or k) == (kind, key)
+    assert calls == [("a", 1), ("b", 1), ("a", 2)]
     with pytest.raises(ZeroDivisionError):
         session.remember("a", 3, lambda: 1 // 0)
-    assert session.remember("a", 3, lambda: 5) == 5  # nothing was kept of the failure
+    assert session.remember("a", 3, lambda: 5) == 5  # the failure was not stored
 
 
 def test_the_value_that_was_not_used_for_longest_goes_first():
     session = Session(most_entries=2)
     for key in (1, 2, 1, 3):
         session.remember("a", key, lambda key=key: [key])
-    made = []
+    calls = []
     for key in (1, 3, 2):
-        session.remember("a", key, lambda key=key: made.append(key))
-    assert made == [2]
+        session.remember("a", key, lambda key=key: calls.append(key))
+    assert calls == [2]

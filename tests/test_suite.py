@@ -1,4 +1,4 @@
-"""The suite's own rules: no test vanishes, none is judged by the clock, nothing is declared in vain."""
+"""Rules for the test suite: no hidden skips, no clocks, no unused dependencies."""
 
 import ast
 import functools
@@ -34,9 +34,9 @@ SKIPPED_WHOLE = """
 import pytest
 pytest.importorskip("no_such_package")
 """
-# Declared before its first use; a name that is used must leave this table.
+# Dependencies declared before their first use. A name that is used must leave this table.
 AWAITED: dict[str, str] = {}
-# Used as programs or as a plugin, which no import shows: the file and the words that use them.
+# Used as programs or as a plugin, without an import: the file and the text that use them.
 COMMANDS = {
     "clang-format": (".ci/run", "clang-format"),
     "h5py": ("buildtool/split/backend.py", "import h5py"),  # the extra may be absent
@@ -57,11 +57,11 @@ COMMANDS = {
 
 @pytest.fixture
 def suite(pytester, monkeypatch):
-    """A suite with this one's conftest, whose list of allowed skips holds one reason."""
+    """A suite with our conftest and a list of one allowed skip."""
     pytester.makeconftest((TESTS / "conftest.py").read_text())
-    listed = pytester.path / "allowed_skips.txt"
-    listed.write_text("# a title\n\na k.*n reason  # because\n")
-    monkeypatch.setattr(allowedskips, "LIST", listed)
+    path = pytester.path / "allowed_skips.txt"
+    path.write_text("# a title\n\na k.*n reason  # because\n")
+    monkeypatch.setattr(allowedskips, "LIST", path)
     return pytester
 
 
@@ -135,10 +135,10 @@ def test_a_skip_names_the_file_or_the_line_to_run(monkeypatch):
 
 
 def test_only_one_file_says_where_the_checkout_is():
-    """A test that moves into another folder would look beside it, and skip for want of its files."""
+    """Otherwise a test that moves to another folder would not find its files and skip."""
     counts = re.compile(r"__file__\)(\.resolve\(\))?\.parent(s\[|\.parent)")
-    found = {path.name for path in TESTS.rglob("*.py") if counts.search(path.read_text())}
-    assert found == {"paths.py"}
+    names = {path.name for path in TESTS.rglob("*.py") if counts.search(path.read_text())}
+    assert names == {"paths.py"}
     assert (ROOT / "pyproject.toml").is_file() and (ROOT / "tests/conftest.py").is_file()
     assert SHARED.parent == ROOT.parent
 
@@ -150,8 +150,8 @@ def test_no_test_is_judged_by_the_clock():
     assert settings().deadline is None
     assert HealthCheck.too_slow in settings().suppress_health_check
     clocks = re.compile(r"\b(monotonic|perf_counter)(_ns)?\(\)")
-    found = {path.name for path in TESTS.rglob("*.py") if clocks.search(path.read_text())}
-    assert not found
+    names = {path.name for path in TESTS.rglob("*.py") if clocks.search(path.read_text())}
+    assert not names
 
 
 # ---- dependencies --------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def normal(name):
 
 
 def declared():
-    """The names of the distributions in pyproject.toml: dependencies, and each extra's."""
+    """Returns the distributions in pyproject.toml: dependencies, and those of each extra."""
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -180,7 +180,7 @@ def distributions():
 
 
 def imported(*folders):
-    """The distributions that the Python files below `folders` import something of."""
+    """Returns the distributions that the Python files below `folders` import."""
     names: set[str] = set()
     paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     for node in (node for path in paths for node in import_statements(path)):
@@ -193,7 +193,7 @@ def imported(*folders):
 
 
 OURS = {"buildtool-mcu", "setuptools"}
-ELSEWHERE = {"packaging", "selenium"}  # pytest needs the one; `./dev --with browser` brings the other
+ELSEWHERE = {"packaging", "selenium"}  # pytest needs packaging; `./dev --with browser` installs selenium
 PRODUCT = ("buildtool", "plugins", "site_scons", "kernels")
 
 

@@ -1,4 +1,4 @@
-"""Commands on a terminal: lines fit it, colours are there where they may be, progress goes as it came."""
+"""Commands on a terminal: lines fit, colours appear only where allowed, progress lines are erased."""
 
 import contextlib
 import fcntl
@@ -18,6 +18,7 @@ import pytest
 from daemons import eventually
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import script
 
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
@@ -43,7 +44,7 @@ COMMANDS = (
     "cache stats",
     "plan ds_cnn -b hots",
 )
-# Runs these commands one after the other at every width of the terminal that it is at.
+# Runs these commands at every width of its terminal.
 RUN = """
 import fcntl, json, struct, sys, termios
 import numpy as np
@@ -73,35 +74,37 @@ for width in widths:
 
 
 def on_terminal(code, *arguments, folder, width=80, **env):
-    """What a program of Python writes to a terminal: both streams."""
+    """Runs Python code on a terminal. Returns both output streams."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "CI")}
+    variables = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "CI")
+    }
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
-        env={**known, "TERM": "xterm", "BUILDTOOL_DAEMON": "off", **env},
+        env={**variables, "TERM": "xterm", "BUILDTOOL_DAEMON": "off", **env},
         cwd=folder,
         **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
         start_new_session=True,
     )
     os.close(theirs)
-    said = b""
-    with contextlib.suppress(OSError):  # the other end is closed
+    output = b""
+    with contextlib.suppress(OSError):  # the program has closed the terminal
         while part := os.read(ours, 1 << 16):
-            said += part
+            output += part
     os.close(ours)
     process.wait()
-    return said.decode("utf-8").replace("\r\n", "\n")
+    return output.decode("utf-8").replace("\r\n", "\n")
 
 
 def told_by(said):
-    """The lines of every command at every width, without colours and lines of progress that are gone."""
-    found: dict[tuple[int, str], list[str]] = {}
+    """Returns the lines of every command at every width, without colours and erased progress lines."""
+    lines: dict[tuple[int, str], list[str]] = {}
     for part in COLOUR.sub("", re.sub(r"\r[^\r\n]*(?=\r)", "", said)).split("$ ")[1:]:
         head, _, text = part.partition("\n")
         width, _, line = head.partition(" ")
-        found[int(width), line] = text.replace("\r", "").split("\n")
-    return found
+        lines[int(width), line] = text.replace("\r", "").split("\n")
+    return lines
 
 
 @pytest.mark.slow
@@ -109,24 +112,24 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path):
     arguments = json.dumps([WIDTHS, COMMANDS])
     folder = tmp_path / "a folder of ünïcode"
     folder.mkdir()
-    said = on_terminal(RUN, arguments, folder=folder, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
-    assert "Traceback" not in said and "internal error" not in said
-    assert COLOUR.search(said)
-    found = told_by(said)
-    assert found.keys() == {(width, line) for width in WIDTHS for line in COMMANDS}
-    for (width, line), lines in found.items():
+    output = on_terminal(RUN, arguments, folder=folder, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert "Traceback" not in output and "internal error" not in output
+    assert COLOUR.search(output)
+    lines_of = told_by(output)
+    assert lines_of.keys() == {(width, line) for width in WIDTHS for line in COMMANDS}
+    for (width, line), lines in lines_of.items():
         assert any(lines), line
         for text in lines:
-            # a path that cannot be broken may be longer, and errors are as compilers write them
+            # paths cannot be broken, and errors have the form of compilers' errors
             fits = len(text) <= width or max(map(len, text.split())) > width // 2
             assert fits or "error: " in text or "hint: " in text, (width, line, text)
     figures = re.compile(r"\d{1,3}(?:,\d{3})+")
-    for line in COMMANDS:  # figures are whole at every width; those of a cache change with every other user
+    for line in COMMANDS:  # figures are whole at every width; a cache's figures change all the time
         if line.startswith("cache"):
             continue
         for width in WIDTHS[:2]:
-            narrow, wide = (set(figures.findall("\n".join(found[w, line]))) for w in (width, WIDTHS[-1]))
-            assert narrow <= wide or "arena over time" in "\n".join(found[width, line])
+            narrow, wide = (set(figures.findall("\n".join(lines_of[w, line]))) for w in (width, WIDTHS[-1]))
+            assert narrow <= wide or "arena over time" in "\n".join(lines_of[width, line])
 
 
 def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path):
@@ -137,17 +140,17 @@ with console.progress("planning") as listen:
     listen({"progress": {"text": "firmware: input 1 of 100, 3 min left, and much more than fits"}})
 print("done")
 """
-    said = on_terminal(code, folder=tmp_path, width=40)
-    shown = [part.strip() for part in said.split("\r")]
-    assert shown[1:3] == ["planning", "firmware: input 1 of 100, 3 min left"]
-    assert said.endswith(f"\r{' ' * 36}\rdone\n")
+    output = on_terminal(code, folder=tmp_path, width=40)
+    parts = [part.strip() for part in output.split("\r")]
+    assert parts[1:3] == ["planning", "firmware: input 1 of 100, 3 min left"]
+    assert output.endswith(f"\r{' ' * 36}\rdone\n")
     assert on_terminal(code, folder=tmp_path, TERM="dumb") == "done\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("done\n", "")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("done\n", "")
 
 
 class Stream(io.StringIO):
-    """A stream at which people sit, or nobody."""
+    """A stream that is a terminal, or not."""
 
     def __init__(self, is_terminal):
         super().__init__()
@@ -158,7 +161,7 @@ class Stream(io.StringIO):
 
 
 def on_stderr(monkeypatch):
-    """Standard error as a terminal; not as a fixture: pytest puts its own there when a test begins."""
+    """Makes standard error a terminal. (No fixture: pytest replaces standard error when a test begins.)"""
     stream = Stream(True)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
@@ -196,14 +199,14 @@ def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch
     monkeypatch.setenv("COLUMNS", "20")
     with console.progress() as listen:
         listen(told("compiling 12 of 300 files"))
-    said = terminal.getvalue()
-    assert said.startswith("\rcompiling 12 of \r ")
+    output = terminal.getvalue()
+    assert output.startswith("\rcompiling 12 of \r ")
     monkeypatch.setenv("TERM", "dumb")
     with console.progress() as listen:
         listen(told("compiling"))
-    assert terminal.getvalue() == said
+    assert terminal.getvalue() == output
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", io.StringIO())  # nobody sits there
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # not a terminal
     with console.progress() as listen:
         listen(told("compiling"))
     assert sys.stderr.getvalue() == ""
@@ -216,17 +219,15 @@ def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypa
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
     words = "validate ds_cnn --board cortex-m4 --inputs 2 --reference numpy --no-cache"
     assert cli.run(words.split()) == 0
-    said = [part.strip() for part in terminal.getvalue().split("\r")]
+    parts = [part.strip() for part in terminal.getvalue().split("\r")]
     for text in ("compiled 1 of ", "linking ds_cnn.elf", "computing the reference of input 2 of 2"):
-        assert any(part.startswith(text) for part in said), (text, said)
-    assert "running input 1 of 2 on cortex-m4" in said
-    assert said[-2:] == ["", ""]
+        assert any(part.startswith(text) for part in parts), (text, parts)
+    assert "running input 1 of 2 on cortex-m4" in parts
+    assert parts[-2:] == ["", ""]
 
 
 def test_a_program_that_runs_is_looked_at(tmp_path):
-    program = tmp_path / "slow"
-    program.write_text("#!/bin/sh\nprintf abc > out\nsleep 0.7\nprintf def >> out\n")
-    program.chmod(0o755)
+    program = script(tmp_path / "slow", "printf abc > out\nsleep 0.7\nprintf def >> out")
     sizes: list[int] = []
     board = load_board("host")
     result = plugin(board).run(board, program, RunRequest({}, ("out",), written=sizes.append))
@@ -277,8 +278,8 @@ def test_verdicts_titles_and_the_map_are_coloured() -> None:
     assert table.coloured("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
     assert table.coloured("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
     assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
-    said = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
-    assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
+    text = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
+    assert text == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
 
 
 @pytest.mark.parametrize(("stderr", "stdin"), [("terminal", "null"), ("null", "terminal")])

@@ -1,8 +1,7 @@
-"""No name of a kernel, of a packing or of a kernel family stands in Python outside the families.
+"""Python outside the kernel families names no kernel, packing or family.
 
-What the rooms need to know of kernels is in the catalogues: a kernel that somebody else ships can do all
-that ours can. Names that are plain words as well (`reference`, `pad`) may be used as words, but nothing is
-compared with them.
+All that other code needs to know about kernels is in the catalogues, so kernels of others can do all that
+ours can. Names that are also plain words (`reference`, `pad`) may appear, but not in comparisons.
 """
 
 import ast
@@ -33,7 +32,7 @@ FILES = [
 
 
 def names_in(source: str) -> Iterator[str]:
-    """The names of NAMES that a module's code mentions, and comparisons with plain words among them."""
+    """Yields the names of NAMES in a module's code, and plain words of NAMES in comparisons."""
     tree = ast.parse(source)
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = {
@@ -56,8 +55,8 @@ def names_in(source: str) -> Iterator[str]:
 
 def test_nothing_outside_the_families_names_a_kernel_a_packing_or_a_family():
     assert len(FILES) > 150 and len(NAMES) > 100
-    found = {str(path.relative_to(ROOT)): set(names_in(path.read_text())) for path in FILES}
-    assert {path: names for path, names in found.items() if names} == {}
+    names_of = {str(path.relative_to(ROOT)): set(names_in(path.read_text())) for path in FILES}
+    assert {path: names for path, names in names_of.items() if names} == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`buildtool watch`: a round for every save, with lines that it begins and ends with; problems are told."""
+"""`buildtool watch`: a round for every save, between two lines; problems are reported."""
 
 import json
 import threading
@@ -29,15 +29,15 @@ def project(tmp_path, monkeypatch):
 
 
 def rounds(monkeypatch, capsys, words, saves):
-    """The lines of each round; before each round but the first, one of the `saves` is made."""
-    found, left = [], list(saves)
+    """Returns the lines of each round. One of `saves` runs before each round except the first."""
+    lines, remaining = [], list(saves)
     wait = watch.Files.wait
 
     def save_and_wait(self):
-        found.append(capsys.readouterr().out.splitlines())
-        if not left:
+        lines.append(capsys.readouterr().out.splitlines())
+        if not remaining:
             raise Ended
-        threading.Timer(0.05, left.pop(0)).start()
+        threading.Timer(0.05, remaining.pop(0)).start()
         wait(self)
 
     monkeypatch.setattr(watch.Files, "wait", save_and_wait)
@@ -45,7 +45,7 @@ def rounds(monkeypatch, capsys, words, saves):
         patch.setattr(cli.console, "report", lambda error, argv: (_ for _ in ()).throw(error))
         with pytest.raises(Ended):
             cli.run(["watch", "net.tflite", "--board", "mine.toml", *words])
-    return found
+    return lines
 
 
 @pytest.mark.slow
@@ -57,16 +57,16 @@ def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, 
         lambda: (project / "base.toml").write_text('extends = "cortex-m55"\n'),
         lambda: (project / "net.tflite").write_bytes(small(24)),
     ]
-    with running(tmp_path) as found:
+    with running(tmp_path) as server:
         lines = rounds(monkeypatch, capsys, ["--json", "--daemon", daemon], saves)
         if daemon == "require":
-            assert found.counts()["requests"] == 5
-            eventually(lambda: found.status()["leases"] == 0)
+            assert server.counts()["requests"] == 5
+            eventually(lambda: server.status()["leases"] == 0)
         else:
-            assert not found.at.lock.exists()
+            assert not server.at.lock.exists()
     events_of = [[json.loads(line) for line in one] for one in lines]
-    told = [[event["event"] for event in one] for one in events_of]
-    assert told == [["begin", what, "end"] for what in ("plan", "plan", "error", "error", "plan")]
+    events = [[event["event"] for event in one] for one in events_of]
+    assert events == [["begin", what, "end"] for what in ("plan", "plan", "error", "error", "plan")]
     assert [one[-1]["problems"] for one in events_of] == [0, 0, 1, 1, 0]
     first, second, last = (events_of[i][1] for i in (0, 1, 4))
     costs = {"cost", "cost_unit", "estimated_ms"}

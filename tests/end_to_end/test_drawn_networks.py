@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drawnnets import branching_networks, gated_networks, sliced_networks
-from graphs import KIND_GROUPS, graphs_of_one_of, small_networks
+from drawnnets import branching_networks, gated_networks, sliced_networks, small_networks
+from graphs import KIND_GROUPS, graphs_of_one_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from namednets import enlarging_networks

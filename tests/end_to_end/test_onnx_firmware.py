@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from boardruns import exact
+from drawnnets import small_networks
 from everyop import every_operator
-from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nativebatch import BATCHES, assert_exact, prepare

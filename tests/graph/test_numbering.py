@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from disguise import disguised, renumbered
+from drawnnets import small_networks
 from everyop import every_operator
-from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs

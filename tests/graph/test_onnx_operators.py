@@ -10,7 +10,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from graphs import KIND_GROUPS, inputs_for, one_operator_graphs, seeds, small_networks
+from drawnnets import small_networks
+from graphs import KIND_GROUPS, inputs_for, one_operator_graphs, seeds
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from onnxexport import WRITTEN, NotExpressible, Style, evaluate, export

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, patterns, seeds, small_networks
+from drawnnets import small_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, patterns, seeds
 from hypothesis import HealthCheck, given, settings
 from litert import check, run
 from needs import needs_shared

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tflite
-from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds, small_networks
+from drawnnets import small_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds
 from hypothesis import HealthCheck, given, settings
 from litert import check, interpreter, run_graph
 

@@ -1,6 +1,6 @@
-"""The sets of place/search.py, which says what they are, in Python.
+"""The sets of allowed offsets of place/search.py, in Python.
 
-Sets of offsets are integers, bit k for the offset of k units.
+A set of offsets is an integer. Bit k stands for the offset of k units.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from buildtool.plan.place.search import WORD, Sets
 
 
 class _Pair(NamedTuple):
-    """An output and an input that may overlap, both live in a section; distances and sizes in units.
+    """An output and an input that may overlap in a section. Distances and sizes are in units.
 
-    `union`: what both take at the least together; `separate`: whether they may lie side by side there;
-    `farthest`: if they overlap, most units from the output's offset to the input's.
+    `union`: the least that both take together. `separate`: whether they may lie side by side.
+    `farthest`: if they overlap, the greatest distance from the output's offset to the input's.
     """
 
     output: int
@@ -30,7 +30,7 @@ class _Pair(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """What is live in a section, in which no item has two permissions; `slack`: units that are left."""
+    """The live items of a section, each in at most one pair. `slack`: free units."""
 
     singles: tuple[int, ...]
     pairs: tuple[_Pair, ...]
@@ -38,60 +38,60 @@ class _Section(NamedTuple):
 
 
 def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
-    """Item -> the offsets that are left to it at a capacity (in units), as a set of bits.
+    """Returns each item's allowed offsets at a capacity (in units), as a set.
 
-    Where nothing fits, that is nowhere: 0.
+    All sets are empty (0) where nothing fits.
     """
     sizes, alignments = instance.size.tolist(), instance.alignment.tolist()
-    found = []
+    offsets = []
     for size, alignment, pin in zip(sizes, alignments, instance.pinned.tolist(), strict=True):
-        everywhere = _multiples(capacity - size, alignment) if size <= capacity else 0
-        found.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
-    sections = _sections(instance, sizes, capacity)
+        everywhere = _list_multiples(capacity - size, alignment) if size <= capacity else 0
+        offsets.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
+    sections = _find_sections(instance, sizes, capacity)
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
     for section in sections:
-        # What lives in one section only has nothing to tell to others.
+        # Items that live in one section only do not affect others.
         crossing = [i for i in section.singles if spans[i][1] - spans[i][0] > 1]
-        if section.slack < 0 or not _fill(section, crossing, sizes, capacity, found):
+        if section.slack < 0 or not _restrict(section, crossing, sizes, capacity, offsets):
             return [0] * len(sizes)
     together = [pair for section in sections for pair in section.pairs if not pair.separate]
-    return found if _agree(together, found) else [0] * len(sizes)
+    return offsets if _propagate(together, offsets) else [0] * len(sizes)
 
 
 def as_sets(offsets: Sequence[int], capacity: int) -> Sets:
-    """What `allowed_offsets` found, in words."""
+    """Converts the sets of `allowed_offsets` to 64-bit words."""
     words = capacity // WORD + 1
     data = b"".join(of.to_bytes(8 * words, "little") for of in offsets)
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, words)
 
 
-def _up(offsets: int, most: int) -> int:
-    """The offsets, and all above them by `most` at the most."""
-    done = 0
-    while done < most:
-        step = min(done + 1, most - done)
+def _spread_up(offsets: int, most: int) -> int:
+    """Returns the offsets and all up to `most` above them."""
+    reach = 0
+    while reach < most:
+        step = min(reach + 1, most - reach)
         offsets |= offsets << step
-        done += step
+        reach += step
     return offsets
 
 
-def _down(offsets: int, most: int) -> int:
-    """The offsets, and all below them by `most` at the most."""
-    done = 0
-    while done < most:
-        step = min(done + 1, most - done)
+def _spread_down(offsets: int, most: int) -> int:
+    """Returns the offsets and all down to `most` below them."""
+    reach = 0
+    while reach < most:
+        step = min(reach + 1, most - reach)
         offsets |= offsets >> step
-        done += step
+        reach += step
     return offsets
 
 
-def _multiples(most: int, step: int) -> int:
-    """The multiples of `step` up to `most`."""
+def _list_multiples(most: int, step: int) -> int:
+    """Returns the multiples of `step` up to `most`."""
     return sum(1 << offset for offset in range(0, most + 1, step)) if step > 1 else (1 << most + 1) - 1
 
 
-def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
-    """The sections of which something can be told: nearly full ones, in which no three items overlap."""
+def _find_sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
+    """Returns the sections that restrict offsets: nearly full ones in which no three items overlap."""
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
     columns = (instance.share_output, instance.share_input, instance.share_distance, instance.share_units)
     shares = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -102,7 +102,7 @@ def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_
         permitted = [one for one, (first, last) in zip(shares, shared, strict=True) if first <= x < last]
         slack = capacity - sum(sizes[i] for i in items) + sum(units for *_, units in permitted)
         paired = {i for output, source, *_ in permitted for i in (output, source)}
-        # else nearly every offset would be left, or three items overlap
+        # otherwise nearly every offset is allowed, or three items overlap
         if 2 * slack <= capacity and len(paired) == 2 * len(permitted):
             pairs = []
             for o, i, away, _ in permitted:
@@ -114,36 +114,36 @@ def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_
     return sections
 
 
-def _fill(
-    section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, found: list[int]
+def _restrict(
+    section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, offsets: list[int]
 ) -> bool:
-    """Leaves to the items of a section, in `found`, what its subset sums allow; false if that is nothing."""
+    """Restricts `offsets` of a section's items to its subset sums. False if an item has no offset left."""
     by_size: dict[int, int] = {}
     for i in crossing:
         if sizes[i] not in by_size:
-            by_size[sizes[i]] = _up(_sums(section, sizes, capacity, without=i), section.slack)
-        found[i] &= by_size[sizes[i]]
-        if not found[i]:
+            by_size[sizes[i]] = _spread_up(_sum_subsets(section, sizes, capacity, without=i), section.slack)
+        offsets[i] &= by_size[sizes[i]]
+        if not offsets[i]:
             return False
     for pair in section.pairs:
         o, i = pair.output, pair.input
-        sums = _sums(section, sizes, capacity, beside=pair)
-        output = _up(sums, section.slack)
-        source = _up(output << pair.distance, pair.farthest - pair.distance)
+        sums = _sum_subsets(section, sizes, capacity, beside=pair)
+        output = _spread_up(sums, section.slack)
+        source = _spread_up(output << pair.distance, pair.farthest - pair.distance)
         if pair.separate:
             source |= output | output << sizes[o]
             output |= output << sizes[i]
-        found[o] &= output
-        found[i] &= source
-        if not found[o] or not found[i]:
+        offsets[o] &= output
+        offsets[i] &= source
+        if not offsets[o] or not offsets[i]:
             return False
     return True
 
 
-def _sums(
+def _sum_subsets(
     section: _Section, sizes: Sequence[int], capacity: int, without: int = -1, beside: _Pair | None = None
 ) -> int:
-    """What can lie below something: sums of what is live in the section, but for one item or pair."""
+    """Returns the subset sums of a section's live items, without one item or pair."""
     sums, full = 1, (1 << capacity + 1) - 1
     for i in section.singles:
         if i != without:
@@ -158,17 +158,17 @@ def _sums(
     return sums & full
 
 
-def _agree(together: Sequence[_Pair], found: list[int]) -> bool:
-    """Carries what is left along pairs that have to overlap, to the end; false: nothing is left."""
+def _propagate(together: Sequence[_Pair], offsets: list[int]) -> bool:
+    """Restricts the offsets of pairs that must overlap, until nothing changes. False: none is left."""
     changed = True
     while changed:
         changed = False
         for pair in together:
             o, i, most = pair.output, pair.input, pair.farthest - pair.distance
-            source = found[i] & _up(found[o] << pair.distance, most)
-            output = found[o] & _down(source >> pair.distance, most)
-            changed = changed or source != found[i] or output != found[o]
-            found[i], found[o] = source, output
+            source = offsets[i] & _spread_up(offsets[o] << pair.distance, most)
+            output = offsets[o] & _spread_down(source >> pair.distance, most)
+            changed = changed or source != offsets[i] or output != offsets[o]
+            offsets[i], offsets[o] = source, output
             if not source or not output:
                 return False
     return True

@@ -1,8 +1,7 @@
-"""The front of networks with branches by brute force: what `front_twin` does, and sections besides.
+"""The front of networks with branches by brute force: `front_twin` with sections.
 
-A section is told from the graph alone: the fewest elements before a join that read one tensor from
-outside, and of which nothing but the join's result is read elsewhere. Residuals around a section are
-not in its space.
+A section is the smallest run of elements up to a join that reads one tensor from outside; only the join's
+result is read elsewhere. Residuals around a section are not in its space.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ class BranchTwin(Twin):
     """Groups are chains or sections."""
 
     def regions(self, first: int, end: int, frugal: bool) -> Iterator[Region]:
-        """All regions of [first, end)."""
+        """Yields all regions of [first, end)."""
         if end == first + 1:
             yield Region((Group((self.running[first],)),))
         if all(streams(self.graph, self.op(e)) for e in range(first, end)):
             yield from map(Region, self._cut(first, end, frugal))
 
     def _cut(self, first: int, end: int, frugal: bool) -> Iterator[tuple[Group, ...]]:
-        """All ways to cut [first, end) into groups that feed each other."""
+        """Yields all ways to cut [first, end) into groups that feed each other."""
         if first == end:
             yield ()
         for stop in range(first + 1, end + 1):
@@ -49,14 +48,14 @@ class BranchTwin(Twin):
             yield from self.groups(first, stop, frugal)
 
     def _closed(self, first: int, stop: int) -> bool:
-        """Whether elements [first, stop) fork from one tensor and join, not as a mere chain."""
+        """Whether elements [first, stop) fork from one tensor and join, and are not a chain."""
         inside = range(first, stop)
-        made = [self.made(e) for e in inside]
-        outside = {t for e in inside for t in self.op(e).inputs if t in self.roots and t not in made}
-        kept = {self.roots.get(t) for t in self.graph.outputs}
+        results = [self.made(e) for e in inside]
+        outside = {t for e in inside for t in self.op(e).inputs if t in self.roots and t not in results}
+        outputs = {self.roots.get(t) for t in self.graph.outputs}
         return (
             len(outside) == 1
             and not all(self.feeds(e) for e in inside[:-1])
             and not any(accumulates(self.graph, self.op(e)) for e in inside)
-            and all(set(self.readers(t)) <= set(inside) and t not in kept for t in made[:-1])
+            and all(set(self.readers(t)) <= set(inside) and t not in outputs for t in results[:-1])
         )

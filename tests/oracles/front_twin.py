@@ -1,10 +1,9 @@
-"""The front by brute force: every sequence of regions of a small graph, each assembled into a plan.
+"""The front by brute force: tries every sequence of regions of a small graph, each assembled into a plan.
 
     Twin(graph, target, image, in_place).front(Twin.work)   # [(live bytes, weight), ...]
 
-Nothing of the search is used. Which regions there are is told from the graph alone; what a region
-needs and does is read off a plan in which every other operator runs alone: its buffers, its
-multiply-accumulates, its schedule.
+It uses no part of the search. Regions follow from the graph alone. A region's bytes and work are those in a
+plan in which every other operator runs alone.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ Front = list[tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Space:
-    """What groups may be: rows made in one go, pixels handed on, operators; the most they may repeat."""
+    """The limits of groups: rows per step, pixels handed on, operators, repeated work."""
 
     steps: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     hand_offs: tuple[int, ...] = (1, 4, 8)
@@ -60,7 +59,7 @@ class Space:
 
     @contextlib.contextmanager
     def searched(self) -> Iterator[None]:
-        """Meanwhile the search has this space."""
+        """Gives the search this space during the block."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "STEPS", self.steps)
             patch.setattr(blocks, "MOST_OPERATORS", self.most_operators)
@@ -69,8 +68,7 @@ class Space:
 
 
 class Held(NamedTuple):
-    """Whole tensors, rings and sums of a plan; of one region the columns of its windows, the bytes of its
-    workspace, its steps."""
+    """A plan's tensors, rings and sums; one region's window columns, workspace bytes and steps."""
 
     buffers: tuple[Buffer, ...]
     windows: dict[int, int]
@@ -81,7 +79,7 @@ class Held(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Twin:
-    """Elements are the operators that run, in order; a region is [first, end) of them."""
+    """Elements are the operators that run, in order. A region is [first, end) of them."""
 
     graph: Graph
     target: Target
@@ -107,7 +105,7 @@ class Twin:
         return self.op(e).outputs[0]
 
     def readers(self, root: int) -> list[int]:
-        """Elements that read a tensor, under whatever name."""
+        """Returns the elements that read a tensor or an alias of it."""
         return [
             e
             for e in range(len(self.running))
@@ -117,20 +115,18 @@ class Twin:
     @functools.cached_property
     def born(self) -> dict[int, int]:
         """Root -> the element that makes it, -1 for inputs."""
-        found = dict.fromkeys(self.graph.inputs, -1)
-        found.update((t, e) for e in range(len(self.running)) for t in self.op(e).outputs)
-        return found
+        outputs = {t: e for e in range(len(self.running)) for t in self.op(e).outputs}
+        return dict.fromkeys(self.graph.inputs, -1) | outputs
 
     @functools.cached_property
     def dies(self) -> dict[int, int]:
-        """Root -> the last element that reads it (or makes it), one past all where it is kept."""
-        found = {t: max([e, *self.readers(t)]) for t, e in self.born.items()}
-        kept = [*self.graph.outputs, *(self.graph.inputs if self.image == "resident" else ())]
-        found.update((self.roots[t], len(self.running)) for t in kept if t in self.roots)
-        return found
+        """Root -> the last element that reads (or makes) it. Outputs live past the last element."""
+        last = {t: max([e, *self.readers(t)]) for t, e in self.born.items()}
+        ends = [*self.graph.outputs, *(self.graph.inputs if self.image == "resident" else ())]
+        return last | {self.roots[t]: len(self.running) for t in ends if t in self.roots}
 
     def main(self, e: int) -> int:
-        """The tensor that feeds an element: what the one before it makes, or its first input."""
+        """Returns the tensor that feeds an element: the output of the one before it, or its first input."""
         op = self.op(e)
         inputs = row_inputs(self.graph, op) if streams(self.graph, op) else op.inputs
         return self.made(e - 1) if e and self.made(e - 1) in inputs else inputs[0]
@@ -147,7 +143,7 @@ class Twin:
     # ---- the space -----------------------------------------------------------------------------------
 
     def regions(self, first: int, end: int, frugal: bool) -> Iterator[Region]:
-        """All regions of [first, end); `frugal`: groups make more rows in one go only to save work."""
+        """Yields all regions of [first, end). `frugal`: groups have more rows per step only to save work."""
         if end == first + 1:
             yield Region((Group((self.running[first],)),))
         inside = range(first, end)
@@ -158,7 +154,7 @@ class Twin:
             yield from map(Region, chains)
 
     def _chains(self, first: int, end: int, frugal: bool) -> Iterator[tuple[Group, ...]]:
-        """All ways to cut [first, end) into groups."""
+        """Yields all ways to cut [first, end) into groups."""
         if first == end:
             yield ()
         for stop in range(first + 1, min(end, first + self.space.most_operators) + 1):
@@ -167,17 +163,17 @@ class Twin:
                     yield from ((group, *rest) for rest in self._chains(stop, end, frugal))
 
     def _can_be_ring(self, cut: int, end: int) -> bool:
-        """Where a tensor between two groups is read again later, it is read as it is."""
+        """Whether later readers of the tensor between two groups read it without an alias."""
         return all(
             self.made(cut - 1) in self.op(e).inputs for e in self.readers(self.made(cut - 1)) if cut < e < end
         )
 
     def _rings_do(self, first: int, groups: tuple[Group, ...]) -> bool:
-        """Whether what groups read of tensors made in the region before them goes along with their input."""
-        begin, made = first, {self.made(e): e for e in range(first, len(self.running))}
+        """Whether earlier tensors of the region that groups read advance together with their input."""
+        begin, makers = first, {self.made(e): e for e in range(first, len(self.running))}
         for group in groups:
             for e in range(begin, begin + len(group.ops)):
-                beside = [t for t in self.op(e).inputs if made.get(t, begin) < begin and t != self.main(e)]
+                beside = [t for t in self.op(e).inputs if makers.get(t, begin) < begin and t != self.main(e)]
                 if beside and self.through(begin, e + 1).stride != 1:
                     return False
             begin += len(group.ops)
@@ -185,12 +181,12 @@ class Twin:
 
     @functools.cache  # noqa: B019
     def groups(self, first: int, stop: int, frugal: bool) -> tuple[Group, ...]:
-        """All groups of [first, stop)."""
+        """Returns all groups of [first, stop)."""
         ops = tuple(self.running[first:stop])
         if len(ops) == 1:
             return (Group(ops, Scheme.OPERATOR, 1, 0),)
         if any(self.op(e).kind in ENLARGING for e in range(first, stop)):
-            return ()  # they are groups by themselves
+            return ()  # they are only groups of their own
         if not self._only_neighbours(first, stop):
             return ()
         last = self.op(stop - 1)
@@ -201,7 +197,7 @@ class Twin:
         for p in ops[1:]:
             stride *= axes(self.graph, self.graph.ops[p])[1].stride
         once = sum(op_macs(self.graph, self.graph.ops[p]) for p in ops)
-        found, least = [], None
+        groups, least = [], None
         for step in self.space.steps:
             if step > 1 and step >= 2 * height:
                 break
@@ -211,11 +207,11 @@ class Twin:
                 continue
             least = work
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
-            found += [strip, *(Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)]
-        return tuple(found)
+            groups += [strip, *(Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)]
+        return tuple(groups)
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
-        """What is made inside a group is read by the next operator alone; additions see one stride."""
+        """Whether only the next operator reads an inner tensor, and additions have one stride."""
         outputs = {self.roots.get(t) for t in self.graph.outputs}
         for e in range(first, stop - 1):
             if self.readers(self.made(e)) != [e + 1] or self.made(e) in outputs:
@@ -248,7 +244,7 @@ class Twin:
 
     @functools.cache  # noqa: B019
     def held(self, region: Region, first: int) -> Held:
-        """What lies in the arena besides scratch with this region, everything else alone."""
+        """Returns the arena's content, without scratch, with this region and all other operators alone."""
         runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
         timeline = Timeline(self.graph, self.image, runs)
         alignment = self.target.board.alignment
@@ -260,11 +256,11 @@ class Twin:
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
-        """Multiply-accumulates of the region's steps."""
+        """Returns the multiply-accumulates of the region's steps."""
         return count_executed_macs(self.graph, self.run(region))
 
     def cost(self, region: Region, first: int) -> int:
-        """The target's estimate in sixteenths: every step by itself, at the price of its own window."""
+        """Returns the target's estimate in sixteenths: the sum of every step's own price."""
         total = 0.0
         poolings = {
             p for p in region.ops if region.is_streamed and accumulates(self.graph, self.graph.ops[p])
@@ -286,7 +282,7 @@ class Twin:
         return int(total * COST_UNITS)
 
     def rings(self, region: Region, position: int, first: int) -> Rings:
-        """The columns that are kept of what an operator reads and writes, as its windows have them."""
+        """Returns the columns in memory of an operator's input and output windows."""
         handed_on = {p for g in region.groups if g.hand_off for p in g.ops}
         if position not in handed_on:
             return Rings()
@@ -303,7 +299,7 @@ class Twin:
 
     @functools.cache  # noqa: B019
     def bytes(self, region: Region, first: int) -> int:
-        """Aligned live bytes: all that a region holds at any time, less what output and input share."""
+        """Returns the aligned live bytes: all that a region ever holds, less what output and input share."""
         held = self.held(region, first)
         whole, total = set(), 0
         for b in held.buffers:
@@ -318,15 +314,15 @@ class Twin:
         return round_up(size, self.target.board.alignment)
 
     def shared(self, region: Region, first: int, whole: set[int]) -> int:
-        """Most bytes of a region's output that may lie on tensors that die in it.
+        """Returns how many bytes of a region's output may lie on tensors that die in it.
 
-        Of a streamed region on the one that feeds it; else what the lowest placement of its operator's
+        Streamed region: on the tensor that feeds it. Otherwise: what the lowest placement of its operator's
         inputs and output saves.
         """
         end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
         if len(op.outputs) != 1:
             return 0
-        found: dict[int, int] = {}
+        distances: dict[int, int] = {}
         for t in [self.main(first)] if region.is_streamed else op.inputs:
             root = self.roots.get(t)
             if root not in whole or self.dies[root] >= end:
@@ -336,19 +332,19 @@ class Twin:
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
-                found[root] = apart
+                distances[root] = apart
         alignment = self.target.board.alignment
-        sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *found)]
+        sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *distances)]
         problem = Problem(
             tuple(Item(0, 1, size, alignment) for size in sizes),
-            tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
+            tuple(Permission(0, i + 1, apart) for i, apart in enumerate(distances.values())),
         )
         lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
         return sum(map(self._aligned, sizes)) - lowest.solution.height
 
     def _apart(self, op, operand: int, kernel) -> int | None:
-        """What the kernel's contract says, for an operator that runs as one step."""
+        """Returns the distance by the kernel's contract, for an operator that runs as one step."""
         once = [self.roots.get(t) for t in op.inputs].count(self.roots[operand]) == 1
         if not once or kernel.overlap not in CONTRACTS[self.in_place]:
             return None
@@ -357,37 +353,39 @@ class Twin:
     # ---- the front -------------------------------------------------------------------------------------
 
     def front(self, weight: Callable[[Twin, Region, int], int]) -> Front:
-        """(live bytes, weight) of every sequence of regions that no other beats; `weight`: work or cost."""
+        """Returns the Pareto front of (live bytes, weight) of all sequences of regions."""
         best: list[Front] = [[(0, 0)]]
         for end in range(1, len(self.running) + 1):
-            found = []
+            points = []
             for first in range(end):
                 frugal = weight is Twin.work
                 own = undominated(
                     (self.bytes(region, first), weight(self, region, first))
                     for region in self.regions(first, end, frugal)
                 )
-                found += [(max(a, b), v + w) for a, v in best[first] for b, w in own]
-            best.append(undominated(found))
+                points += [(max(a, b), v + w) for a, v in best[first] for b, w in own]
+            best.append(undominated(points))
         return best[-1]
 
 
 def undominated(points) -> Front:
-    """Points of which no other has as few bytes and as little weight."""
-    kept: Front = []
+    """Returns the points that no other beats in both bytes and weight."""
+    front: Front = []
     for size, weight in sorted(points):
-        if not kept or weight < kept[-1][1]:
-            kept.append((size, weight))
-    return kept
+        if not front or weight < front[-1][1]:
+            front.append((size, weight))
+    return front
 
 
 def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: Space, twin=Twin) -> None:
-    """The search's front, by work and by cost, is that of every sequence of regions; UsageError where its
-    image cannot be streamed."""
+    """Fails unless the search's front, by work and by cost, is the twin's.
+
+    UsageError where the input image cannot be streamed.
+    """
     with space.searched():
-        found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
+        answer = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
         every = twin(graph, target, image, in_place, space)
-        for tables, weight in ((found.space.tables, Twin.work), (found.space.cost_tables, Twin.cost)):
+        for tables, weight in ((answer.space.tables, Twin.work), (answer.space.cost_tables, Twin.cost)):
             ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
             assert ways == every.front(weight), weight.__name__
-        assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)
+        assert [(point.live_bytes, point.work) for point in answer.points] == every.front(Twin.work)

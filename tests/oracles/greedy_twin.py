@@ -1,4 +1,4 @@
-"""What greedy.c does, in Python: placements by given orders, and by variations of the best of them."""
+"""greedy.c in Python: placements in given orders, and in variations of the best one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANY_HEIGHT = 1 << 62  # no limit
 
 
 class PythonRuns:
-    """Has what `greedy.best` says."""
+    """Does what `greedy.best` does."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -26,7 +26,7 @@ class PythonRuns:
             self._links.append([rows[start[i] : start[i + 1]] for i in range(len(self._sizes))])
 
     def best(self) -> Found:
-        """The lowest placement found."""
+        """Returns the lowest placement."""
         task, best, height = self._task, list(self._pinned), ANY_HEIGHT
         chosen: tuple[list[int], bool, int] = ([], False, 0)
         for order in task.order.tolist():
@@ -41,7 +41,7 @@ class PythonRuns:
                         best, height, chosen = offsets, reached, (order, tightest, way)
                     if height <= task.least:
                         return best, height, chosen[2]
-        return self._varied(*chosen, best, height)
+        return self._vary(*chosen, best, height)
 
     def _height(self, offsets: Sequence[int]) -> int:
         return max(o + s for o, s in zip(offsets, self._sizes, strict=True))
@@ -49,8 +49,8 @@ class PythonRuns:
     def _place(
         self, order: Sequence[int], tightest: bool, way: int, offsets: list[int], most: int
     ) -> list[int] | None:
-        """Places what has no offset (-1) yet, in `order`. None where an item would end above `most`."""
-        links, find = self._links[way], _best_gap if tightest else _first_gap
+        """Places the items without an offset (-1) in `order`. None where an item would end above `most`."""
+        links, find = self._links[way], _find_best_gap if tightest else _find_first_gap
         for i in order:
             if offsets[i] < 0:
                 forbidden = [
@@ -64,27 +64,26 @@ class PythonRuns:
                     return None
         return offsets
 
-    def _varied(self, order: list[int], tightest: bool, way: int, best: list[int], lowest: int) -> Found:
-        """By orders near this one: an item at the top, or one it collides with, moves forward.
+    def _vary(self, order: list[int], tightest: bool, way: int, best: list[int], lowest: int) -> Found:
+        """Varies an order: an item at the top, or one that it collides with, moves forward.
 
-        A variation that is not higher than the one before replaces it; the others are not carried to
-        their end.
+        A variation that is not higher than the current one replaces it. Higher ones are stopped early.
         """
         current, top, state = best, lowest, SEED
         for _ in range(self._task.variations):
             if lowest <= self._task.least:
                 break
             peaks = [i for i in order if current[i] + self._sizes[i] == top]
-            state, pick = _next(state, len(peaks))
+            state, pick = _step(state, len(peaks))
             near = [peaks[pick], *(other for other, _, _ in self._links[way][peaks[pick]])]
-            state, pick = _next(state, len(near))
-            state, place = _next(state, max(order.index(near[pick]), 1))
+            state, pick = _step(state, len(near))
+            state, place = _step(state, max(order.index(near[pick]), 1))
             varied = [i for i in order if i != near[pick]]
             varied.insert(place, near[pick])
-            known = list(self._pinned)
+            start = list(self._pinned)
             for i in varied[:place]:
-                known[i] = current[i]
-            offsets = self._place(varied, tightest, way, known, top)
+                start[i] = current[i]
+            offsets = self._place(varied, tightest, way, start, top)
             if offsets is not None:
                 order, current, top = varied, offsets, self._height(offsets)
                 if top < lowest:
@@ -92,8 +91,8 @@ class PythonRuns:
         return best, lowest, way
 
 
-def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
-    """The lowest offset outside all of the open intervals, which come in ascending order."""
+def _find_first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """Returns the lowest offset outside the open intervals, which are in ascending order."""
     offset = 0
     for low, high in forbidden:
         if offset <= low:
@@ -103,8 +102,8 @@ def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     return offset
 
 
-def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
-    """The same in the tightest gap; above all where there is none."""
+def _find_best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """Returns the offset in the tightest gap, or above all intervals."""
     offset, tightest, chosen = 0, -1, -1
     for low, high in forbidden:
         if offset <= low and (chosen < 0 or low - offset < tightest):
@@ -114,7 +113,7 @@ def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     return offset if chosen < 0 else chosen
 
 
-def _next(state: int, choices: int) -> tuple[int, int]:
-    """The generator's next state, and a choice by it."""
+def _step(state: int, choices: int) -> tuple[int, int]:
+    """Returns the generator's next state, and a choice."""
     state = following(state)
     return state, choice(state, choices)

@@ -1,4 +1,4 @@
-"""Arena problems as the search wants them: what instance.c makes of them, in Python, but for the order."""
+"""Compiles arena problems for the search: instance.c in Python, without the order."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from buildtool.plan.place.instance import ARRAYS, Instance
 
 
 def compile_problem(problem: Problem) -> Instance:
-    """The instance of a problem that is neither too large nor has too many items."""
+    """Returns the instance of a problem whose size and number of items are within the limits."""
     live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
     index = {item: position for position, item in enumerate(live)}
-    shares = _shares(problem, index)
-    unit, coarse = _unit(problem, live, shares)
+    shares = _find_shares(problem, index)
+    unit, coarse = _find_unit(problem, live, shares)
     size = [problem.sizes[i] // unit for i in live]
     alignment = [1 if coarse else problem.items[i].alignment // unit for i in live]
     pinned = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
-    first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
+    first, last, sections = _find_sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
     distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
     loose = [int(any(i in pair for pair in distance)) for i in range(len(live))]
-    # who is live together, and how near they may lie
+    # items that are live together, and how near they may lie
     nearer = {(o, n): min(size[o], away) for (o, n), away in distance.items()}
     items = range(len(live))
     links = [(i, j) for i in items for j in items if i != j and first[i] < last[j] and first[j] < last[i]]
@@ -38,10 +38,10 @@ def compile_problem(problem: Problem) -> Instance:
             pins[i].append((pinned[j], over, under))
     arrays = {
         **{"first": first, "last": last, "size": size, "alignment": alignment, "pinned": pinned},
-        "floor": [_floor(pinned[i], alignment[i], pins[i]) for i in items],
+        "floor": [_find_floor(pinned[i], alignment[i], pins[i]) for i in items],
         "low": [min([size[i], *(away for (o, _), away in nearer.items() if o == i)]) for i in items],
         "loose": loose,
-        "twin": _twins(kinds, pinned, loose),
+        "twin": _find_twins(kinds, pinned, loose),
         "start": [sum(i < k for i, _ in links) for k in range(len(live) + 1)],
         **{"neighbour": [j for _, j in links], "above": above, "below": below},
         "share_output": [o for o, _ in distance],
@@ -55,8 +55,8 @@ def compile_problem(problem: Problem) -> Instance:
     return Instance(unit, live, capped, sections, **{k: np.array(arrays[k], np.int32) for k in ARRAYS})
 
 
-def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
-    """Permissions of items that are live together; distances are multiples of the granule, at least 0."""
+def _find_shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
+    """Returns permissions of items that are live together. Distances are multiples of the granule, >= 0."""
     shares = []
     for p in problem.permissions:
         if p.output in index and p.input in index:
@@ -67,7 +67,7 @@ def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
 
 
 def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Permission]) -> bool:
-    """Whether the search may miss placements; never with the permissions of a network's operators."""
+    """Whether the search may miss placements. It cannot with the permissions of a network's operators."""
     if any(p.distance < 0 for p in problem.permissions if p.output in index and p.input in index):
         return True
     sorter: TopologicalSorter[int] = TopologicalSorter()
@@ -81,11 +81,11 @@ def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Perm
     return False
 
 
-def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
-    """What all offsets are multiples of, in bytes, and whether that alone keeps every alignment.
+def _find_unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
+    """Returns the unit of all offsets, in bytes, and whether it satisfies every alignment.
 
-    Items that lie as low as they can lie on others, so their offsets are sums of sizes, distances
-    and fixed offsets, rounded up to alignments.
+    An item at its lowest place lies on others. So its offset is a sum of sizes, distances and fixed offsets,
+    rounded up to alignments.
     """
     unit = gcd(
         *(problem.sizes[i] for i in live),
@@ -98,11 +98,11 @@ def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -
     return gcd(unit, *alignments), False
 
 
-def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
-    """The sections that each item is live in (half-open), and how many there are."""
+def _find_sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
+    """Returns the first and last section (half-open) of each item, and the number of sections."""
     births, deaths = {lower for lower, _ in lives}, {upper for _, upper in lives}
     times = sorted(births | deaths)
-    # The stretch from times[k] is a section if something is born as it begins and dies as it ends.
+    # The interval from times[k] is a section if an item is born at its start and one dies at its end.
     count = [0]
     for begin, end in pairwise(times):
         count.append(count[-1] + int(begin in births and end in deaths))
@@ -110,10 +110,10 @@ def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], i
     return [at[lower] for lower, _ in lives], [at[upper] for _, upper in lives], count[-1]
 
 
-def _twins(
+def _find_twins(
     kinds: Sequence[tuple[int, int, int, int]], pinned: Sequence[int], loose: Sequence[int]
 ) -> list[int]:
-    """For every item the one before it that could take its place, -1 if there is none."""
+    """Returns for each item the earlier item that could take its place, or -1."""
     latest: dict[tuple[int, int, int, int], int] = {}
     twins = []
     for i, kind in enumerate(kinds):
@@ -124,8 +124,8 @@ def _twins(
     return twins
 
 
-def _floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
-    """The lowest offset of an item among pinned ones (offset, above, below) alone; a pinned one's own."""
+def _find_floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
+    """Returns the lowest offset of an item among pinned ones (offset, above, below). A pin is its own."""
     floor = 0
     for at, above, below in sorted(pins):
         if floor + above > at:

@@ -20,12 +20,12 @@ from buildtool.target.types import Contract, KernelVariant
 
 
 def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
-    """What check/replay.py does, its steps in Python."""
+    """Does what check/replay.py does, with the steps in Python."""
     return PythonReplay(plan, timeline, kernels).run()
 
 
 class Piece(NamedTuple):
-    """A run of bytes: of the tensor from `byte` on, in the arena from `address` on."""
+    """A run of bytes: `byte` is its place in the tensor, `address` in the arena."""
 
     address: int
     byte: int
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 
 
 def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
-    """Where a window of a tensor lies in its buffer, in the longest contiguous runs."""
+    """Yields the longest contiguous runs of a tensor's window in its buffer."""
     described = graph.tensors[tensor]
     batch, height, width, channels = described.nhwc
     pixel = channels * described.dtype.size
@@ -75,7 +75,7 @@ class PythonReplay(Replay):
         self._write(tensor, *self._whole(tensor))
 
     def require(self, tensor: int) -> None:
-        """PlanError unless a whole tensor is there at the end."""
+        """Raises PlanError unless a whole tensor is in the arena at the end."""
         self._require(tensor, *self._whole(tensor), "the end of the invoke")
 
     def run_steps(self, steps: Steps, streamed: bool) -> None:
@@ -101,7 +101,7 @@ class PythonReplay(Replay):
         self._require_constants(operator)
 
     def _compute(self, step: Step, operator: Operator, streamed: bool) -> None:
-        """A window of an operator's output: at once, or row by row if its kernel promises that."""
+        """Computes a window of an output, row by row if the kernel's contract promises that."""
         columns = (step.x0, step.x1)
         once = [(step.y0, step.y1)]
         for rows in [(y, y + 1) for y in range(step.y0, step.y1)] if operator.by_row else once:
@@ -117,7 +117,7 @@ class PythonReplay(Replay):
                     self.write(t)
 
     def _add_up(self, step: Step, operator: Operator) -> None:
-        """Adds a part of the input to the accumulators; the last part makes the output."""
+        """Adds a part of the input to the accumulators. The last part makes the output."""
         op = operator.op
         if operator.sums is None:
             raise PlanError("a global pooling in a streamed region has no accumulators", operator=op.place)
@@ -134,7 +134,7 @@ class PythonReplay(Replay):
             raise PlanError("its constants are not in the arena when it runs", operator=operator.op.place)
 
     def _window(self, read: Read, rows: Span, columns: Span) -> tuple[Span, Span]:
-        """What has to be there of an input for a window of the output."""
+        """Returns the window of an input that a window of the output reads."""
         if read.rows is None or read.columns is None:
             return self._whole(read.tensor)
         return read.rows.read(rows), read.columns.read(columns)
@@ -142,24 +142,24 @@ class PythonReplay(Replay):
     def _refuse_collision(
         self, operator: Operator, rows: Span, columns: Span, source: int, window: tuple[Span, Span]
     ) -> None:
-        """Within one step nothing is written over what the step reads, but by element-by-element kernels."""
+        """Raises PlanError if a step writes over what it reads. Element-by-element kernels may."""
         for t in operator.op.outputs:
             if not self.buffer(t).touches(self.buffer(source)):
                 continue
-            below, made = self.graph.tensors[source], self.graph.tensors[t]
-            by_element = operator.contract is Contract.PIXEL and below.nhwc == made.nhwc
-            read = list(self._pieces(source, *window))
+            below, above = self.graph.tensors[source], self.graph.tensors[t]
+            by_element = operator.contract is Contract.PIXEL and below.nhwc == above.nhwc
+            sources = list(self._pieces(source, *window))
             for out in self._pieces(t, rows, columns):
-                for piece in read:
+                for piece in sources:
                     hit = out.address < piece.address + piece.size and piece.address < out.address + out.size
-                    sizes = made.dtype.size, below.dtype.size
-                    if hit and not (by_element and _read_first(out, sizes[0], piece, sizes[1])):
+                    sizes = above.dtype.size, below.dtype.size
+                    if hit and not (by_element and _reads_first(out, sizes[0], piece, sizes[1])):
                         raise PlanError("writes over what it reads", operator=operator.op.place)
 
     def _concatenate(self, op: Op) -> None:
-        """Copies one part after the other, each line by line, as the contract of parts promises.
+        """Copies the parts one after the other, line by line, as their contract promises.
 
-        The output consists of lines, each with a line of every part, one after the other.
+        A line of the output has a line of each part.
         """
         tensors, result = self.graph.tensors, op.outputs[0]
         assert isinstance(op.attrs, AxisAttrs)
@@ -169,7 +169,7 @@ class PythonReplay(Replay):
         for t in op.inputs:
             line, together = tensors[t].size // lines, lines
             if t in self.groups and output.touches(self.buffer(t)):
-                together = 1  # what is written may hit what is still to be read
+                together = 1  # a write may hit bytes that are read later
             for first in range(0, lines, together):
                 begin, end = first * line, (first + together) * line
                 if t in self.groups and not self._holds(t, self._bytes(t, begin, end)):
@@ -181,16 +181,16 @@ class PythonReplay(Replay):
             column += line
 
     def _whole(self, tensor: int) -> tuple[Span, Span]:
-        """All rows and columns of a tensor."""
+        """Returns all rows and columns of a tensor."""
         _, height, width, _ = self.graph.tensors[tensor].nhwc
         return (0, height), (0, width)
 
     def _bytes(self, tensor: int, first: int, end: int) -> Piece:
-        """Bytes [first, end) of a tensor that lies whole in its buffer."""
+        """Returns bytes [first, end) of a tensor that lies whole in its buffer."""
         return Piece(self.buffer(tensor).offset + first, first, end - first)
 
     def _pieces(self, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
-        """Where a window of a tensor lies."""
+        """Returns the pieces of a tensor's window."""
         return pieces(self.graph, self.buffer(tensor), tensor, rows, columns)
 
     def _write(self, tensor: int, rows: Span, columns: Span) -> None:
@@ -204,7 +204,7 @@ class PythonReplay(Replay):
         self.tags[piece.address : piece.address + piece.size] = self._tag(tensor, piece)
 
     def _require(self, tensor: int, rows: Span, columns: Span, reader: str) -> None:
-        """PlanError unless a window of a tensor is there."""
+        """Raises PlanError unless a window of a tensor is in the arena."""
         if not all(self._holds(tensor, piece) for piece in self._pieces(tensor, rows, columns)):
             text = f"rows {rows[0]} to {rows[1]} are not in the arena when they are read"
             raise PlanError(text, operator=reader, tensor=self.graph.tensors[tensor].name)
@@ -217,7 +217,7 @@ class PythonReplay(Replay):
         return np.arange(piece.byte, piece.byte + piece.size) + (self.groups[tensor] << 32)
 
     def _own(self, area: Area) -> None:
-        """Gives a buffer that is no tensor's its tag."""
+        """Fills a buffer without a tensor with its tag."""
         self.refuse_outside(area.buffer)
         self.tags[area.buffer.offset : area.buffer.offset + area.buffer.size] = area.tag
 
@@ -227,11 +227,11 @@ class PythonReplay(Replay):
         return there.size == area.buffer.size and bool((there == area.tag).all())
 
 
-def _read_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
-    """Whether each element is read before it is written, by a kernel that reads element i, then writes it.
+def _reads_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
+    """Whether a kernel that reads element i, then writes it, reads each element before it is overwritten.
 
-    `out_element`, `element`: their bytes. Where the output's are larger, the last element that has one
-    behind it is the worst.
+    `out_element`, `element`: bytes per element. Where the output's are larger, the last element with another
+    one after it is the worst.
     """
     made, source = out.address - out.byte, read.address - read.byte
     if out_element <= element:

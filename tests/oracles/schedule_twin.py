@@ -1,9 +1,8 @@
-"""A region's steps by the definition: rows are pulled from its end, step by step, one object a step.
+"""A region's steps by definition: rows are pulled from its end, one object per step.
 
-    steps(region, graph, image)     # what schedule.schedule has to yield
+    steps(region, graph, image)     # must equal schedule.schedule
 
-`distance` tells from such steps, one after the other, how far a region's output may lie over a tensor
-that it reads.
+`distance` computes from such steps how far a region's output may lie over a tensor that it reads.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ from buildtool.plan.types import SOURCE, Region, Scheme, Step
 
 
 def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
-    """All steps, in order."""
-    return list(_streamed(region, graph, image) if region.is_streamed else _alone(region, graph, image))
+    """Returns all steps, in order."""
+    return list(
+        _run_streamed(region, graph, image) if region.is_streamed else _run_alone(region, graph, image)
+    )
 
 
-def _alone(region: Region, graph, image: str) -> Iterator[Step]:
+def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:
     (position,) = region.ops
     if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
         _, height, width, _ = graph.tensors[graph.inputs[0]].nhwc
@@ -31,10 +32,10 @@ def _alone(region: Region, graph, image: str) -> Iterator[Step]:
     yield Step(position, 0, height, 0, width)
 
 
-def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
+def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     chain = links(region, graph)
     from_source = image == "stream" and chain[0].input == graph.inputs[0]
-    done = [0] * len(chain)
+    rows = [0] * len(chain)
     progress = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
@@ -46,40 +47,40 @@ def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
                 delivered += 1
             return
         link, group = chain[index], chain[index].group
-        while done[index] < need:
+        while rows[index] < need:
             if group.scheme is Scheme.BRANCHES:
                 yield from pull(index - 1, progress[index].ask())
                 for lane, y0, y1 in progress[index].advance():
                     yield Step(group.ops[lane], y0, y1, 0, columns(graph, graph.ops[group.ops[lane]]))
-                done[index] = progress[index].made[-1]
+                rows[index] = progress[index].made[-1]
                 continue
-            y0, y1 = done[index], min(done[index] + group.rows_per_step, link.height)
+            y0, y1 = rows[index], min(rows[index] + group.rows_per_step, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             spans = rows_made(group, graph, y0, y1)
             for place, x0, x1 in hand_offs(group, graph):
                 yield Step(group.ops[place], *spans[group.ops[place]], x0, x1)
-            done[index] = y1
+            rows[index] = y1
 
     yield from pull(len(chain) - 1, chain[-1].height)
 
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
-    """Operator -> the rows it makes for rows [y0, y1) of the last one."""
-    wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
-    found = {}
+    """Returns operator -> its rows for rows [y0, y1) of the last one."""
+    spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
+    rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        found[position] = low, high = wanted[op.outputs[0]]
+        rows[position] = low, high = spans[op.outputs[0]]
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
             first, end = max(0, axis.low(low)), min(graph.tensors[t].nhwc[1], axis.high(high))
-            known = wanted.get(t, (first, end))
-            wanted[t] = (min(known[0], first), max(known[1], end))
-    return found
+            before = spans.get(t, (first, end))
+            spans[t] = (min(before[0], first), max(before[1], end))
+    return rows
 
 
 def distance(graph, run: list[Step], source: int, result: int) -> int | None:
-    """Least safe offset(source) - offset(result): what is written is below all that is read from then on."""
+    """Returns the least safe offset(source) - offset(result): writes stay below all later reads."""
     roots = alias_roots(graph)
     row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
     least = 0
@@ -92,11 +93,11 @@ def distance(graph, run: list[Step], source: int, result: int) -> int | None:
             op = graph.ops[later.op] if later.op != SOURCE else None
             for t in op.inputs if op else ():
                 if roots.get(t) == source:
-                    least = max(least, writing.y1 * row - _first_byte(graph, op, t, later))
+                    least = max(least, writing.y1 * row - _find_first_byte(graph, op, t, later))
     return least
 
 
-def _first_byte(graph, op, tensor: int, step: Step) -> int:
+def _find_first_byte(graph, op, tensor: int, step: Step) -> int:
     _, _, width, channels = graph.tensors[tensor].nhwc
     if accumulates(graph, op):
         return step.y0 * width * channels

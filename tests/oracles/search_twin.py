@@ -1,4 +1,4 @@
-"""The search of search.c in Python, node for node; place/search.py says how and why."""
+"""search.c in Python, node for node. place/search.py explains the method."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from buildtool.plan.place.search import Outcome, Verdict
 
 _WORD = (1 << 64) - 1
 _NONE = 1 << 30
-_ROUNDS = 4  # of raising late items, which is not carried to its end
+_ROUNDS = 4  # limit for raising late items
 
 _Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Items that share no time with the rest of what waits, in their order, and what was placed last.
+    """Waiting items, in order, that share no time with the other waiting ones.
 
-    `offset`: of the last item placed; `before`: how many of the items come before that one in the order.
+    `offset`: of the last placed item. `before`: how many of the items come before that one in the order.
     """
 
     items: tuple[int, ...]
@@ -30,7 +30,7 @@ class _Part:
 
 @dataclass
 class _Node:
-    """A part being searched: choices, the next of them, and what to restore before it is tried."""
+    """A part being searched: its choices, the next one, and the state to restore before it."""
 
     part: _Part
     key: _Key
@@ -38,7 +38,7 @@ class _Node:
     trail: int
     agenda: int
     next: int = 0
-    placed: int = -1  # what is being tried
+    placed: int = -1  # the item being tried
 
 
 def _ints(values: Int32s) -> list[int]:
@@ -56,7 +56,7 @@ def _at_least(value: int, alignment: int) -> int:
 
 
 class PythonSearch:
-    """Runs on one instance at one capacity (in units); what is known to fail is kept from run to run."""
+    """Runs on one instance at one capacity (in units). Later runs know the failed states of earlier ones."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PythonSearch:
         return Outcome(verdict if alive else Verdict.IMPOSSIBLE, tuple(self._offset), visited)
 
     def _open(self, part: _Part) -> bool:
-        """Adds a node for a part unless there is no way to place it."""
+        """Adds a node for a part. False if the part cannot be placed."""
         inspected = self._inspect(part)
         if inspected is None:
             return False
@@ -135,7 +135,7 @@ class PythonSearch:
         return True
 
     def _go_on(self, index: int) -> bool:
-        """Goes back to the node nearest to `index` that still has a choice, and takes it."""
+        """Goes back to the nearest node from `index` that has a choice left, and takes that choice."""
         while index >= 0:
             node = self._nodes[index]
             self._take_back(index)
@@ -150,7 +150,7 @@ class PythonSearch:
         return False
 
     def _choose(self, part: _Part, limit: int) -> list[int]:
-        """What may be placed next, lowest first, then by rank."""
+        """Returns the items that may be placed next, lowest first, then by rank."""
         level = self._level
         choices = [
             i
@@ -164,7 +164,7 @@ class PythonSearch:
     # ---- placing ---------------------------------------------------------------------------------
 
     def _place(self, item: int) -> bool:
-        """Places an item at its level; false if a neighbour can then no longer be placed."""
+        """Places an item at its level. False if a neighbour then no longer fits."""
         offset = self._level[item]
         fits = True
         self._offset[item] = offset
@@ -180,15 +180,15 @@ class PythonSearch:
         return fits
 
     def _lowest(self, item: int, value: int) -> int:
-        """The lowest offset from `value` on that is allowed to an item; none: above the capacity."""
+        """Returns the lowest allowed offset of an item from `value` on, else one above the capacity."""
         lowest = _at_least(value, self._alignment[item])
         if self._allowed is None:
             return lowest
-        left = self._allowed[item] >> lowest
-        return lowest + (left & -left).bit_length() - 1 if left else self._capacity + 1
+        offsets = self._allowed[item] >> lowest
+        return lowest + (offsets & -offsets).bit_length() - 1 if offsets else self._capacity + 1
 
     def _take_back(self, index: int) -> None:
-        """Takes back all placements from node `index` on and drops the nodes after it."""
+        """Undoes all placements from node `index` on and drops the nodes after it."""
         node = self._nodes[index]
         while len(self._trail) > node.trail:
             item, level = self._trail.pop()
@@ -202,7 +202,7 @@ class PythonSearch:
         del self._agenda[node.agenda :]
 
     def _count_rest(self, item: int, sign: int) -> None:
-        """Units to be placed change by an item's size, what it shares with waiting ones taken back."""
+        """Changes the units to be placed by an item's size, less what it shares with waiting ones."""
         for section in range(self._first[item], self._last[item]):
             self._rest[section] += sign * self._size[item]
         for other, sections, units in self._shares[item]:
@@ -211,9 +211,9 @@ class PythonSearch:
                     self._rest[section] -= sign * units
 
     def _split(self, items: Sequence[int], offset: int, placed: int, parent: int) -> bool:
-        """Puts what waits of `items` on the agenda, in parts; false if one of them cannot be placed.
+        """Puts the waiting ones of `items` on the agenda, in parts. False if one cannot be placed.
 
-        `placed`: the item that has just been placed, at `offset`; -1 as a run begins.
+        `placed`: the item that was just placed, at `offset`; -1 at the start of a run.
         """
         waiting = [i for i in items if self._waiting[i]]
         crossing = [0] * self._sections
@@ -232,7 +232,7 @@ class PythonSearch:
                 before = {n: len(members) for n, members in parts.items()}
             elif self._waiting[i]:
                 parts.setdefault(number[self._first[i]], []).append(i)
-        # whether nothing that waits goes on where the placed item did: a part may have ended there
+        # whether no waiting item spans the placed item's time: a part may have ended there
         anew = self._crowded and (placed < 0 or number[self._first[placed]] != number[self._last[placed] - 1])
         for n, members in sorted(parts.items()):
             ordered, first = (self._by_crowd(members), 0) if anew else (members, before.get(n, 0))
@@ -243,12 +243,12 @@ class PythonSearch:
         return True
 
     def _by_crowd(self, items: Sequence[int]) -> list[int]:
-        """Items by the most that waits in one of their sections, then by rank."""
+        """Sorts items by the most waiting units in one of their sections, then by rank."""
         most = {i: max(self._rest[x] for x in range(self._first[i], self._last[i])) for i in items}
         return sorted(items, key=lambda i: (-most[i], self._rank[i]))
 
     def _settle(self, item: int, offset: int, before: int) -> bool:
-        """Whether an item that nothing disturbs can lie at its level; if so it is placed there."""
+        """Places an item without neighbours at its level. False if it does not fit."""
         level = self._offset[item] = self._level[item]
         return (
             not self._is_passed(item, 0, offset, before)
@@ -263,7 +263,7 @@ class PythonSearch:
         return level < offset or (level == offset and place < before and not self._loose[item])
 
     def _inspect(self, part: _Part) -> tuple[_Key, int] | None:
-        """The state's key, and the offset from which on nothing may be placed; None: there is no way."""
+        """Returns the state's key, and the limit for the next offset. None: the state cannot succeed."""
         lowest = limit = _NONE
         a = b = 0
         for place, i in enumerate(part.items):
@@ -288,14 +288,14 @@ class PythonSearch:
         return self._lift_passed(part) and self._lift_late(part, first, last) and self._is_within(part)
 
     def _raise(self, item: int, value: int) -> bool:
-        """Raises an item's bound; false if it cannot lie that high."""
+        """Raises an item's bound. False if it cannot lie that high."""
         if value <= self._bound[item]:
             return True
         self._bound[item] = self._lowest(item, value)
         return self._pinned[item] < 0 and self._bound[item] + self._size[item] <= self._capacity
 
     def _lift_passed(self, part: _Part) -> bool:
-        """Who has been passed over lies on a neighbour, and a neighbour comes to lie where it could now."""
+        """Raises passed items: each lies on a neighbour, and a neighbour takes its present place."""
         bound = self._bound
         passed = [i for i in part.items if self._state[i]]
         support = min(bound[i] + self._low[i] for i in part.items if not self._state[i])
@@ -312,7 +312,7 @@ class PythonSearch:
         return True
 
     def _lift_late(self, part: _Part, first: int, last: int) -> bool:
-        """An item too high to be a section's lowest lies on one that can be."""
+        """Raises items that are too high to be the lowest of a section: each lies on one that can be."""
         changed, rest = True, self._rest
         for _ in range(_ROUNDS):
             if not changed:
@@ -335,7 +335,7 @@ class PythonSearch:
         return True
 
     def _is_within(self, part: _Part) -> bool:
-        """Whether, in every section and from every threshold on, there is room for what cannot lie lower."""
+        """Whether every section has room above each threshold for the items that cannot lie lower."""
         sums = [0] * self._sections
         counted = set()
         for i in sorted(part.items, key=lambda i: -self._bound[i]):

@@ -1,6 +1,6 @@
-"""The XS3 unit's requantisation on 16 bits once more, a number at a time, from what its instructions do.
+"""The XS3 unit's requantisation on 16 bits, number by number, from the definition of its instructions.
 
-Nothing here is shared with what buildtool computes: Python integers of any size, and fractions of them.
+It shares no arithmetic with buildtool: it uses Python's integers and fractions.
 
     made = expected(case.graph, case.op, case.inputs[0], factors, *lanes_of(...))   # an operator's output
 """
@@ -19,46 +19,46 @@ from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind
 
 
 def saturated(value: int, bits: int) -> int:
-    """Symmetric: of 8 bits -127 to 127."""
+    """Saturates symmetrically: -127 to 127 for 8 bits."""
     most = (1 << (bits - 1)) - 1
     return max(-most, min(most, value))
 
 
 def half_up(value: Fraction) -> int:
-    """The nearest integer, halves towards +infinity."""
+    """Rounds to the nearest integer, halves towards +infinity."""
     return floor(value + Fraction(1, 2))
 
 
 def vlsat(acc: int, shift: int) -> int:
-    """An accumulator as an element of 16 bits."""
+    """Shifts an accumulator to 16 bits."""
     return saturated(half_up(Fraction(acc, 1 << shift)), 16)
 
 
 def vlashr(value: int, right: int) -> int:
-    """Rounds down; to the left where `right` is below 0."""
+    """Shifts right and rounds down. Shifts left where `right` is below 0."""
     return saturated(floor(Fraction(value) / Fraction(2) ** right), 16)
 
 
 def vlmul(value: int, factor: int) -> int:
-    """The factor has 14 bits behind the point."""
+    """Multiplies by a factor with 14 fraction bits."""
     return saturated(half_up(Fraction(value * factor, 1 << 14)), 16)
 
 
 def vladd(value: int, other: int) -> int:
-    """A sum of 16 bits."""
+    """Adds in 16 bits."""
     return saturated(value + other, 16)
 
 
 def vdepth8(value: int) -> int:
-    """The upper 8 bits of 16."""
+    """Rounds 16 bits to the upper 8."""
     return saturated(half_up(Fraction(value, 256)), 8)
 
 
 def output(acc: int, down: int, up: int, factor: int, bias: int, whole: bool) -> int:
-    """What is stored for an accumulator.
+    """Returns the output for an accumulator.
 
-    `whole`: outputs of a group lie side by side, made by VDEPTH8, which makes no -128: lanes below -127.5
-    are found by their sign and written apart. Otherwise half a step is added, and the upper byte is stored.
+    `whole`: the outputs of a group lie side by side. VDEPTH8 makes them, but cannot make -128: lanes below
+    -127.5 are found by their sign and stored apart. Otherwise half a step is added and the upper byte stored.
     """
     x = vlsat(acc, down)
     if up:
@@ -72,7 +72,7 @@ def output(acc: int, down: int, up: int, factor: int, bias: int, whole: bool) ->
 
 
 def rounded_sums(factors: Any, found: np.ndarray, lanes: slice) -> np.ndarray:
-    """The same z for arrays of sums, lanes last, in steps of the output: before it is rounded."""
+    """Returns the same z for arrays of sums, lanes last, in steps of the output, before rounding."""
     start, down, up, factor, bias = (
         getattr(factors, name)[lanes] for name in ("start", "down", "up", "factor", "bias")
     )
@@ -82,7 +82,7 @@ def rounded_sums(factors: Any, found: np.ndarray, lanes: slice) -> np.ndarray:
 
 
 def sums(graph: Graph, op: Op, x: np.ndarray) -> np.ndarray:
-    """The sums of products, without bias, of the input as it is; padding has the zero point."""
+    """Returns the sums of products, without bias. Padding has the zero point."""
     quant = graph.tensors[op.inputs[0]].quant
     weights = graph.tensors[op.inputs[1]].data.astype(np.int64)
     if op.kind is OpKind.FULLY_CONNECTED:
@@ -103,21 +103,21 @@ def sums(graph: Graph, op: Op, x: np.ndarray) -> np.ndarray:
 
 
 def expected(graph: Graph, op: Op, x: np.ndarray, factors: Any, lanes: np.ndarray, whole: np.ndarray) -> Any:
-    """The operator's output by the unit; channels of groups that stay exact are the reference's.
+    """Returns the operator's output on the unit. Groups that stay exact have the reference's values.
 
-    `lanes`: the channels of each group, of `whole` ones side by side. A channel of two groups is the last's.
+    `lanes`: the channels of each group. A channel in two groups takes the last group's value.
     """
     (exact,) = execute_op(graph, op, {op.inputs[0]: x})
-    made, found = exact.copy(), sums(graph, op, x).reshape(exact.shape)
+    result, totals = exact.copy(), sums(graph, op, x).reshape(exact.shape)
     limits = clamp(graph, op, op.attrs.activation)
     for lane, channel in enumerate(lanes.reshape(-1)):
         if channel < 0:
             continue
-        made[..., channel] = exact[..., channel]
+        result[..., channel] = exact[..., channel]
         if factors.rounded[lane]:
             numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
-            start, values = int(factors.start[lane]), found[..., channel]
+            start, values = int(factors.start[lane]), totals[..., channel]
             is_whole = bool(whole[lane // 16])
-            known = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
-            made[..., channel] = np.clip(np.vectorize(known.get)(values), *limits)
-    return made
+            outputs = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
+            result[..., channel] = np.clip(np.vectorize(outputs.get)(values), *limits)
+    return result

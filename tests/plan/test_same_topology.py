@@ -6,8 +6,8 @@ import re
 
 import pytest
 from disguise import disguised, renamed, renumbered, retrained
+from drawnnets import small_networks
 from everyop import every_operator
-from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxexport import export

@@ -1,7 +1,7 @@
-"""Which skips a strict run lets pass: those that tests/allowed_skips.txt excuses, and no other.
+"""The skips that a strict run allows: those listed in tests/allowed_skips.txt.
 
-A run is strict when the environment variable BUILDTOOL_NO_SKIPS is set, as ./.ci/run does: there
-everything that a test may need is installed, and a test that skips would vanish without a word.
+A run is strict when the environment variable BUILDTOOL_NO_SKIPS is set. ./.ci/run sets it: everything that
+a test may need is installed there, so a skip would hide a missing tool.
 """
 
 import os
@@ -14,15 +14,10 @@ SWITCH = "BUILDTOOL_NO_SKIPS"
 LIST = TESTS / "allowed_skips.txt"
 
 
-def is_strict() -> bool:
-    """Whether a skip that is not on the list fails."""
-    return bool(os.environ.get(SWITCH))
-
-
 def entries(text: str) -> Iterator[tuple[str, str]]:
-    """Each line's regular expression and why skips with such a reason are let pass.
+    """Yields (regular expression of skip reasons, why such skips are allowed) for each line.
 
-    A line is `expression  # why`; empty lines and those that begin with # say nothing.
+    A line is `expression  # why`. Empty lines and lines that begin with # are ignored.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -34,8 +29,8 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
 
 
 def refusal(reason: str) -> str | None:
-    """What to say of a skip that is not allowed; None when it is, or when the run is not strict."""
-    if not is_strict():
+    """Returns the error message for a skip. None: it is allowed, or the run is not strict."""
+    if not os.environ.get(SWITCH):
         return None
     reason = reason.removeprefix("Skipped: ")
     if any(re.fullmatch(expression, reason) for expression, _ in entries(LIST.read_text())):

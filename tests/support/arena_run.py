@@ -1,7 +1,6 @@
-"""Runs a plan on an arena of tags: every byte carries which byte of which tensor it is.
+"""Runs a plan on an arena of tags. A byte's tag says which byte of which tensor it holds.
 
-The kernels are as hostile as their contracts allow: what may be written early is, before anything
-is read. Returns the first corruption found, "" if there is none.
+The kernels are as hostile as their contracts allow: they write all that they may write before they read.
 """
 
 import math
@@ -49,7 +48,7 @@ class _Arena:
 
 
 def run(plan, graph, target):
-    """The first corruption in words, or ""."""
+    """Returns the first corruption as text, "" if there is none."""
     arena = _Arena(plan, graph)
     kernels = {(k.op, k.name): k for k in target.kernels}
     for t in graph.inputs:
@@ -58,22 +57,22 @@ def run(plan, graph, target):
         op = graph.ops[step.op]
         kernel = kernels[str(op.kind), plan.kernels[step.op]]
         scratch = [b for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.first <= number <= b.last]
-        needed = scratch_bytes(kernel, graph, op)
-        if needed and not scratch:
+        size = scratch_bytes(kernel, graph, op)
+        if size and not scratch:
             return f"{op.place} has no scratch"
-        area = slice(scratch[0].offset, scratch[0].offset + needed) if needed else slice(0, 0)
-        if len(arena.memory[area]) != needed:
+        area = slice(scratch[0].offset, scratch[0].offset + size) if size else slice(0, 0)
+        if len(arena.memory[area]) != size:
             return f"{op.place} has its scratch outside of the arena"
         wrong = _run_op(arena, graph, step, kernel.overlap, area)
         if wrong:
             return f"{op.place}: {wrong}"
-    kept = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
-    lost = [t for t in kept if not arena.intact(t)]
+    ends = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
+    lost = [t for t in ends if not arena.intact(t)]
     return f"tensors {lost} are lost at the end" if lost else ""
 
 
 def _run_parts(arena, graph, op):
-    """A concatenation: input after input, each copied in ascending order."""
+    """Copies the inputs of a concatenation one after the other, each in ascending order."""
     (out,), axis = op.outputs, op.attrs.axis % len(graph.tensors[op.outputs[0]].shape)
     shapes = [graph.tensors[t].shape for t in op.inputs]
     lines, widths = math.prod(shapes[0][:axis]), [math.prod(shape[axis:]) for shape in shapes]
@@ -90,8 +89,8 @@ def _run_parts(arena, graph, op):
 
 def _run_op(arena, graph, step, contract, area):
     op = graph.ops[step.op]
-    read = [t for t in op.inputs if t in arena.root]
-    if any(len(arena.view(t)) != graph.tensors[t].size for t in (*read, *op.outputs)):
+    sources = [t for t in op.inputs if t in arena.root]
+    if any(len(arena.view(t)) != graph.tensors[t].size for t in (*sources, *op.outputs)):
         return "a tensor lies outside of the arena"
     (out,) = op.outputs
     result = graph.tensors[out]
@@ -99,9 +98,9 @@ def _run_op(arena, graph, step, contract, area):
     whole = rows == range(result.nhwc[1])
     arena.memory[area] = JUNK
     if contract is Contract.PIXEL and whole:
-        wide = [t for t in read if graph.tensors[t].shape != result.shape]
+        wide = [t for t in sources if graph.tensors[t].shape != result.shape]
         for e in range(result.elements):
-            if not all(arena.intact(t, e, e + 1) for t in read if t not in wide):
+            if not all(arena.intact(t, e, e + 1) for t in sources if t not in wide):
                 return f"element {e} of an input is overwritten"
             if not all(arena.intact(t) for t in wide):
                 return "a broadcast input is overwritten"
@@ -114,21 +113,21 @@ def _run_op(arena, graph, step, contract, area):
             if contract is Contract.ROW:
                 arena.spoil(out, q * row, (q + 1) * row)
                 arena.memory[area] = JUNK
-            if not all(arena.intact(t, *_window(graph, op, t, q)) for t in read):
+            if not all(arena.intact(t, *_find_window(graph, op, t, q)) for t in sources):
                 return f"a row that output row {q} reads is overwritten"
             arena.write(out, q * row, (q + 1) * row)
     else:
         if whole:
             arena.spoil(out)
             arena.memory[area] = JUNK
-        if not all(arena.intact(t) for t in read):
+        if not all(arena.intact(t) for t in sources):
             return "an input is overwritten"
         arena.write(out)
     return ""
 
 
-def _window(graph, op, t, q):
-    """Bytes of input `t` that output row q may read."""
+def _find_window(graph, op, t, q):
+    """Returns the bytes [first, end) of input `t` that output row q may read."""
     _, rows, columns, channels = graph.tensors[t].nhwc
     top, reach = 0, rows
     if isinstance(op.attrs, ConvAttrs):

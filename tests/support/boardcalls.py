@@ -1,12 +1,12 @@
-"""Repeats what `placement` does with the plain kernels on an emulated board, with the board's kernels.
+"""Repeats calls of plain kernels with a board's kernels, on an emulated board.
 
     with recording("cortex_m_mve") as recorder:
         run_pieces(case, seed, columns=True)     # on this machine, with the plain kernels
     recorder.check("clang")                      # the same calls on the board, in one emulator run
 
-Every call of a plain kernel is noted with the memory it saw and the memory it left. `check` asserts that
-the board's kernel for that operator leaves the same, writes nothing else, and that its scratch twin gives
-what the catalogue's formula says. Operators that fall to another family are not repeated.
+A recorded call has the memory before and after the plain kernel. `check` asserts that the board's kernel
+leaves the same bytes and writes nothing else, and that its scratch twin returns what the catalogue's formula
+says. Operators that another family serves are not repeated.
 """
 
 import contextlib
@@ -47,14 +47,14 @@ _FIELDS = [name for name, _ in View._fields_ if name != "data"]
 
 
 def extent(view: View) -> tuple[int, int]:
-    """The addresses [first, end) of the memory that a view may touch."""
+    """Returns the addresses [first, end) of the memory that a view may touch."""
     last = (view.ring_rows - 1) * view.row_stride + (view.ring_cols - 1) * view.pixel_stride
     return view.data, view.data + last + view.channels
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A call for the board, where its output's memory is, and what must be there afterwards."""
+    """A call for the board, the place of its output, and the bytes that must be there afterwards."""
 
     call: Call
     place: Address
@@ -78,7 +78,7 @@ class Recorder:
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
     ) -> None:
-        """As ckernels.compute; takes the call down as well."""
+        """Does what ckernels.compute does, and records the call."""
         variant = self.select(graph, op)
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
@@ -112,20 +112,20 @@ class Recorder:
                 ctypes.string_at(first, end - first),
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
-                _twin(variant, arguments, memory) if _has_twin(variant) else None,
+                _make_twin(variant, arguments, memory) if _has_twin(variant) else None,
                 scratch_size(variant, graph, op),
             )
         )
 
     def sources(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The files and functions of the family's kernels: all, so that one image serves every test."""
+        """Returns the files and functions of all the family's kernels, for one firmware image."""
         variants = [v for v in self.target.kernels if v.sources[0].startswith(self.family + "/")]
         files = {source for v in variants for source in v.sources}
         symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if _has_twin(v)}
         return tuple(sorted(files)), tuple(sorted(symbols))
 
     def firmware(self, toolchain: str, board: str = "") -> Firmware:
-        """The image with the family's kernels; `board`: another one with the same kernels."""
+        """Returns the firmware image of the family's kernels. `board`: another with the same kernels."""
         files, symbols = self.sources()
         root = kernels_root()
         return Firmware(board or self.board, toolchain, tuple(root / name for name in files), symbols)
@@ -136,37 +136,37 @@ class Recorder:
         `board`: another one, for which the catalogue selects the same kernels.
         """
         if board:
-            assert _symbols(load_target(board)) == _symbols(self.target)
+            assert _list_symbols(load_target(board)) == _list_symbols(self.target)
         firmware = self.firmware(toolchain, board)
         twins = [r for r in self.recorded if r.twin is not None]
-        done = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
+        results = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
         wrong = [
             f"{r.note}: {trouble}"
-            for r, d in zip(self.recorded, done, strict=False)
+            for r, d in zip(self.recorded, results, strict=False)
             if (trouble := trouble_of(r, d))
         ]
         assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
-        for r, d in zip(twins, done[len(self.recorded) :], strict=True):
+        for r, d in zip(twins, results[len(self.recorded) :], strict=True):
             assert d.result == r.formula, f"{r.note}: the twin asks for {d.result}, the formula {r.formula}"
 
 
-def _symbols(target: Target) -> list[tuple[str, str]]:
-    """The kernels that may be selected, in the order in which they are offered."""
+def _list_symbols(target: Target) -> list[tuple[str, str]]:
+    """Returns (name, symbol) of the kernels that may be selected, in order."""
     return [(variant.name, variant.symbol) for variant in target.kernels]
 
 
 def _has_twin(variant: KernelVariant) -> bool:
-    """Whether a function beside the kernel says what scratch it takes: of those of int8 with weights."""
+    """Whether the kernel has a function that returns its scratch size: int8 kernels with weights have."""
     return variant.scratch != "0" and variant.op in TAKES_SCRATCH and variant.types == BYTES
 
 
-def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
+def _make_twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
     """geometry (if any), constants, in, out, window, scratch -> geometry, in, out."""
     return Call(variant.symbol + TWIN, (*arguments[:-5], *arguments[-4:-2]), memory)
 
 
 def blocks_of(views: Sequence[View]) -> list[tuple[int, int]]:
-    """The views' memory as blocks that do not overlap, in order."""
+    """Returns the views' memory as ordered blocks (first, end) that do not overlap."""
     merged: list[tuple[int, int]] = []
     for first, end in sorted(extent(view) for view in views):
         if merged and first < merged[-1][1]:
@@ -177,14 +177,16 @@ def blocks_of(views: Sequence[View]) -> list[tuple[int, int]]:
 
 
 def trouble_of(recorded: Recorded, done: Done) -> str:
-    """What is wrong with the memory that the call left; "" if nothing is."""
+    """Returns what is wrong with the memory after the call, "" if it is right."""
     first, size = recorded.place.offset, len(recorded.wanted)
     got = np.frombuffer(done.memory, np.int8, size, first)
-    wanted = np.frombuffer(recorded.wanted, np.int8)
-    differ = np.flatnonzero(got != wanted)
+    expected = np.frombuffer(recorded.wanted, np.int8)
+    differ = np.flatnonzero(got != expected)
     if differ.size:
         at = differ[:4]
-        return f"{differ.size} of {size} bytes, at {at.tolist()} {got[at].tolist()} not {wanted[at].tolist()}"
+        return (
+            f"{differ.size} of {size} bytes, at {at.tolist()} {got[at].tolist()} not {expected[at].tolist()}"
+        )
     changed = done.changed()
     scratch = (changed >= recorded.scratch[0]) & (changed < recorded.scratch[1])
     outside = changed[~scratch & ((changed < first) | (changed >= first + size))]
@@ -193,7 +195,7 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
 
 @contextlib.contextmanager
 def recording(family: str) -> Iterator[Recorder]:
-    """Records placements for kernels of `family`, of its board of BOARDS, until the context ends."""
+    """Records calls for the kernels of `family` on its board of BOARDS."""
     if family == "xtensa_lx106":
         needs_tool("xtensa-lx106-elf-gcc")
         needs_tool("qemu-system-xtensa")
@@ -221,7 +223,7 @@ def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], o
 
 
 def record(recorder: Recorder, strategy: st.SearchStrategy[Any], count: int) -> int:
-    """Records `count` cases, each in one of the placements; how many calls the family served."""
+    """Records `count` cases, each in one placement. Returns how many calls the family served."""
 
     def place(drawn: tuple[Any, str, int]) -> None:
         case, how, seed = drawn

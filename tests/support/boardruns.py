@@ -1,11 +1,10 @@
-"""Networks on boards, every tensor compared with LiteRT's: what several boards share is made once.
+"""Runs networks on boards and compares every tensor with LiteRT's.
 
     run = exact("ds_cnn", "cortex-m4", {"strategy": "layerwise"})     # fails if any tensor differs
     run.plan.arena_bytes, run.outcome.stack_high_water
 
-As `validate --tensors --reference litert` does it, with two differences: only the image that hands out its
-tensors is built and run, not the one without traces beside it (`validate` itself is asked where that one is
-the subject); and the reference's answer and the network's graph are those of the last board.
+It does what `validate --tensors --reference litert` does, with two differences. It builds and runs only the
+firmware image with traces. It keeps the reference's values and the network's graph for the next board.
 """
 
 import functools
@@ -49,32 +48,32 @@ class Run:
 
 
 @functools.lru_cache(maxsize=2)
-def _session(model: str) -> Session:
+def _open_session(model: str) -> Session:
     return Session()
 
 
 @functools.lru_cache(maxsize=2)
-def _expected(
-    model: str, inputs: int, seed: int, passes: tuple[SecondPass, ...]
+def _run_references(
+    model: str, inputs: int, passes: tuple[SecondPass, ...]
 ) -> list[tuple[list[Array], dict[int, Array]]]:
-    """Sets of inputs, and what LiteRT makes of each: every tensor, by its index in the rewritten graph."""
-    network = load_network(model, _session(model))
+    """Returns sets of inputs, each with LiteRT's tensors by their index in the rewritten graph."""
+    network = load_network(model, _open_session(model))
     graph = with_second_passes(network.graph, passes)
     file = tflite_file(network.model, network.source)
     return [
-        (given, _values(file, network.source, graph, given))
-        for given in draw_inputs(network.graph, inputs, seed)
+        (values, _run_litert(file, network.source, graph, values))
+        for values in draw_inputs(network.graph, inputs, SEED)
     ]
 
 
-def _values(file: bytes, source: Graph, graph: Graph, given: list[Array]) -> dict[int, Array]:
-    """What LiteRT makes; of tensors that its file does not have, what our executor makes."""
+def _run_litert(file: bytes, source: Graph, graph: Graph, given: list[Array]) -> dict[int, Array]:
+    """Returns LiteRT's tensors, and our executor's for those that are not in the file."""
     own = referrer(Reference.NUMPY, file, source, graph)(given, False)
     return {**own, **referrer(Reference.LITERT, file, source, graph)(given, False)}
 
 
-def _computed(made: Planned) -> set[int]:
-    """The tensors that a kernel makes."""
+def _find_kernel_outputs(made: Planned) -> set[int]:
+    """Returns the tensors that kernels write."""
     kernels = zip(made.graph.ops, made.plan.kernels, strict=True)
     return {t for op, kernel in kernels if kernel for t in op.outputs}
 
@@ -87,39 +86,38 @@ def exact(
     toolchain: str = "",
     arena_in: str = "",
     inputs: int = 1,
-    seed: int = SEED,
 ) -> Run:
-    """Plans, builds and runs a network (a file's path, or one of the zoo); fails if any tensor differs."""
-    asked = {"model": model, "board": board, "toolchain": toolchain, "options": {"order": "given", **options}}
-    asked |= {"arena_in": arena_in} if arena_in else {}
-    request = parse({"kind": "build", **asked})
-    made = plan_model(request.model, request.target, request.options, _session(model))
-    sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
-    refuse_unless_fits(made, len(sources.image.data))
-    sets = _expected(model, inputs, seed, made.plan.second_passes)
-    with built(made, sources, trace=True) as image:
-        outcome = execute(made, image, [given for given, _ in sets], trace=True)
+    """Plans, builds and runs a network (a path, or a name of the zoo). Fails if any tensor differs."""
+    words = {"model": model, "board": board, "toolchain": toolchain, "options": {"order": "given", **options}}
+    words |= {"arena_in": arena_in} if arena_in else {}
+    request = parse({"kind": "build", **words})
+    planned = plan_model(request.model, request.target, request.options, _open_session(model))
+    sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
+    refuse_unless_fits(planned, len(sources.image.data))
+    sets = _run_references(model, inputs, planned.plan.second_passes)
+    with built(planned, sources, trace=True) as image:
+        outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):
         got = {**outcome.traces[number], **outcome.outputs[number]}
-        assert set(got) <= set(want) and set(made.graph.outputs) <= set(got)
-        assert set(outcome.traces[number]) >= _computed(made)
-        found = difference(made.graph, number, got, want, outcome.partial)
-        assert not found, (board, found[0].json())
+        assert set(got) <= set(want) and set(planned.graph.outputs) <= set(got)
+        assert set(outcome.traces[number]) >= _find_kernel_outputs(planned)
+        wrong = difference(planned.graph, number, got, want, outcome.partial)
+        assert not wrong, (board, wrong[0].json())
     answers = outcome.outputs[0].values()
     assert sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in answers) >= 2
-    assert outcome.arena_high_water <= made.plan.arena_bytes
-    return Run(made, sources, outcome, str(outcome.reality.level))
+    assert outcome.arena_high_water <= planned.plan.arena_bytes
+    return Run(planned, sources, outcome, str(outcome.reality.level))
 
 
 def file_of(network: Graph | bytes, folder: Path, name: str = "net") -> str:
-    """The path of the .tflite that a network is written to."""
+    """Writes a network as a .tflite file. Returns its path."""
     path = folder / f"{name}.tflite"
     path.write_bytes(write_model(network) if isinstance(network, Graph) else network)
     return str(path)
 
 
 def validated(model: str, board: str, options: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """What `validate` of every tensor against LiteRT answers; fails if one differs."""
+    """Returns the answer of `validate` for every tensor against LiteRT. Fails if one differs."""
     request = {"kind": "validate", "model": model, "board": board, "options": options, "inputs": 2}
     answer: dict[str, Any] = handle({**request, "reference": "litert", "tensors": True, "seed": 5, **more})
     assert answer["exact"], answer["first_difference"]

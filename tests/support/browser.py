@@ -1,4 +1,4 @@
-"""A headless Chromium that opens pages from files, and tells what they asked for and what went wrong."""
+"""A headless Chromium that opens pages from files and reports their requests and errors."""
 
 import base64
 import contextlib
@@ -26,14 +26,12 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(
-        self, path: Path, *, width: int = 1280, height: int = 900, scripts: bool = True, dark: bool = False
-    ) -> None:
-        """Loads a file in a window of this size. What earlier pages logged is forgotten."""
+    def open(self, path: Path, *, width: int = 1280, scripts: bool = True, dark: bool = False) -> None:
+        """Loads a file in a window of this width, in pixels. Clears the logs of earlier pages."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=height,
+            height=900,
             deviceScaleFactor=1,
             mobile=False,
         )
@@ -46,28 +44,28 @@ class Browser:
         self.driver.get(path.as_uri())
 
     def command(self, name: str, **values: Any) -> Any:
-        """One command of Chromium's protocol for its tools."""
+        """Sends one command of the Chrome DevTools protocol."""
         return self.driver.execute_cdp_cmd(name, values)
 
     def run(self, script: str, *values: Any) -> Any:
-        """What a script says, in the page."""
+        """Runs a script in the page. Returns its result."""
         return self.driver.execute_script(script, *values)
 
     def requests(self) -> list[str]:
-        """The addresses that were asked for since they were last asked about."""
-        found = []
+        """Returns the addresses that were requested since the last call."""
+        addresses = []
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
-                found.append(message["params"]["request"]["url"])
-        return found
+                addresses.append(message["params"]["request"]["url"])
+        return addresses
 
     def complaints(self) -> list[str]:
-        """What the console says, refusals by the page's policy among it."""
+        """Returns the console's messages, with those of the page's content policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def picture(self, left: float, top: float, width: float, height: float, scale: float = 1) -> bytes:
-        """A part of the page as PNG."""
+        """Returns a part of the page as PNG."""
         clip = {"x": left, "y": top, "width": width, "height": height, "scale": scale}
         shot = self.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         return base64.b64decode(shot["data"])
@@ -75,7 +73,7 @@ class Browser:
 
 @contextlib.contextmanager
 def browsing() -> Iterator[Browser]:
-    """A browser for as long as the block runs; the test is skipped where there is none."""
+    """Runs a browser during the block. Skips the test where no browser is installed."""
     webdriver = needs_package("selenium.webdriver")
     options = webdriver.ChromeOptions()
     options.binary_location = needs_tool("chromium")

@@ -1,9 +1,9 @@
-"""Compilers and flags with which all C of the project must compile without a warning; what objects hold.
+"""Compilers and flags with which all C of the project must compile without warnings; symbols of objects.
 
     objects = kernel_objects("cortex-m4", "gcc", sources, folder)   # ToolError if there is a warning
     assert symbols(objects[0]).needed <= {"memcpy"}
 
-Units are those that `kernelboard` puts into its images, so that each is compiled once for all tests.
+The units are those of the firmware images of `kernelboard`, so each is compiled once for all tests.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ BUILDS = {
 }
 
 
-ASSEMBLY = ("riscv", "riscv_v")  # families that say `asm`, which C99 does not know
+ASSEMBLY = ("riscv", "riscv_v")  # families that use `asm`, which C99 does not have
 
 
 def kernel_units(files: Iterable[Path], includes: tuple[Path, ...]) -> list[Unit]:
-    """Files to compile; our kernels among them with warnings as errors."""
+    """Returns files as units to compile. In our kernels, warnings are errors."""
     ours = [path for path in kernels_root().iterdir() if path.name != "runtime"]
     units = []
     for path in files:
@@ -46,16 +46,16 @@ def kernel_units(files: Iterable[Path], includes: tuple[Path, ...]) -> list[Unit
 
 
 def kernel_objects(board: str, tool: str, files: Sequence[Path], folder: Path) -> list[Path]:
-    """Kernels as they are compiled for a board, in order; ToolError with the compiler's words."""
-    found = load_board(board)
-    tools = plugin(found).toolchain(found, tool)
+    """Compiles kernels for a board. Returns the objects in order. ToolError has the compiler's messages."""
+    loaded = load_board(board)
+    tools = plugin(loaded).toolchain(loaded, tool)
     compiler = Compiler(tools.cc, tools.identity, tools.cflags)
     return compile_all(compiler, kernel_units(files, (kernels_root() / "include",)), folder)
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """Names in an object: what it needs, its global functions, and its variables (static ones too)."""
+    """Symbols of an object: those it needs, its global functions, all its variables (static ones too)."""
 
     needed: frozenset[str]
     functions: frozenset[str]
@@ -63,7 +63,7 @@ class Symbols:
 
 
 def symbols(path: Path) -> Symbols:
-    """The symbols of an ELF object, of whatever core."""
+    """Returns the symbols of an ELF object of any core."""
     needed, functions, variables = set(), set(), set()
     with path.open("rb") as file:
         elf = ELFFile(file)
@@ -85,29 +85,29 @@ def symbols(path: Path) -> Symbols:
 
 
 def family_files(family: str) -> list[Path]:
-    """A family's files, and those of other families that its catalogue has linked with them."""
-    listed = {kernels_root() / name for sources in _entries(family) for name in sources}
+    """Returns a family's files, and the files of other families that its catalogue links with them."""
+    listed = {kernels_root() / name for sources in _list_sources(family) for name in sources}
     folder = kernels_root() / family
     return sorted(listed.union(folder.glob("*.c"), folder.glob("*.S")))
 
 
-def needed_outside(family: str, found: Mapping[Path, Symbols]) -> frozenset[str]:
-    """What kernels need that is in none of the files that their own entries list; `found`: of every file."""
+def needed_outside(family: str, symbols_of: Mapping[Path, Symbols]) -> frozenset[str]:
+    """Returns the symbols that kernels need and that no file of their own entries defines."""
     outside: set[str] = set()
-    for sources in _entries(family):
-        parts = [found[kernels_root() / name] for name in sources]
-        made = frozenset().union(*(part.functions for part in parts))
-        outside |= frozenset().union(*(part.needed for part in parts)) - made
+    for sources in _list_sources(family):
+        parts = [symbols_of[kernels_root() / name] for name in sources]
+        defined = frozenset().union(*(part.functions for part in parts))
+        outside |= frozenset().union(*(part.needed for part in parts)) - defined
     return frozenset(outside)
 
 
 def unlisted(family: str) -> set[str]:
-    """Files of a family's folder that no entry lists: nothing links them."""
-    listed = {name for sources in _entries(family) for name in sources}
+    """Returns the files of a family's folder that no entry lists, so that nothing links them."""
+    listed = {name for sources in _list_sources(family) for name in sources}
     return {f"{path.parent.name}/{path.name}" for path in family_files(family)} - listed
 
 
-def _entries(family: str) -> list[tuple[str, ...]]:
-    """The sources of each of a family's kernels and routines."""
+def _list_sources(family: str) -> list[tuple[str, ...]]:
+    """Returns the sources of each kernel and routine of a family."""
     catalogue = load_family(kernels_root() / family)
     return [entry.sources for entry in (*catalogue.kernels, *catalogue.routines)]

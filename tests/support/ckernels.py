@@ -4,7 +4,7 @@
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
     result = run_plain(graph, value)          # whole tensors, also of int16; the graph has one operator
 
-Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
+Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler names the test.
 """
 
 import atexit
@@ -67,24 +67,24 @@ def sources() -> list[Path]:
 
 
 def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str = "") -> ctypes.CDLL:
-    """C sources as a shared library for this machine, with undefined behaviour trapped.
+    """Compiles C sources as a shared library for this machine. Undefined behaviour traps.
 
-    `more`: flags, and libraries that the sources call; `tool`: gcc or clang.
+    `more`: flags, and libraries that the sources call. `tool`: gcc or clang.
     """
     program = needs_tool(tool) if tool else find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
     units = [Unit(path, (KERNELS / "include",)) for path in files]
-    objects = compile_all(Compiler(program, _identity(program), flags), units, folder)
-    made = folder / "kernels.so"
-    subprocess.run([program, "-shared", *flags, "-o", str(made), *map(str, objects)], check=True)
-    return ctypes.CDLL(str(made))
+    objects = compile_all(Compiler(program, _identify(program), flags), units, folder)
+    shared = folder / "kernels.so"
+    subprocess.run([program, "-shared", *flags, "-o", str(shared), *map(str, objects)], check=True)
+    return ctypes.CDLL(str(shared))
 
 
-def _identity(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[0]
+def _identify(program: str) -> str:
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()[0]
 
 
 @functools.cache
@@ -98,16 +98,16 @@ RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
 
 @functools.cache
 def runtime(tool: str) -> ctypes.CDLL:
-    """The runtime's C files, compiled by gcc or clang: nn_crc32, nn_image_check..., nn_slots_..."""
-    made = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
-    made.nn_crc32.restype = ctypes.c_uint32
-    made.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
-    return made
+    """Returns the library of the runtime's C files, compiled by gcc or clang."""
+    library = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
+    library.nn_crc32.restype = ctypes.c_uint32
+    library.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
+    return library
 
 
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
-    """The plain kernel of every operator kind, of bytes and of int8's arithmetic."""
+    """Returns the plain int8 kernel of every operator kind."""
     every = resolve_packings(load_family(KERNELS / "reference"))
     return {v.op: v for v in every if v.types == BYTES and not v.form}
 
@@ -118,12 +118,12 @@ def numbers(*values: int) -> Geometry:
 
 
 def six(values: Sequence[int]) -> list[int]:
-    """Sizes or strides of a box, filled up to its six dimensions."""
+    """Returns sizes or strides of a box, padded to six dimensions."""
     return [*values, *([0] * (6 - len(values)))]
 
 
 def constants(block: bytes) -> np.ndarray:
-    """`block` in memory aligned to 16 bytes, as the weight image has it."""
+    """Copies `block` into memory aligned to 16 bytes, as in the weight image."""
     room = np.zeros(len(block) + 16, np.uint8)
     start = -room.ctypes.data % 16
     aligned = room[start : start + len(block)]
@@ -131,7 +131,7 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
-# A case is run window by window, dozens of times: values that all windows share are made once.
+# A case runs window by window, dozens of times. What all windows share is computed once.
 of_an_operator = functools.lru_cache(maxsize=64)
 scratch_size = of_an_operator(scratch_bytes)
 
@@ -144,15 +144,15 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 
 @of_an_operator
 def geometry(graph: Graph, op: Op) -> Geometry | None:
-    """The geometry that the emitted C gives to the kernel; None: it gives none."""
+    """Returns the geometry that the emitted C passes to the kernel. None: the kernel takes no geometry."""
     attrs = op.attrs
     if isinstance(attrs, g.MeanAttrs):
         walk = reduction(graph, op)
         lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
         return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
     if op.kind in _RECURRENT:
-        known = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
-        return numbers(*(known[name] for name in _RECURRENT[op.kind]))
+        numbers_of = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
+        return numbers(*(numbers_of[name] for name in _RECURRENT[op.kind]))
     if isinstance(attrs, g.ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
@@ -181,7 +181,7 @@ TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV
 def arguments_of(
     graph: Graph, op: Op, variant: KernelVariant, views: Sequence[View], window: tuple[int, int, int, int]
 ) -> list[object]:
-    """A kernel's arguments, without scratch; the last view is the output's."""
+    """Returns a kernel's arguments without scratch. The last view is the output's."""
     block, shape = packed(graph, op, variant), geometry(graph, op)
     arguments: list[object] = [] if shape is None else [byref(shape)]
     arguments += [c_void_p(block.ctypes.data)] if len(block) else []
@@ -198,35 +198,35 @@ def compute(
 
 
 def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
-    """The output of the only operator, which has one input and no state."""
+    """Runs a graph's only operator, which has one input and no state. Returns its output."""
     op = graph.ops[0]
     kernel = select(load_target("host"), graph, op)
-    made = graph.tensors[op.outputs[0]]
-    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
+    result = graph.tensors[op.outputs[0]]
+    x, out = np.ascontiguousarray(value), np.zeros(result.shape, result.dtype.value)
     views = []
-    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, made)):
+    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, result)):
         _, rows, columns, channels = tensor.nhwc
         pixel = channels * array.itemsize
         views.append(
             View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
         )
     block = packed(graph, op, kernel)
-    known: dict[Argument, object] = {
+    values: dict[Argument, object] = {
         Argument.IN: byref(views[0]),
         Argument.OUT: byref(views[1]),
-        Argument.WINDOW: byref((c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2])),
+        Argument.WINDOW: byref((c_int32 * 4)(0, result.nhwc[1], 0, result.nhwc[2])),
         Argument.IN_DATA: c_void_p(x.ctypes.data),
         Argument.OUT_DATA: c_void_p(out.ctypes.data),
         Argument.CONSTANTS: c_void_p(block.ctypes.data),
     }
     if Argument.GEOMETRY in kernel.call:
-        known[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
-    call(kernel.symbol, *(known[argument] for argument in kernel.call))
+        values[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
+    call(kernel.symbol, *(values[argument] for argument in kernel.call))
     return out
 
 
 def call(symbol: str, *arguments: object) -> None:
-    """Calls a kernel: addresses as c_void_p (or None), structs by reference, integers as they are."""
+    """Calls a kernel. Addresses are c_void_p or None, structs are passed by reference."""
     function = getattr(library(), symbol)
     function.restype = None
     function(*arguments)

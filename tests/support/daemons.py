@@ -1,8 +1,8 @@
-"""Daemons for tests: in folders of their own, asked directly, stopped at the end whatever happened.
+"""Daemons for tests. Each has folders of its own and ends with the test.
 
 with running(tmp_path) as daemon:
     answer = daemon.ask({"kind": "boards"})
-    daemon.stop_workers()  # SIGSTOP: a request stays at work until `go_on`
+    daemon.stop_workers()  # SIGSTOP: requests wait until `go_on`
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint
 
 BOARDS = {"kind": "boards"}
-PLENTY = 1_000_000  # as BUILDTOOL_DAEMON_AHEAD: what is prepared waits for no budget
-RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests starts
+PLENTY = 1_000_000  # as BUILDTOOL_DAEMON_AHEAD: an unlimited budget for preparing plans
+RUN = "BUILDTOOL_TEST_RUN"  # in the environment of every process that a run of the tests starts
 
 
 def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What `is_true` gives once that is true; fails after `seconds`."""
+    """Waits until `is_true()` is true and returns its value. Fails after `seconds`."""
     for _ in range(int(seconds * 100)):
-        if found := is_true():
-            return found
+        if value := is_true():
+            return value
         time.sleep(0.01)
     raise AssertionError("it did not come true in time")
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock whose time the test sets."""
 
     now = 50.0
 
@@ -50,7 +50,7 @@ class Clock:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and is no zombie."""
+    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -58,37 +58,37 @@ def is_running(pid: int) -> bool:
 
 
 class Daemon:
-    """A test's daemon, at its endpoint; it starts with the first request."""
+    """A test's daemon. It starts with the first request."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.at: Endpoint = places.endpoint()
 
     def link(self, *, start: bool = True) -> client.Link:
-        """A connection that has said hello."""
+        """Returns a connection after its hello."""
         return client.reach(self.at, start=start)
 
     def ask(
         self, request: Mapping[str, Any], cache: str = "on", listen: client.Listener | None = None
     ) -> Any:
-        """The daemon's answer; raises what the client raises."""
+        """Returns the daemon's answer. Raises what the client raises."""
         with contextlib.closing(self.link()) as link:
             message = link.request(request, cache, listen)
         if "error" in message:
             raise from_data(message["error"])
         return message["answer"]
 
-    def asking(self, request: Mapping[str, Any], cache: str = "on") -> Asking:
-        """The same in a thread; it has been sent when this returns."""
-        return Asking(self, request, cache)
+    def asking(self, request: Mapping[str, Any]) -> Asking:
+        """Sends a request in a thread. Returns when it is sent."""
+        return Asking(self, request)
 
     def status(self) -> Any:
-        """What it says of itself."""
+        """Returns its status."""
         with contextlib.closing(self.link(start=False)) as link:
             return link.control("status")
 
     def counts(self) -> dict[str, int]:
-        """What it has counted."""
+        """Returns its counters."""
         return self.status()["counts"]
 
     @property
@@ -97,32 +97,32 @@ class Daemon:
         return self.at.process()[0]
 
     def workers(self) -> list[int]:
-        """The processes that plan."""
+        """Returns the worker processes."""
         return [worker["pid"] for worker in self.status()["workers"]]
 
     def stop_workers(self) -> None:
-        """Stops (SIGSTOP) the workers once they have nothing to do, and so whatever they are asked next."""
+        """Stops the workers (SIGSTOP) as soon as they are idle, so that their next requests wait."""
         self.link().close()
         eventually(lambda: self.workers() and all(w["doing"] == "idle" for w in self.status()["workers"]))
         for pid in self.workers():
             os.kill(pid, signal.SIGSTOP)
 
     def at_work(self) -> list[int]:
-        """The processes that have a request."""
+        """Returns the workers that have a request."""
         return [w["pid"] for w in self.status()["workers"] if w["doing"] == "planning"]
 
     def go_on(self, but: int = 0) -> None:
-        """Continues stopped workers."""
+        """Continues the stopped workers, except `but`."""
         for pid in self.workers():
             if pid != but:
                 os.kill(pid, signal.SIGCONT)
 
     def is_over(self) -> bool:
-        """Whether none of its processes is left."""
+        """Whether all its processes have ended."""
         return not self.at.is_alive()
 
     def end(self) -> None:
-        """Ends it and its workers, however they are."""
+        """Kills it and its workers."""
         pid, start = self.at.process()
         if self.at.is_alive() and start and process(pid)[1] == start:
             workers = children(pid)
@@ -136,14 +136,14 @@ class Daemon:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that are there."""
-    found = []
+    """Returns the running children of a process."""
+    numbers = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == pid:
-                found.append(int(path.parent.name))
-    return found
+                numbers.append(int(path.parent.name))
+    return numbers
 
 
 HELLO = {"hello": {}}
@@ -151,7 +151,7 @@ HELLO = {"hello": {}}
 
 @contextlib.contextmanager
 def dialled(daemon: Daemon, *messages: Mapping[str, Any]) -> Iterator[socket.socket]:
-    """A plain socket to a daemon, which has been sent messages."""
+    """Opens a plain socket to a daemon and sends messages."""
     with socket.socket(socket.AF_UNIX) as ours:
         ours.settimeout(20)
         ours.connect(str(daemon.at.address))
@@ -160,38 +160,38 @@ def dialled(daemon: Daemon, *messages: Mapping[str, Any]) -> Iterator[socket.soc
 
 
 def heard(ours: socket.socket, is_last: Callable[[Any], Any] = lambda message: False) -> list[Any]:
-    """What a daemon says until a message of which that is true, or until it hangs up."""
-    decoder, found = wire.Decoder(), list[Any]()
-    while not (found and is_last(found[-1])) and (part := ours.recv(1 << 16)):
-        found += decoder.feed(part)
-    return found
+    """Returns a daemon's messages up to the first for which `is_last` is true, or up to the end."""
+    decoder, messages = wire.Decoder(), list[Any]()
+    while not (messages and is_last(messages[-1])) and (part := ours.recv(1 << 16)):
+        messages += decoder.feed(part)
+    return messages
 
 
 class Asking:
-    """A request at work in a thread; `result` waits for the answer or raises what was raised."""
+    """A request in a thread. `result` waits for the answer, or raises the error."""
 
-    def __init__(self, daemon: Daemon, request: Mapping[str, Any], cache: str) -> None:
+    def __init__(self, daemon: Daemon, request: Mapping[str, Any]) -> None:
         self.answer: list[Mapping[str, Any]] = []
         self._found: list[Any] = []
         self.link = daemon.link()
         before = daemon.counts()["requests"]
-        self._thread = threading.Thread(target=self._run, args=(request, cache), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(request,), daemon=True)
         self._thread.start()
         eventually(lambda: self._found or daemon.counts()["requests"] > before)
 
-    def _run(self, request: Mapping[str, Any], cache: str) -> None:
+    def _run(self, request: Mapping[str, Any]) -> None:
         try:
-            self._found.append(self.link.request(request, cache, self.answer.append))
+            self._found.append(self.link.request(request, "on", self.answer.append))
         except BaseException as error:
             self._found.append(error)
 
     @property
     def is_done(self) -> bool:
-        """Whether there is an answer, or an error."""
+        """Whether an answer or an error has come."""
         return bool(self._found)
 
     def result(self, seconds: float = 60.0) -> Any:
-        """The final message."""
+        """Waits for the final message and returns it."""
         self._thread.join(seconds)
         assert self._found, "no answer came"
         self.link.close()
@@ -202,7 +202,7 @@ class Asking:
 
 @contextlib.contextmanager
 def running(folder: Path, **settings: object) -> Iterator[Daemon]:
-    """A daemon with folders below `folder`, and other settings of the environment (BUILDTOOL_DAEMON_...)."""
+    """Runs a daemon with folders below `folder`. `settings`: environment variables (BUILDTOOL_DAEMON_...)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(folders.STATE, str(folder / "state"))
         patch.setenv(folders.CACHE, str(folder / "cache"))
@@ -217,9 +217,9 @@ def running(folder: Path, **settings: object) -> Iterator[Daemon]:
 
 
 def left_over() -> list[int]:
-    """Services and daemons that this run of the tests has left behind."""
+    """Returns the services and daemons that this run of the tests has left behind."""
     mark = f"{RUN}={os.environ.get(RUN, '')}".encode()
-    found = []
+    numbers = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             ours = mark in (folder / "environ").read_bytes().split(b"\0")
@@ -228,5 +228,5 @@ def left_over() -> list[int]:
                 and b"buildtool.api" in (folder / "cmdline").read_bytes()
                 and is_running(int(folder.name))
             ):
-                found.append(int(folder.name))
-    return sorted(found)
+                numbers.append(int(folder.name))
+    return sorted(numbers)

@@ -1,4 +1,4 @@
-"""The same network in another guise: what a renaming, a retraining or another exporter would change."""
+"""Changes of a network that keep its topology: renaming, retraining, renumbering."""
 
 import math
 from dataclasses import replace
@@ -7,16 +7,16 @@ import numpy as np
 
 from buildtool.graph.types import DType, Graph, LeakyReluAttrs, Op, PadAttrs, SoftmaxAttrs, Source, Tensor
 
-_SHRUNK = 0.75  # times every constant's scale: a kernel's multipliers change and stay within their range
+_SHRUNK = 0.75  # factor for every constant's scale: multipliers change and stay within their range
 
 
 def renumbered(graph: Graph, seed: int) -> Graph:
-    """The tensors under other numbers, among some that nothing mentions."""
+    """Gives the tensors other numbers and adds some unused tensors."""
     rng = np.random.default_rng(seed)
     count = len(graph.tensors)
-    room = [int(n) for n in rng.permutation(count + int(rng.integers(0, 4)))]
-    new = dict(enumerate(room)) | {-1: -1}
-    pool = [Tensor(f"decoy{n}", (7, 3), DType.INT8) for n in room]
+    numbers = [int(n) for n in rng.permutation(count + int(rng.integers(0, 4)))]
+    new = dict(enumerate(numbers)) | {-1: -1}
+    pool = [Tensor(f"decoy{n}", (7, 3), DType.INT8) for n in numbers]
     for old, tensor in enumerate(graph.tensors):
         pool[new[old]] = tensor
     ops = tuple(
@@ -28,7 +28,7 @@ def renumbered(graph: Graph, seed: int) -> Graph:
 
 
 def renamed(graph: Graph, seed: int) -> Graph:
-    """Other names of the network and its tensors, other places of all of them in the file."""
+    """Gives the network, its tensors and their places in the file other names and numbers."""
     rng = np.random.default_rng(seed)
     places = [int(n) for n in rng.permutation(2 * len(graph.ops))]
     tensors = tuple(
@@ -40,7 +40,7 @@ def renamed(graph: Graph, seed: int) -> Graph:
 
 
 def retrained(graph: Graph, seed: int) -> Graph:
-    """Other weights in other scales, other slopes and fillings; the graph is as legal as before."""
+    """Changes weights, their scales, slopes and padding values. The graph stays valid."""
     rng = np.random.default_rng(seed)
     return replace(
         graph,
@@ -71,7 +71,7 @@ def _refill(op: Op) -> Op:
 
 
 def requantised(graph: Graph, seed: int) -> Graph:
-    """Another quantisation of every tensor, which no kernel need be able to compute: for planning only."""
+    """Changes the quantisation of every tensor, for planning only: kernels might not support it."""
     rng = np.random.default_rng(seed)
     tensors = []
     for tensor in graph.tensors:
@@ -85,5 +85,5 @@ def requantised(graph: Graph, seed: int) -> Graph:
 
 
 def disguised(graph: Graph, seed: int) -> Graph:
-    """All of these: for a plan it is the same network."""
+    """Makes all of these changes. The plan stays the same."""
     return renumbered(renamed(requantised(retrained(graph, seed), seed), seed), seed)

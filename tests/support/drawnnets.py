@@ -1,10 +1,9 @@
-"""Hypothesis strategies of whole networks, made of blocks; each block adds operators and returns its output.
+"""Hypothesis strategies of whole networks. Each block adds operators and returns its output.
 
-`small_networks` has most operators, `branching_networks` modules that fork and join, one in another,
-`sliced_networks` parts of channels that are read alone, `gated_networks` squeeze and excite.
+`small_networks` has most operators. `branching_networks` has nested modules that fork and join.
+`sliced_networks` reads parts of channels. `gated_networks` has squeeze and excite.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ MAX_SIDE = 17  # rows and columns that no block exceeds
 MAX_CHANNELS = 16
 
 Draw = st.DrawFn
-Block = Callable[[Draw, NetBuilder, int], int]
 
 _activations = st.sampled_from([Activation.NONE, Activation.RELU, Activation.RELU6])
 _kernels = st.sampled_from([(1, 1), (3, 3), (3, 3), (2, 3), (5, 3), (1, 4)])
@@ -29,11 +27,11 @@ _pools = st.sampled_from([OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
 _seeds = st.integers(0, 2**31 - 1)
 
 
-# ---- one after the other ---------------------------------------------------------------------------
+# ---- chains ----------------------------------------------------------------------------------------
 
 
 def _fit(net: NetBuilder, x: int, kernel: tuple[int, int]) -> tuple[int, int]:
-    """The kernel cut to the size of x."""
+    """Returns the kernel, cut to the size of x."""
     _, height, width, _ = net.shape(x)
     return min(kernel[0], height), min(kernel[1], width)
 
@@ -79,7 +77,7 @@ def _pool(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _pad(draw: Draw, net: NetBuilder, x: int) -> int:
-    """An explicit PAD (or MIRROR_PAD) and a convolution without padding."""
+    """PAD or MIRROR_PAD, then a convolution without padding."""
     mode = draw(st.sampled_from([g.PadMode.CONSTANT, *g.PadMode]))
     if mode is g.PadMode.REFLECT and min(net.shape(x)[1:3]) < 2:
         mode = g.PadMode.CONSTANT
@@ -133,7 +131,7 @@ def _turn(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _link(draw: Draw, net: NetBuilder, x: int, kinds: str = "conv conv depthwise pool table constant") -> int:
-    """One of these, which keeps rows and columns."""
+    """One operator that keeps rows and columns."""
     kind, channels = draw(st.sampled_from(kinds.split())), net.shape(x)[3]
     if kind == "pool":
         return net.pool(draw(_pools), x, (3, 3), (1, 1), same=True)
@@ -171,7 +169,7 @@ def _gate(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _path(draw: Draw, net: NetBuilder, x: int, depth: int) -> int:
-    """Operators and modules one after the other; rows and columns stay."""
+    """A chain of operators and modules that keep rows and columns."""
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.integers(0, 2)) == 0:
             block = draw(st.sampled_from([_concatenate, _add_paths]))
@@ -182,7 +180,7 @@ def _path(draw: Draw, net: NetBuilder, x: int, depth: int) -> int:
 
 
 def _concatenate(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
-    """Inception: paths side by side; dense: the module's input is a part itself."""
+    """Parallel paths, as in Inception. Sometimes the input is a part too, as in DenseNet."""
     parts = [_path(draw, net, x, depth) for _ in range(draw(st.integers(2, 3)))]
     if draw(st.booleans()):
         parts.insert(draw(st.integers(0, len(parts))), x)
@@ -190,7 +188,7 @@ def _concatenate(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
 
 
 def _fire(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Operators of one tensor side by side, joined at once or in two steps: SqueezeNet, Inception."""
+    """Parallel operators on one tensor, joined in one or two steps: SqueezeNet, Inception."""
     widths = draw(st.sampled_from([(4, 4), (3, 5, 1), (8, 4), (5, 7), (2, 2, 4), (1, 1, 1, 1)]))
     ends = [net.conv(x, n, kernel=draw(_odd_kernels), same=True) for n in widths]
     ends[0] = net.unary(OpKind.HARD_SWISH, ends[0]) if draw(st.booleans()) else ends[0]
@@ -207,7 +205,7 @@ def _add_paths(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
 
 
 def _shrink(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Two convolutions beside a projection of one stride, with or without zeros around."""
+    """Two strided convolutions and a strided pool in parallel, with or without padding."""
     kernel, same = min(draw(st.sampled_from([1, 2, 3])), *net.shape(x)[1:3]), draw(st.booleans())
     strided = partial(net.conv, kernel=(kernel, kernel), stride=(2, 2), same=same)
     z = net.pool(OpKind.MAX_POOL_2D, x, (kernel, kernel), (2, 2), same=same)
@@ -216,7 +214,7 @@ def _shrink(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _deep(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Two paths of convolutions without zeros around them, which see the same."""
+    """Two paths of convolutions without padding that have the same receptive field."""
     if min(net.shape(x)[1:3]) < 6:
         return _link(draw, net, x)
     long = net.conv(net.conv(x, 3, kernel=(3, 3)), draw(_few), kernel=(3, 3))
@@ -224,19 +222,19 @@ def _deep(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _widen(draw: Draw, net: NetBuilder, x: int) -> int:
-    """BlazeFace: a shortcut that lacks channels is padded before the sum, strided or not."""
+    """BlazeFace: a shortcut with fewer channels is padded before the sum, strided or not."""
     before, behind = draw(st.sampled_from([(0, 1), (0, 3), (2, 0), (1, 2)]))
     stride = draw(st.sampled_from([1, 1, 2])) if min(net.shape(x)[1:3]) >= 4 else 1
     y = net.conv(x, 0, kernel=(3, 3), stride=(stride, stride), same=True, depth_multiplier=1)
     y = net.conv(y, net.shape(x)[3] + before + behind)
     short = x if stride == 1 else net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2), same=True)
     short = net.pad(short, ((0, 0), (0, 0), (0, 0), (before, behind)))
-    kind = draw(st.sampled_from([OpKind.ADD, OpKind.ADD, OpKind.MUL]))  # of which MUL needs the PAD
+    kind = draw(st.sampled_from([OpKind.ADD, OpKind.ADD, OpKind.MUL]))  # MUL needs the PAD
     return net.elementwise(kind, *draw(st.permutations([short, y])), draw(st.sampled_from(list(Activation))))
 
 
 def _pick(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Every second channel, or the channels backwards, beside all of them."""
+    """Joins every second channel, or the channels in reverse, with all channels."""
     *image, channels = net.shape(x)
     begin, step = draw(st.sampled_from([(0, 2), (channels - 1, -1)]))
     attrs = g.SliceAttrs((0, 0, 0, begin), (1, 1, 1, step), (*image, -(-channels // abs(step))))
@@ -244,7 +242,7 @@ def _pick(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _halve(draw: Draw, net: NetBuilder, x: int, shuffles: bool = True) -> int:
-    """Channels are split, and the halves meet again: ShuffleNet, CSP, or gated linear units."""
+    """Splits channels and joins the halves again: ShuffleNet, CSP, gated linear units."""
     half = draw(st.integers(1, 5))
     first, second = net.split(net.conv(x, 2 * half, kernel=draw(_odd_kernels), same=True), 2)
     if draw(st.integers(0, 2)) == 0:
@@ -268,13 +266,13 @@ def _some(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _read(draw: Draw, net: NetBuilder, x: int, channels: int) -> int:
-    """An operator of each kind that can read a part, and a convolution to this many channels."""
+    """An operator that can read a part of channels, and a convolution to this many channels."""
     x = _link(draw, net, x, "conv conv depthwise pool table sum constant gate")
     return x if net.shape(x)[3] == channels else net.conv(x, channels, kernel=draw(_odd_kernels), same=True)
 
 
 def _branch(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Parts of odd widths, each read by operators of its own, and joined."""
+    """Parts of odd widths, each read by its own operators, and joined."""
     parts = [_some(draw, net, x) for _ in range(draw(st.integers(2, 3)))]
     ends = [_read(draw, net, part, draw(st.integers(1, 7))) for part in parts]
     if draw(st.booleans()):
@@ -284,7 +282,7 @@ def _branch(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _chain(draw: Draw, net: NetBuilder, x: int) -> int:
-    """Branches that are joined one after the other, as split networks have them."""
+    """Branches that are joined one after the other, as in split networks."""
     joined = _read(draw, net, _some(draw, net, x), draw(_few))
     for _ in range(draw(st.integers(1, 3))):
         joined = net.concat([joined, _read(draw, net, _some(draw, net, x), draw(_few))])
@@ -325,7 +323,7 @@ def _classifier(draw: Draw, net: NetBuilder, x: int) -> int:
 def small_networks(draw: Draw, *, firmware: bool = False, max_blocks: int = 6) -> Graph:
     """A network of one input, up to `max_blocks` blocks, and one or two outputs.
 
-    `firmware`: batch 1, int8 at the edges. Otherwise also batch 2, and uint8 or float edges.
+    `firmware`: batch 1, int8 inputs and outputs. Otherwise also batch 2, and uint8 or float.
     """
     net = NetBuilder(draw(_seeds))
     batch, dtype = 1, DType.INT8
@@ -348,14 +346,14 @@ def small_networks(draw: Draw, *, firmware: bool = False, max_blocks: int = 6) -
 
 
 def _image(draw: Draw, low: int, high: int, batch: int = 1) -> tuple[NetBuilder, int]:
-    """A network with an image of up to four channels."""
+    """Returns a network, and its input image of up to four channels."""
     net, side = NetBuilder(draw(_seeds)), st.integers(low, high)
     return net, net.input((batch, draw(side), draw(side), draw(st.integers(1, 4))))
 
 
 @st.composite
 def branching_networks(draw: Draw, modules: int = 3) -> Graph:
-    """One image, some modules with operators between them, at the end perhaps a classifier."""
+    """A network of modules with operators between them. It may end with a classifier."""
     net, x = _image(draw, 5, 15)
     x = net.conv(x, draw(_few), kernel=(3, 3), same=True)
     for block in draw(st.lists(st.sampled_from(_BRANCHING), min_size=1, max_size=modules)):
@@ -365,13 +363,13 @@ def branching_networks(draw: Draw, modules: int = 3) -> Graph:
 
 
 @st.composite
-def sliced_networks(draw: Draw, modules: int = 3, batch: int = 1) -> Graph:
-    """One image, some modules that read parts of channels, at the end perhaps a classifier or such a part."""
+def sliced_networks(draw: Draw, batch: int = 1) -> Graph:
+    """A network of modules that read parts of channels. Outputs: a classifier or tensor, and some parts."""
     net, x = _image(draw, 4, 11, batch)
-    if draw(st.integers(0, 3)) < 3:  # else parts of the image
+    if draw(st.integers(0, 3)) < 3:  # otherwise the modules read parts of the input image
         x = net.conv(x, draw(st.integers(4, 11)), kernel=(3, 3), same=True)
     outputs = []
-    for block in draw(st.lists(st.sampled_from(_SLICING), min_size=1, max_size=modules)):
+    for block in draw(st.lists(st.sampled_from(_SLICING), min_size=1, max_size=3)):
         x = block(draw, net, x)
         if net.shape(x)[3] > 1 and draw(st.integers(0, 4)) == 0:
             outputs.append(taken(net, x, 1, net.shape(x)[3] - 1))
@@ -380,7 +378,7 @@ def sliced_networks(draw: Draw, modules: int = 3, batch: int = 1) -> Graph:
 
 @st.composite
 def gated_networks(draw: Draw) -> Graph:
-    """One to three gates, each behind operators that widen, fork or shrink; residuals around some."""
+    """One to three gates, each after operators that widen or shrink. Some have a residual around them."""
     net, x = _image(draw, 5, 14)
     if draw(st.booleans()):
         x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)

@@ -1,4 +1,4 @@
-"""One network with every operator kind in it, of int8 and of int16: few builds and emulator runs cover all.
+"""Networks with every operator kind, one of int8 and one of int16, to cover all in few builds and runs.
 
 Networks of int16 have int16 activations and int8 weights (16x8 quantisation).
 """
@@ -16,11 +16,10 @@ from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 def every_operator(seed: int = 20, batch: int = 1, *, onnx: bool = False) -> Graph:
     """Every OpKind but ELU (LiteRT has no reference kernel of it), most of them in an odd geometry.
 
-    It has a float and an int8 input, and several outputs. `onnx`: only what `onnxexport` writes.
+    It has a float and an int8 input, and several outputs. `onnx`: only kinds that `onnxexport` writes.
 
-    The trunk is 5 x 4 x 6. Operators stand where no rewrite removes them: what is left is all but
-    the kinds that run no code (the aliases, and DEQUANTIZE and float QUANTIZE at the network's edges).
-    Made once a process: spreading its values takes a third of a second.
+    The trunk is 5 x 4 x 6. No rewrite removes an operator, except the kinds that run no code (aliases, and
+    DEQUANTIZE and float QUANTIZE at the network's edges). It is cached: spreading its values is slow.
     """
     net = NetBuilder(seed)
     image = net.requantize(net.input((batch, 9, 7, 3), DType.FLOAT32))
@@ -59,10 +58,10 @@ def _arithmetic(net: NetBuilder, x: int, side: int) -> int:
 
 
 def _decided(net: NetBuilder, x: int, side: int) -> int:
-    """Extremes, quotients, comparisons and choices: of tensors, of what is repeated, of single elements.
+    """Extremes, quotients, comparisons and selections, with broadcast operands and single elements.
 
-    Scales below 1 are compared, and divisors lie above 0, whatever quantisations `spread` chooses: both
-    come from the network's input.
+    Compared scales stay below 1 and divisors above 0 for all quantisations that `spread` chooses: both come
+    from the network's input.
     """
     one, row = net.constant((1,)), net.constant((1, 1, 6))
     curve = net.unary(OpKind.TANH, x)
@@ -71,7 +70,7 @@ def _decided(net: NetBuilder, x: int, side: int) -> int:
     for kind in (OpKind.NEG, OpKind.RELU_N1_TO_1, OpKind.RELU_0_TO_1):
         y = net.unary(kind, net.elementwise(OpKind.ADD, y, x))
     roots = []
-    for kind in (OpKind.SQRT, OpKind.RSQRT):  # what they read is read again, so that they stay
+    for kind in (OpKind.SQRT, OpKind.RSQRT):  # their inputs are read again, so that no rewrite folds them
         roots.append(net.unary(kind, side))
         y = net.elementwise(OpKind.ADD, y, net.ops[-1].inputs[0])
     y = net.elementwise(OpKind.DIV, net.elementwise(OpKind.SUB, y, net.elementwise(OpKind.ADD, *roots)), side)
@@ -109,7 +108,7 @@ def _moved(net: NetBuilder, x: int) -> int:
 
 
 def _arranged(net: NetBuilder, x: int) -> list[int]:
-    """Elements arranged anew, and places of extremes: 5 x 4 x 6 -> 4 x 4 x 3, and two of integers."""
+    """Operators that rearrange elements, reductions, and two outputs of indices."""
     batch = net.shape(x)[0]
     y = net.move(OpKind.GATHER, x, (batch, 4, 4, 6), g.GatherAttrs(1, (3, 0, 0, 4)))
     y = net.move(OpKind.SPACE_TO_DEPTH, y, (batch, 2, 2, 24), g.BlockAttrs(2))
@@ -128,19 +127,19 @@ def _arranged(net: NetBuilder, x: int) -> list[int]:
 
 
 def _multiplied(net: NetBuilder, x: int) -> int:
-    """Products of matrices of the image's rows: 5 x 4 x 6 -> 5 x 6 x 4."""
+    """Matrix products: 5 x 4 x 6 -> 5 x 6 x 4."""
     y = net.matmul(x, x, adj_x=True)  # 5 x 6 x 6
     return net.matmul(net.softmax(y), x, adj_y=True)
 
 
 def _small(net: NetBuilder, x: int) -> int:
-    """Pooling, one output."""
+    """Pooling."""
     y = net.pool(OpKind.MAX_POOL_2D, x, (3, 2), (2, 1), same=True)
     return net.pool(OpKind.AVERAGE_POOL_2D, y, (2, 3), (1, 2), same=True, activation=Activation.RELU6)
 
 
 def _classified(net: NetBuilder, x: int, *, per_channel: bool = False) -> int:
-    """Dense layers and softmax; the shapes change without code."""
+    """Dense layers and softmax, with shape changes that run no code."""
     batch = net.shape(x)[0]
     y = net.move(OpKind.EXPAND_DIMS, net.flatten(x), (batch, 1, 120))
     y = net.move(OpKind.SQUEEZE, net.dense(y, 9, keep_num_dims=True, per_channel=per_channel), (batch, 9))
@@ -148,12 +147,12 @@ def _classified(net: NetBuilder, x: int, *, per_channel: bool = False) -> int:
 
 
 @functools.cache
-def every_wide_operator(seed: int = 3, batch: int = 1) -> Graph:
-    """Every operator that int16 activations may go through, from an int8 image and an int16 operand.
+def every_wide_operator(batch: int = 1) -> Graph:
+    """Every operator that takes int16 activations, from an int8 image and an int16 operand.
 
-    The trunk is 5 x 4 x 6. An output is int8, one int32 (of a CAST and of a QUANTIZE), the others int16.
+    The trunk is 5 x 4 x 6. One output is int8, one int32, the others int16.
     """
-    net = WideNetBuilder(seed)
+    net = WideNetBuilder(3)
     image = net.requantize(net.input((batch, 9, 7, 3), DType.INT8, net.random_quant(0.02, DType.INT8)))
     side = net.input((batch, 5, 4, 6))
     x = net.conv(image, 6, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU6)
@@ -187,26 +186,26 @@ def _wide_arithmetic(net: WideNetBuilder, x: int, side: int) -> list[int]:
     return [net.elementwise(OpKind.ADD, byte, again), small, net.cast(y, DType.INT32)]
 
 
-def wide_audio(seed: int = 5) -> Graph:
+def wide_audio() -> Graph:
     """A keyword network: 49 frames of 10 features, convolutions over time, a global mean, 12 classes.
 
-    The second layer, and a dense layer for a second output, sum more than an int32 holds at worst.
+    The sums of the second layer and of the second output's dense layer may exceed int32.
     """
-    net = WideNetBuilder(seed, "audio16")
+    net = WideNetBuilder(5, "audio16")
     x = net.input((1, 49, 1, 10))
     x = net.conv(x, 64, kernel=(10, 1), stride=(2, 1), same=True, activation=Activation.RELU)
-    heard = net.dense(net.flatten(x), 3)
+    second = net.dense(net.flatten(x), 3)
     x = net.conv(x, 24, kernel=(19, 1), same=True, activation=Activation.RELU)
     for _ in range(2):
         x = net.conv(x, 0, kernel=(9, 1), same=True, depth_multiplier=1, activation=Activation.RELU)
         x = net.conv(x, 24, activation=Activation.RELU)
     x = net.mean(x)
-    return net.graph([net.softmax(net.dense(x, 12)), heard])
+    return net.graph([net.softmax(net.dense(x, 12)), second])
 
 
-def wide_image(seed: int = 6) -> Graph:
+def wide_image() -> Graph:
     """An image network with a residual: 24 x 20 x 3 to 10 classes, from int8 pixels."""
-    net = WideNetBuilder(seed, "image16")
+    net = WideNetBuilder(6, "image16")
     x = net.requantize(net.input((1, 24, 20, 3), DType.INT8, net.random_quant(0.02, DType.INT8)))
     x = net.conv(x, 8, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU6)
     wide = net.conv(x, 24, activation=Activation.RELU6)

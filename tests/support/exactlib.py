@@ -1,4 +1,4 @@
-"""What judges placements of small problems: the lowest one by brute force, the search in Python beside C."""
+"""Oracles for small placement problems: brute force, and the search in Python beside the one in C."""
 
 import math
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from buildtool.plan.place.solver import runs
 def same_runs(
     problem: Problem, capacity: int, *, count: int, limit: int, sets: list[int] | None = None
 ) -> Iterator[Outcome]:
-    """The first runs at a capacity (in units), of which both searches tell the same.
+    """Yields the outcomes of the first runs at a capacity (in units). Both searches must agree.
 
-    `sets`: the offsets that are allowed, as the twin has them.
+    `sets`: the allowed offsets, in the twin's form.
     """
     instance = compile_problem(problem)
     one = PythonSearch(instance, capacity, 10, sets)
     other = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
     for number, run in enumerate(islice(runs(problem, instance), count)):
         for crowded in (False, True):
-            found = other.run(run.order, limit + 3 * number, crowded)
-            assert found == one.run(run.order, limit + 3 * number, crowded)
-            yield found
+            outcome = other.run(run.order, limit + 3 * number, crowded)
+            assert outcome == one.run(run.order, limit + 3 * number, crowded)
+            yield outcome
 
 
 @st.composite
@@ -44,9 +44,9 @@ def problems(
     pins: int | None = None,
     overlaps: int = 3,
 ) -> Problem:
-    """Up to `most` items, of which some pairs may overlap; numbers are from the least to the most of each.
+    """Up to `most` items, some pairs of which may overlap. Each range is (least, greatest).
 
-    `pins`: the most alignments that a fixed offset is above 0; None: no offset is fixed.
+    `pins`: the greatest fixed offset, in alignments. None: no offset is fixed.
     """
     items = []
     for _ in range(draw(st.integers(1, most))):
@@ -57,31 +57,33 @@ def problems(
             Item(begin, begin + draw(st.integers(*life)), draw(st.integers(*sizes)), alignment, offset)
         )
     pairs = [*permutations(range(len(items)), 2)]
-    chosen = draw(st.lists(st.sampled_from(pairs), max_size=overlaps, unique_by=frozenset)) if pairs else []
-    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(*distances))) for a, b in chosen))
+    permitted = (
+        draw(st.lists(st.sampled_from(pairs), max_size=overlaps, unique_by=frozenset)) if pairs else []
+    )
+    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(*distances))) for a, b in permitted))
 
 
 def lowest(problem: Problem, top: int) -> int | None:
-    """The least height of any placement up to `top`, found by trying every offset of every item."""
+    """Returns the lowest height of a placement up to `top`. Tries every offset of every item."""
     heights = range(top + 1)
     return next((h for h in heights if next(placements(problem, h), None) is not None), None)
 
 
 def placements(problem: Problem, height: int, tries: float = math.inf) -> Iterator[tuple[int, ...]]:
-    """Every placement within a height, whatever lies below it or not; those that `tries` attempts find."""
+    """Yields every placement within a height that `tries` attempts find."""
     offsets: list[int] = []
-    left = tries
+    budget = tries
 
     def go_on() -> Iterator[tuple[int, ...]]:
-        nonlocal left
+        nonlocal budget
         index = len(offsets)
         if index == len(problem.items):
             yield tuple(offsets)
             return
         item, last = problem.items[index], height - problem.sizes[index]
         for offset in range(0, last + 1, item.alignment) if item.offset is None else [item.offset]:
-            left -= 1
-            if offset > last or left < 0:
+            budget -= 1
+            if offset > last or budget < 0:
                 continue
             if all(apart(problem, index, offset, other, at) for other, at in enumerate(offsets)):
                 offsets.append(offset)
@@ -92,7 +94,7 @@ def placements(problem: Problem, height: int, tries: float = math.inf) -> Iterat
 
 
 def apart(problem: Problem, a: int, at_a: int, b: int, at_b: int) -> bool:
-    """Whether two items may lie like that."""
+    """Whether two items may lie at these offsets."""
     one, two = problem.items[a], problem.items[b]
     if one.upper <= two.lower or two.upper <= one.lower:
         return True

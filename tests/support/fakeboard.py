@@ -1,7 +1,7 @@
-"""A stand-in for a board: a thread on a pseudo-terminal that speaks the test firmware's protocol.
+"""A fake board: a thread on a pseudo-terminal that speaks the test firmware's protocol.
 
-It computes nothing: it is for what no emulator has, such as a cycle counter that runs, and for firmware that
-is not what the host expects.
+It computes nothing. It has what no emulator has, such as a running cycle counter, and plays firmware that
+the host does not expect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESULT = struct.Struct("<iIIIIQ")
 
 @dataclass
 class FakeBoard:
-    """What it says; `cycles`: by operator. `serve` answers a request, None: not at all."""
+    """The board's answers. `cycles`: of each operator. `serve` replaces the answers; None: no answer."""
 
     protocol: int = 1
     input_bytes: int = 8
@@ -39,7 +39,7 @@ class FakeBoard:
     serve: Callable[[Frame], bytes | None] | None = None
 
     def answer(self, request: Frame) -> bytes | None:
-        """The frame, or bytes, that answer a request."""
+        """Returns the bytes that answer a request."""
         self.seen.append(request.kind)
         if self.serve is not None:
             return self.serve(request)
@@ -63,7 +63,7 @@ class FakeBoard:
 
 @contextmanager
 def on_a_port(board: FakeBoard) -> Iterator[str]:
-    """The name of a pseudo-terminal that the board is behind."""
+    """Serves the board on a pseudo-terminal. Yields its name."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     ended = threading.Event()

@@ -7,18 +7,15 @@
 
 - `one_operator_graphs(kind)`: that operator alone, random geometry (odd sizes, strides, dilation,
   padding, batch), quantisation and weights. Every OpKind.
-- `small_networks()`: a whole small network: branches, residuals, gates, odd sizes, most operators, one
-  or two outputs; `small_networks(firmware=True)` keeps to batch 1 and int8 inside.
-- `inputs_for(graph, seed, pattern)`: input arrays; `patterns` are the names of the ways to fill them.
+- `inputs_for(graph, seed, pattern)`: input arrays, filled by one of `PATTERNS`.
 
-Graphs are what the reader gives; `write_model(graph)` makes the file. Tensor indices survive the writing.
+The graphs are as the reader returns them. `write_model(graph)` makes the file and keeps tensor indices.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from drawnnets import small_networks
 from hypothesis import strategies as st
 
 from buildtool.api.checking.cases import network
@@ -26,17 +23,6 @@ from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS, DEFS
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder
-
-__all__ = [
-    "KIND_GROUPS",
-    "PATTERNS",
-    "graphs_of_one_of",
-    "inputs_for",
-    "one_operator_graphs",
-    "patterns",
-    "seeds",
-    "small_networks",
-]
 
 PATTERNS = ("random", "least", "greatest", "extremes", "near zero point")
 
@@ -49,7 +35,7 @@ batches = st.sampled_from([1, 1, 1, 2, 3])
 
 
 def inputs_for(graph: Graph, seed: int, pattern: str = "random") -> list[np.ndarray]:
-    """An array for each network input."""
+    """Returns an array for each network input."""
     rng = np.random.default_rng(seed)
     return [_fill(rng, graph.tensors[index], pattern) for index in graph.inputs]
 
@@ -71,7 +57,7 @@ def _fill(rng: np.random.Generator, tensor: g.Tensor, pattern: str) -> np.ndarra
 
 
 # ---- one operator ----------------------------------------------------------------------------------
-# Functions that add an operator to an empty network, by the cases of their definitions; outputs.
+# Functions that add an operator to an empty network, named after the cases of DEFS. They return its outputs.
 
 Made = int | tuple[int, ...]
 
@@ -154,7 +140,7 @@ def _elementwise(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
 
 
 def _pair_of(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    """MAXIMUM, a comparison, LOGICAL_AND, ...: with a tensor, a constant or one element, on either side."""
+    """An operator of two operands in either order: a tensor, and a tensor, a constant or one element."""
     full, other = _shapes(draw)
     x = net.input(full, q=_coarse(net))
     y = net.input(other, q=_coarse(net)) if draw(st.booleans()) else net.constant(other)
@@ -165,12 +151,12 @@ def _pair_of(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
 
 
 def _coarse(net: NetBuilder) -> g.Quantization | None:
-    """Now and then a scale just below 1, whose elements comparisons tell apart."""
+    """Half the time a quantisation with a scale just below 1, whose values comparisons distinguish."""
     return net.random_quant(float(net.rng.uniform(0.3, 0.99))) if net.rng.integers(2) else None
 
 
 def _shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
-    """A shape, and one that broadcasts to it; each third time a single element."""
+    """Returns a shape, and one that broadcasts to it, often a single element."""
     full = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 4)))]
     if draw(st.integers(0, 2)) == 0:
         return full, draw(st.sampled_from([[1], [1] * len(full)]))
@@ -190,8 +176,8 @@ def _select(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     if form == "truth":
         a, b = condition, net.pair(OpKind.NOT_EQUAL, net.input(full), net.constant((1,)))
     else:
-        made = net.input if form == "tensors" else net.constant
-        a, b = draw(st.permutations([made(other), made(full)]))
+        make = net.input if form == "tensors" else net.constant
+        a, b = draw(st.permutations([make(other), make(full)]))
     return net.select(condition, a, b)
 
 
@@ -401,7 +387,7 @@ def _matmul(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     return net.matmul(x, y, adj_x, adj_y)
 
 
-# What only settling states makes: `statenets` has networks of them; what only the rewrite or planning makes.
+# Kinds that only reading states, rewriting or planning makes. `statenets` has networks with states.
 STATE_KINDS = frozenset(
     {
         OpKind.LOOKUP,  # see test_rewrite_lookups.py
@@ -411,7 +397,7 @@ STATE_KINDS = frozenset(
     }
 )
 ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS)
-# Operators that are alike share the examples of a test.
+# Similar operators share the examples of a test.
 _ALIKE = {
     "lookups": (
         *(OpKind.NEG, OpKind.SQRT, OpKind.RSQRT, OpKind.ELU),
@@ -432,11 +418,11 @@ KIND_GROUPS: dict[str, tuple[OpKind, ...]] = {
 
 
 def graphs_of_one_of(kinds: Sequence[OpKind]) -> st.SearchStrategy[Graph]:
-    """Graphs of one operator of one of the kinds; each has its turn, however few the examples are."""
+    """Graphs of one operator of one of the kinds."""
     return st.one_of([one_operator_graphs(kind) for kind in kinds])
 
 
-# Functions above by kinds for which random networks have no case.
+# The functions above for kinds without a case in DEFS.
 _WITHOUT_CASE = {
     OpKind.CAST: "cast",
     OpKind.DEQUANTIZE: "dequantize",
@@ -446,7 +432,7 @@ _WITHOUT_CASE = {
 
 
 def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
-    """Graphs of one operator of that kind; where no function above adds it, as `target check` draws it."""
+    """Graphs of one operator of a kind. `target check` draws those that no function above adds."""
     add = globals().get(f"_{DEFS[kind].case or _WITHOUT_CASE[kind]}")
     if add is None:
         return st.builds(lambda seed: network(kind, seed, among=False), seeds)
@@ -454,7 +440,7 @@ def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
     @st.composite
     def graphs(draw: st.DrawFn) -> Graph:
         net = NetBuilder(draw(seeds))
-        made = add(draw, net, kind)
-        return net.graph(made if isinstance(made, tuple) else [made])
+        outputs = add(draw, net, kind)
+        return net.graph(outputs if isinstance(outputs, tuple) else [outputs])
 
     return graphs()

@@ -1,12 +1,12 @@
-"""Runs a family's kernels on this machine beside the plain ones that `placement` runs: both leave the same.
+"""Runs a family's kernels on this machine and compares them with the plain kernels.
 
     with on_host("cortex-m4", "cortex_m_dsp") as family:
         run_pieces(case, seed, columns=True)
     assert family.kernels.total()
 
-For families whose instructions have a model in C. Undefined behaviour traps; scratch has exactly the bytes
-that the catalogue's formula gives, with guards around it. Operators that fall to another family run there.
-`comparing` does the same for any family: see `boardcalls` for those that an emulator runs.
+For families whose instructions have a model in C. Undefined behaviour traps. Scratch has exactly the size of
+the catalogue's formula, with guards around it. Operators that another family serves run there. `comparing`
+does the same for any family: see `boardcalls` for those that an emulator runs.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ ALIGNMENT = 16
 
 @functools.cache
 def library(family: str, threads: int = 1) -> CDLL:
-    """The family's kernels, with the plain ones that they call; calls are shared by `threads` threads.
+    """Returns the library of the family's kernels and the plain ones that they call.
 
-    With several, the smallest calls are shared as well.
+    Several threads share each call, also the smallest ones.
     """
     files = sorted((KERNELS / family).glob("*.c"))
     if threads == 1:
@@ -48,25 +48,25 @@ def library(family: str, threads: int = 1) -> CDLL:
 
 
 class Family:
-    """A family's kernels as a board's catalogue chooses them; `kernels` counts calls.
+    """A family's kernels as a board's catalogue selects them. `kernels` counts calls.
 
-    Calls are not compared with plain ones where `target` has other kernels than the board.
+    `target` replaces the board's target; calls are then not compared with plain ones.
     """
 
     def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
         self.family, self.threads, self.compares = family, threads, target is None
         self.target = target or load_target(board)
         if threads > 1:  # the board with this family alone
-            found = load_board(board)
-            core = dataclasses.replace(found.core, families=(family,)).with_threads(threads)
-            self.target = make_target(dataclasses.replace(found, core=core))
+            loaded = load_board(board)
+            core = dataclasses.replace(loaded.core, families=(family,)).with_threads(threads)
+            self.target = make_target(dataclasses.replace(loaded, core=core))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.kernels: Counter[str] = Counter()
 
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
     ) -> None:
-        """As ckernels.compute."""
+        """Does what ckernels.compute does."""
         variant = self.select(graph, op)
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
@@ -77,15 +77,15 @@ class Family:
         self._call(variant, graph, op, [*inputs, out], window)
         if not self.compares:
             return
-        left = [ctypes.string_at(first, end - first) for first, end in blocks]
+        results = [ctypes.string_at(first, end - first) for first, end in blocks]
         for (first, end), data in zip(blocks, before, strict=True):
             ctypes.memmove(first, data, end - first)
         ckernels.compute(graph, op, inputs, out, window)
-        wanted = [ctypes.string_at(first, end - first) for first, end in blocks]
-        assert left == wanted, f"{variant.name}, window {window}: not what the plain kernel leaves"
+        expected = [ctypes.string_at(first, end - first) for first, end in blocks]
+        assert results == expected, f"{variant.name}, window {window}: not what the plain kernel leaves"
 
     def check(self, toolchain: str, board: str = "") -> None:
-        """As Recorder.check: calls here are compared as they are made."""
+        """Does nothing: `compute` has compared the calls already."""
 
     def _call(
         self,
@@ -114,26 +114,26 @@ class Family:
 
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """Lets placements run `board`'s kernels of `family`, each call by `threads` threads; see `Family`."""
-    chosen = Family(board, family, threads, target)
+    """Lets placements run `board`'s kernels of `family`, each call with `threads` threads."""
+    kernels = Family(board, family, threads, target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "compute", chosen.compute)
-        yield chosen
+        patch.setattr(placement, "compute", kernels.compute)
+        yield kernels
 
 
 @contextlib.contextmanager
 def comparing(family: str) -> Iterator[Recorder | Family]:
-    """Compares a family's kernels with the plain ones that placements run: here, or as `check` is called."""
+    """Compares a family's kernels with the plain ones: at each call, or when `check` is called."""
     if family in BOARDS:
         with recording(family) as recorder:
             yield recorder
     else:
-        with on_host("xcore", family, 5) as chosen:
-            yield chosen
+        with on_host("xcore", family, 5) as kernels:
+            yield kernels
 
 
 def before_nothing(array: np.ndarray) -> np.ndarray:
-    """A copy whose last byte is the last one before a page that nobody may read."""
+    """Returns a copy that ends directly before a page without read permission."""
     pages = -(-array.nbytes // mmap.PAGESIZE)
     room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
     start = pages * mmap.PAGESIZE

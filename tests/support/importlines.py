@@ -1,4 +1,4 @@
-"""The import statements of a Python file, wherever they stand in it; a file is parsed once a test process."""
+"""The import statements of a Python file. Each process parses a file once."""
 
 import ast
 import functools
@@ -10,15 +10,15 @@ Import = ast.Import | ast.ImportFrom
 
 @functools.cache
 def import_statements(path: Path) -> tuple[Import, ...]:
-    """All of them, also those inside of functions and conditions."""
-    return tuple(_below(ast.parse(path.read_text(encoding="utf-8"))))
+    """Returns all import statements, also those in functions and conditions."""
+    return tuple(_walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def _below(node: ast.AST) -> Iterator[Import]:
-    """Statements stand in the lists of other statements alone, never in an expression."""
+def _walk(node: ast.AST) -> Iterator[Import]:
+    """Yields the import statements below a node. Expressions contain no statements."""
     for value in vars(node).values():
         for child in value if isinstance(value, list) else ():
             if isinstance(child, Import):
                 yield child
             elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-                yield from _below(child)
+                yield from _walk(child)

@@ -1,8 +1,7 @@
-"""What a run of the tests keeps, as each test would else make it again.
+"""Caches for a run of the tests.
 
-Compiled objects and helper programs of all runs of a user are in the user's cache. What the checkout says of
-targets is read once a process, as no test changes a file of the checkout: thousands of requests name the same
-few boards. A daemon's session keeps them in the same way, by the same keys.
+Compiled objects and helper programs are in the user's cache. Boards and kernel families of the checkout are
+read once per process: thousands of requests name the same few boards, and no test changes their files.
 """
 
 import atexit
@@ -21,11 +20,11 @@ from buildtool.target.family import Catalogue
 from buildtool.target.types import Board, Requantise, Target
 
 LEVELS = ("objects", "programs")
-_AT_ONCE = 40  # requests for a session, between two of which new entries are written
+_AT_ONCE = 40  # requests for a session before new entries are written
 
 
 class Fallback:
-    """`at_work` for tests that are no request, or one without a cache."""
+    """Replaces `session.at_work`: adds the user's cache to sessions that have none."""
 
     def __init__(self, at_work: Callable[[], Session]) -> None:
         self.real, self._calls = getattr(at_work, "real", at_work), 0
@@ -34,9 +33,9 @@ class Fallback:
         atexit.register(self._flush)
 
     def __call__(self) -> Session:
-        found, folder = self.real(), cache_folder()
-        if found.keeper is not None or folder is None:
-            return found
+        current, folder = self.real(), cache_folder()
+        if current.keeper is not None or folder is None:
+            return current
         self._calls += 1
         if self._calls % _AT_ONCE == 0:
             self._flush()
@@ -57,20 +56,20 @@ Identify = Callable[..., Identity | None]
 
 
 def asked_once(identify: Identify) -> Identify:
-    """`identify`, which asks a compiler once a process; the same where it does that already.
+    """Returns `identify` with a cache, so that each process runs a compiler once.
 
-    A test of the suite runs its settings again in this process.
+    One test runs conftest again in the same process: then `identify` has its cache already.
     """
     if hasattr(identify, "__wrapped__"):
         return identify
-    known = functools.cache(lambda command, variables, ldflags: identify(command, dict(variables), ldflags))
+    cached = functools.cache(lambda command, variables, ldflags: identify(command, dict(variables), ldflags))
 
     @functools.wraps(identify)
     def asked(
         command: Sequence[str], variables: dict[str, str], ldflags: Sequence[str] | None = None
     ) -> Identity | None:
         flags = None if ldflags is None else tuple(ldflags)
-        return known(tuple(command), tuple(sorted(variables.items())), flags)
+        return cached(tuple(command), tuple(sorted(variables.items())), flags)
 
     return asked
 
@@ -81,19 +80,19 @@ Make = Callable[..., Target]
 
 
 def read_once(read: Read) -> Read:
-    """`read`, which reads a folder of the checkout at its first call alone, and any other folder at each."""
-    known = functools.cache(read)
+    """Returns `read` with a cache for the folders of the checkout."""
+    cached = functools.cache(read)
 
     @functools.wraps(read)
     def load_family(folder: Path) -> Catalogue:
-        return known(folder) if folder.is_relative_to(ROOT) else read(folder)
+        return cached(folder) if folder.is_relative_to(ROOT) else read(folder)
 
     return load_family
 
 
 def made_once(make: Make) -> Make:
-    """`make`, which makes a board's target once, if all of the target comes from the checkout."""
-    known, own = functools.cache(make), registry._own_plugins
+    """Returns `make` with a cache for targets that come from the checkout alone."""
+    cached, own = functools.cache(make), registry._own_plugins
 
     @functools.cache
     def families() -> frozenset[str]:
@@ -107,14 +106,14 @@ def made_once(make: Make) -> Make:
             return make(board, libraries, requantise)
         if board.family not in own() or not families().issuperset(board.core.families):
             return make(board, libraries, requantise)
-        return known(board, None, requantise)
+        return cached(board, None, requantise)
 
     return make_target
 
 
 def loaded_once(load: Load) -> Load:
-    """`load`, which reads a board of the checkout that is named once; it reads any other one at each call."""
-    known, own = functools.cache(load), registry._own_plugins
+    """Returns `load` with a cache for the boards of the checkout."""
+    cached, own = functools.cache(load), registry._own_plugins
 
     @functools.cache
     def names() -> frozenset[str]:
@@ -124,6 +123,6 @@ def loaded_once(load: Load) -> Load:
     def load_board(name_or_path: str, data: bytes | None = None) -> Board:
         if data is not None or registry._own_plugins is not own or name_or_path not in names():
             return load(name_or_path, data)
-        return known(name_or_path)
+        return cached(name_or_path)
 
     return load_board

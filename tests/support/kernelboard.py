@@ -2,13 +2,12 @@
 
     kernels = Firmware("cortex-m55", "clang", sources, symbols)
     memory = Memory()
-    view = memory.view(array)                  # nn_view of a copy of the array; gives its address
     call = Call("nn_lut_s8", (memory.put(table), view, out_view, window), memory)
-    done, = kernels.run([call])                # done.memory: bytes as the call left them
+    done, = kernels.run([call])                # done.memory: the bytes after the call
 
-Nothing here knows a kernel or an instruction set: any family's tests and benchmarks may use it. A call's
-memory is one block of bytes that Python lays out; addresses in it (of an nn_view's data) are relocated
-by the driver. `count=True` gives executed instructions by `Call.marker`, the call's own code included.
+This serves any kernel and instruction set. A call's memory is one block of bytes that Python lays out; the
+driver relocates the addresses in it (of an nn_view's data). `count=True` counts executed instructions by
+`Call.marker`, the call's own code included.
 """
 
 import functools
@@ -32,7 +31,6 @@ from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
 ALIGNMENT = 16
-MARKERS = 64
 _FOLDER = tempfile.TemporaryDirectory(prefix="kernelboard-")
 
 
@@ -44,17 +42,17 @@ class Address:
 
 
 class Memory:
-    """The bytes that a call sees, filled piece by piece; all that is not given is noise."""
+    """The bytes that a call sees, filled piece by piece. Noise fills the rest."""
 
     def __init__(self, seed: int = 0) -> None:
         self._rng = random.Random(seed)
         self._pieces: list[bytes] = []
         self._size = 0
         self.relocations: list[int] = []
-        self.pieces: list[tuple[int, int]] = []  # [first, end) of all that is not noise
+        self.pieces: list[tuple[int, int]] = []  # [first, end) of each piece, without noise
 
     def put(self, data: bytes | np.ndarray, *, align: int = ALIGNMENT, guard: int = 32) -> Address:
-        """A copy of `data` at a multiple of `align`, with at least `guard` bytes of noise before it."""
+        """Copies `data` to a multiple of `align`, after at least `guard` bytes of noise."""
         raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         self._noise(guard)
         self._noise(-self._size % align)
@@ -64,11 +62,11 @@ class Memory:
         return place
 
     def room(self, size: int, *, align: int = ALIGNMENT) -> Address:
-        """`size` bytes of noise to write to."""
+        """Reserves `size` bytes of noise to write to."""
         return self.put(self._rng.randbytes(size), align=align)
 
     def words(self, *values: int | Address) -> Address:
-        """A struct of 32-bit words; an Address becomes a pointer."""
+        """Puts a struct of 32-bit words. An Address becomes a pointer."""
         numbers = [v.offset if isinstance(v, Address) else v for v in values]
         place = self.put(struct.pack(f"<{len(numbers)}I", *(n & 0xFFFFFFFF for n in numbers)))
         for i, value in enumerate(values):
@@ -77,7 +75,7 @@ class Memory:
         return place
 
     def finish(self) -> bytes:
-        """All bytes, a multiple of 16, the last 32 of them noise."""
+        """Returns all bytes, a multiple of 16. The last 32 are noise."""
         self._noise(32)
         self._noise(-self._size % ALIGNMENT)
         return b"".join(self._pieces)
@@ -103,25 +101,25 @@ class Call:
 
 @dataclass(frozen=True)
 class Done:
-    """What a call left: its return value (garbage if it has none) and its memory, before and after."""
+    """A call's return value (garbage if it has none), and its memory before and after."""
 
     result: int
     before: bytes
     memory: bytes
 
-    def array(self, place: Address, shape: tuple[int, ...], dtype: str = "int8") -> np.ndarray:
-        """A copy of what is at `place`."""
+    def array(self, place: Address, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns a copy of the int8 array at `place`."""
         count = int(np.prod(shape, dtype=int))
-        return np.frombuffer(self.memory, dtype, count, place.offset).reshape(shape).copy()
+        return np.frombuffer(self.memory, np.int8, count, place.offset).reshape(shape).copy()
 
     def changed(self) -> np.ndarray:
-        """The offsets of all bytes that the call changed."""
+        """Returns the offsets of all bytes that the call changed."""
         return np.flatnonzero(np.frombuffer(self.before, np.uint8) != np.frombuffer(self.memory, np.uint8))
 
 
 @dataclass
 class Firmware:
-    """An image with the functions `symbols` of `sources` in it, built on first use."""
+    """A firmware image with the functions `symbols` of `sources`, built on first use."""
 
     board: str
     toolchain: str
@@ -131,7 +129,7 @@ class Firmware:
     counts: dict[int, int] = field(default_factory=dict)
 
     def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 600.0) -> list[Done]:
-        """Runs the calls in order; with `count`, `self.counts` gets instructions by marker."""
+        """Runs the calls in order. With `count`, `self.counts` gets the instructions by marker."""
         blocks, cases = self.cases(calls)
         request = RunRequest({"cases.bin": cases}, ("results.bin",), timeout=timeout, count=count)
         board = load_board(self.board)
@@ -141,10 +139,10 @@ class Firmware:
 
     def image(self) -> Path:
         """The linked image."""
-        return _image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
+        return _build_image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
 
     def cases(self, calls: Sequence[Call]) -> tuple[list[bytes], bytes]:
-        """The calls' memory, and the driver's file of them."""
+        """Returns the calls' memory, and the driver's input file."""
         blocks = [call.memory.finish() for call in calls]
         pieces = [struct.pack("<I", len(calls))]
         for call, block in zip(calls, blocks, strict=True):
@@ -169,19 +167,19 @@ class Firmware:
 
 
 def results_of(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
-    """What each call left, from the driver's results."""
-    done, place = [], 0
+    """Returns what each call left, from the driver's output file."""
+    results, place = [], 0
     for block in blocks:
         (value,) = struct.unpack_from("<i", data, place)
         place += 4
-        done.append(Done(value, block, data[place : place + len(block)]))
+        results.append(Done(value, block, data[place : place + len(block)]))
         place += len(block)
     assert place == len(data), "the driver wrote too much or too little"
-    return done
+    return results
 
 
 @functools.cache
-def _image(
+def _build_image(
     board_name: str,
     toolchain: str,
     sources: tuple[Path, ...],
@@ -189,7 +187,7 @@ def _image(
     flags: tuple[str, ...],
     _stamp: str,
 ) -> Path:
-    """The linked image; built once for each content of its sources."""
+    """Returns the linked image, built once for each content of its sources."""
     board = load_board(board_name)
     served = plugin(board)
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
@@ -203,9 +201,9 @@ def _image(
         f"extern const unsigned symbol_count;\nconst function symbols[] = {{\n{listed}}};\n"
         f"const unsigned symbol_count = {len(symbols)};\n"
     )
-    needed = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
+    needs = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
-    files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
+    files = [DRIVER, table, *sources, *needs, *map(Path, tools.objects)]
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     objects = compile_all(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"

@@ -1,7 +1,7 @@
-"""Random one-operator graphs for the kernels' tests, with inputs to run them on; many are those of `graphs`.
+"""Random one-operator graphs with inputs, for the kernels' tests. Many come from `graphs`.
 
-Each strategy gives a `Case`; zero points and values reach the extremes, channel counts are odd as often
-as not, and requantisation factors are such that outputs use their range and sometimes saturate.
+Each strategy draws a `Case`. Zero points and values reach the extremes, half of the channel counts are odd,
+and requantisation factors let outputs use their range and sometimes saturate.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Case:
 
 
 def quant(scale: float, zero_point: int = 0) -> Quantization:
-    """Per tensor, with the scale rounded to float32."""
+    """Returns a per-tensor quantisation with the scale rounded to float32."""
     return Quantization((float(np.float32(scale)),), (int(zero_point),))
 
 
@@ -69,7 +69,7 @@ def case(
     out: Tensor,
     values: Sequence[np.ndarray],
 ) -> Case:
-    """One operator over `inputs`, then `weights` (None: absent)."""
+    """Returns a case of one operator over `inputs`, then `weights` (None: absent)."""
     tensors: list[Tensor] = [*inputs]
     operands = list(range(len(inputs)))
     for weight in weights:
@@ -83,7 +83,7 @@ def case(
 
 
 def random_int8(rng: np.random.Generator, shape: Shape) -> np.ndarray:
-    """Uniform, or one of the extremes throughout, or nothing but extremes."""
+    """Draws uniform values; sometimes one extreme throughout, or both extremes."""
     style = rng.integers(8)
     if style == 0:
         return np.full(shape, rng.choice([-128, 127]), np.int8)
@@ -108,9 +108,9 @@ def unary(
     dtype: DType = DType.INT8,
     made: DType | None = None,
 ) -> Case:
-    """An operator with one input; `values`: broadcast to its shape, or a generator that draws int8.
+    """Returns a case with one input. `values`: broadcast to its shape, or a generator that draws int8.
 
-    `out`: the output's shape, if it is not the input's; `made`: its type, likewise.
+    `out`, `made`: shape and type of the output. Default: the input's.
     """
     x = Tensor("x", shape, dtype, quant(scales[0], points[0]))
     y = Tensor("y", out or shape, made or dtype, quant(scales[1], points[1]))
@@ -126,7 +126,7 @@ def binary(
     points: Sequence[int],
     values: Sequence[np.ndarray],
 ) -> Case:
-    """An operator with two operands that broadcast; the last scale and zero point are the output's."""
+    """Returns a case with two operands that broadcast. The last scale and zero point are the output's."""
     shapes = [value.shape for value in values]
     shapes.append(np.broadcast_shapes(*shapes))
     *inputs, out = map(activation_tensor, "aby", shapes, scales, points)
@@ -142,7 +142,7 @@ def every_pair(
     *,
     repeated: bool = False,
 ) -> Case:
-    """Two operands with all pairs of bytes; `repeated`: the second one has a single channel."""
+    """Returns a case with all pairs of bytes. `repeated`: the second operand has one channel."""
     first, second = (np.ascontiguousarray(x).reshape(shape) for x in np.meshgrid(BYTES, BYTES))
     return binary(kind, activation, scales, points, [first, second[..., :1] if repeated else second])
 
@@ -152,7 +152,7 @@ def every_pair(
 
 @dataclass(frozen=True)
 class Axis:
-    """How a window walks along rows or columns; `before` and `after` are padding."""
+    """A window along rows or columns. `before` and `after` are padding."""
 
     size: int
     kernel: int = 1
@@ -163,7 +163,7 @@ class Axis:
 
     @classmethod
     def same(cls, size: int, kernel: int, stride: int, dilation: int = 1) -> Axis:
-        """With the padding that TFLite calls SAME."""
+        """Returns an axis with TFLite's padding SAME."""
         total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
         return cls(size, kernel, stride, dilation, total // 2, total - total // 2)
 
@@ -191,7 +191,7 @@ def layer(
     bias: bool = True,
     groups: int = 1,
 ) -> Case:
-    """A convolution, or a dense layer on `rows.size` rows; `points`: zero points of input and output."""
+    """A convolution, or a dense layer of `rows.size` rows. `points`: zero points of input and output."""
     net = NetBuilder(0)
     net.rng = rng
     shape = (rows.size, cin) if kind is DENSE else (1, rows.size, columns.size, cin)
@@ -222,7 +222,7 @@ def changed(
     steps: tuple[float, float] | None = None,
     values: np.ndarray | None = None,
 ) -> Case:
-    """A layer with other weights, biases, scales by channel, scales of input and output (`steps`), inputs."""
+    """Changes a layer's weights, biases, scales by channel, scales of input and output (`steps`), inputs."""
     tensors, op = list(made.graph.tensors), made.op
     index, place = op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else -1
     if weights is not None:
@@ -254,7 +254,7 @@ sizes = st.integers(1, 9)
 
 
 def draw_layer(draw, kind: OpKind, rows: Axis, columns: Axis, cin: int, cout: int, **more) -> Case:
-    """A layer with drawn numbers and, unless `more` says which, a drawn activation."""
+    """A layer with drawn numbers. `more` may fix the activation."""
     rng, points = np.random.default_rng(draw(seeds)), (draw(zero_points), draw(zero_points))
     activation = more.pop("activation", None) or draw(activations)
     per_channel = draw(st.booleans())
@@ -265,7 +265,7 @@ def draw_layer(draw, kind: OpKind, rows: Axis, columns: Axis, cin: int, cout: in
 
 @st.composite
 def windows(draw, size: int) -> Axis:
-    """Any window on `size` rows or columns, with any padding."""
+    """Any window along `size` rows or columns, with any padding."""
     kernel, stride = draw(st.integers(1, 5)), draw(st.integers(1, 3))
     dilation = draw(st.integers(1, 2)) if stride == 1 else 1
     extent = (kernel - 1) * dilation + 1
@@ -280,7 +280,7 @@ def windows(draw, size: int) -> Axis:
 
 @st.composite
 def convolutions(draw) -> Case:
-    """CONV_2D, some of them grouped, of any padding; LiteRT demands a bias."""
+    """CONV_2D of any padding, sometimes grouped. LiteRT demands a bias."""
     rows, columns = (draw(windows(draw(sizes))) for _ in range(2))
     groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
     cin, cout = draw(channels), draw(channels)
@@ -306,7 +306,7 @@ def dense(draw) -> Case:
 
 @st.composite
 def alone(draw, *kinds: OpKind) -> Case:
-    """An operator of one of these kinds, in one batch, on inputs of int8 of which each is used once."""
+    """An operator of one of these kinds, with batch 1 and int8 inputs that are each used once."""
 
     def is_plain(graph: Graph) -> bool:
         (op, *others), ends = graph.ops, [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
@@ -323,15 +323,9 @@ def alone(draw, *kinds: OpKind) -> Case:
 
 def draw_pair(draw, shapes: Sequence[Shape]) -> Case:
     """ADD, SUB or MUL of operands of these shapes."""
-    kind, rng = (
-        draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL])),
-        np.random.default_rng(draw(seeds)),
-    )
-    scales = [random_scale(rng), random_scale(rng)]
-    spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
-    scales.append(spread / 2.0 ** rng.uniform(4, 7))
-    points = [draw(zero_points) for _ in scales]
-    return binary(kind, draw(activations), scales, points, [random_int8(rng, shape) for shape in shapes])
+    net, kind = NetBuilder(draw(seeds)), draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL]))
+    y = net.elementwise(kind, *map(net.input, shapes), draw(activations))
+    return Case(net.graph([y]), tuple(random_int8(net.rng, shape) for shape in shapes))
 
 
 PAIRED = (
@@ -345,32 +339,25 @@ def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, comparisons and SELECT_V2, with broadcasting on any side."""
     kind = draw(st.sampled_from(kinds))
     full, count = (draw(sizes), draw(sizes), draw(channels)), 3 if kind is OpKind.SELECT_V2 else 2
-    repeated = [draw(st.integers(0, 2 * count)) for _ in full]  # the operand, if any, that repeats itself
+    repeated = [draw(st.integers(0, 2 * count)) for _ in full]  # the operand, if any, that is broadcast
     shapes = [
         (1, *(1 if i == axis else n for n, axis in zip(full, repeated, strict=True))) for i in range(count)
     ]
-    rng = np.random.default_rng(draw(seeds))
-    values = [random_int8(rng, shape) for shape in shapes]
-    quants = [quant(random_scale(rng) * 0.99, draw(zero_points)) for _ in shapes]
-    tensors = [
-        Tensor(name, shape, DType.INT8, q) for name, shape, q in zip("abc", shapes, quants, strict=False)
-    ]
-    first, second = (q.scale for q in quants[:2])
-    spread, attrs = first, Attrs()
-    if kind is OpKind.SQUARED_DIFFERENCE:
-        spread = (max(first, second) * 74) ** 2 / 2.0 ** rng.uniform(4, 7)
-    elif kind is OpKind.DIV:
-        zero = quants[1].zero_point
-        values[1][values[1] == zero] = zero + 1 if zero < 127 else zero - 1
-        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), g.QuotientAttrs(draw(activations))
-    elif kind is OpKind.SELECT_V2:
+    net = NetBuilder(draw(seeds))
+    values = [random_int8(net.rng, shape) for shape in shapes]
+    if kind is OpKind.SELECT_V2:
         values[0] = values[0] > 0
-        tensors[0] = Tensor("a", shapes[0], DType.BOOL)
-    full = np.broadcast_shapes(*shapes)
-    out = activation_tensor("y", full, spread, draw(zero_points))
-    if kind in COMPARISONS:
-        out = Tensor("y", full, DType.BOOL)
-    return case(kind, attrs, tensors, [], out, values)
+        y = net.select(net.feed(shapes[0], None, DType.BOOL), *map(net.input, shapes[1:]))
+        return Case(net.graph([y]), tuple(values))
+    a, b = map(net.input, shapes)
+    if kind is OpKind.DIV:
+        zero = net.tensors[b].quant.zero_point
+        values[1][values[1] == zero] = zero + 1 if zero < 127 else zero - 1
+        q = net.random_quant(net.scale(a) / net.scale(b) / 2.0 ** net.rng.uniform(0, 7))
+        y = net.op(kind, (a, b), g.QuotientAttrs(draw(activations)), q)
+    else:
+        y = net.pair(kind, a, b)
+    return Case(net.graph([y]), tuple(values))
 
 
 TABLES = (
@@ -380,7 +367,7 @@ TABLES = (
 
 
 def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
-    """AVERAGE_POOL_2D or MAX_POOL_2D with a number of channels."""
+    """AVERAGE_POOL_2D or MAX_POOL_2D of `count` channels."""
     kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
     attrs, out = g.PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
@@ -393,7 +380,7 @@ def means() -> st.SearchStrategy[Case]:
     return alone(OpKind.MEAN)
 
 
-# What a kernel computes window by window from views.
+# Operators that kernels compute window by window from views.
 windowed = {
     "convolution": convolutions(),
     "depthwise": depthwise(),

@@ -1,13 +1,12 @@
-"""Builds of a model that are killed, and what a build of another model makes of what they left.
+"""Kills builds of a model and checks that the next build is right.
 
     python tests/support/killedbuilds.py --kills 50
 
-Each round begins with the finished build of model A. Model B takes its place, and its build is killed (-9,
-with all that it started) at a point: before the n-th target is made, when half of it is written, when it is
-whole, or somewhere in the writing of SCons's record, or at some time. Then A comes back and is built:
-every file must be the one that a build of A in an empty folder makes. The project has a program of its
-user's beside the test firmware, with an object that includes the network's header and a command after the
-linker, which no method of the tool makes.
+A round begins with the finished build of model A. Then model B is built, and its build is killed (-9, with
+its children): before the n-th target is made, when half of it is written, when it is whole, while SCons
+writes its record, or after some time. Then A is built again: every file must be equal to that of a build of
+A in an empty folder. Beside the test firmware the project has a program of its user's: an object that
+includes the network's header, and a command after the linker.
 """
 
 import argparse
@@ -50,7 +49,7 @@ int main(void) {
     return net_init(arena, sizeof(arena), net_weights) != NN_OK || net_invoke() != NN_OK;
 }
 """
-# SCons that kills its process group when it makes its n-th target, or writes its record.
+# SCons with a hook: it kills its process group at its n-th target, or when it writes its record.
 KILLED = """
 import os, signal
 import SCons.Node, SCons.Script, SCons.SConsign, SCons.dblite
@@ -88,18 +87,18 @@ if moment == "record is there":
     SCons.SConsign.write = write
 SCons.Script.main()
 """
-# Notes of SCons and of the tool; what clang writes to before an object gets its name.
+# Records of SCons and of the tool, and clang's temporary objects.
 IGNORED = re.compile(r"\.sconsign\.(dblite|tmp)|\.buildtool\.lock|.*-[0-9a-f]{8}\.o\.tmp")
 
 
 def model(seed: int, filters: int = 6, classes: int = 4) -> bytes:
-    """A network of two layers; `seed` for its weights."""
+    """Returns a network of two layers. `seed` determines its weights."""
     net = NetBuilder(seed)
     x = net.conv(net.input((1, 6, 6, 2)), filters, kernel=(3, 3))
     return write_model(net.graph([net.dense(net.flatten(x), classes)]))
 
 
-# Retrained, of another topology with the same interface, and of another interface.
+# Other weights, another topology with the same interface, another interface.
 OTHERS = {"weights": model(2), "topology": model(3, filters=9), "interface": model(4, classes=7)}
 
 
@@ -117,7 +116,7 @@ class Kill:
 
 
 class Project:
-    """A folder with the build; `compilers` are variables that name the compilers to use."""
+    """A folder with the build. `compilers`: variables that name the compilers to use."""
 
     def __init__(self, folder: Path, compilers: Mapping[str, str]) -> None:
         self.folder, self.compilers = folder / "project", compilers
@@ -129,8 +128,8 @@ class Project:
         (self.folder / "SConstruct").write_text(SCONSTRUCT)
         (self.folder / "main.c").write_text(MAIN)
         self.put(model(1))
-        said = self.build()
-        assert not said, said
+        error = self.build()
+        assert not error, error
         self.expected = self.files()
         shutil.copytree(self.folder, self.kept)  # times are kept too
 
@@ -139,32 +138,32 @@ class Project:
         (self.folder / "net.tflite").write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
-        """All that is there but SCons's and the tool's own notes."""
-        found = (path for path in self.folder.rglob("*") if path.is_file() and "site_scons" not in path.parts)
+        """Returns all files, without the records of SCons and the tool."""
+        paths = (path for path in self.folder.rglob("*") if path.is_file() and "site_scons" not in path.parts)
         return {
             path.relative_to(self.folder).as_posix(): path.read_bytes()
-            for path in found
+            for path in paths
             if not IGNORED.fullmatch(path.name)
         }
 
     def build(self, *words: str) -> str:
-        """The first error of a build that nobody kills; "" if it has none."""
-        done = self._start([sys.executable, "-m", "SCons", "-Q", *words])
-        said, _ = done.communicate(timeout=600)
-        errors = [line for line in said.splitlines() if "error" in line.lower()]
-        return "" if done.returncode == 0 else f"the build failed: {[*errors, said][0]}"
+        """Runs a build that is not killed. Returns its first error, "" if there is none."""
+        process = self._start([sys.executable, "-m", "SCons", "-Q", *words])
+        output, _ = process.communicate(timeout=600)
+        errors = [line for line in output.splitlines() if "error" in line.lower()]
+        return "" if process.returncode == 0 else f"the build failed: {[*errors, output][0]}"
 
     def restore(self) -> None:
-        """Puts the finished build of A back."""
+        """Restores the finished build of A."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder)
 
     def is_current(self) -> bool:
-        """What `scons -q` says, which builds nothing."""
+        """Whether `scons -q`, which builds nothing, finds all up to date."""
         return not self.build("-q")
 
     def killed(self, kill: Kill) -> bool:
-        """Builds model B on top of A's build; whether it was killed."""
+        """Builds model B on top of A's build. Returns whether the build was killed."""
         self.restore()
         self.put(OTHERS[kill.other])
         words = ["-Q", f"-j{kill.jobs}"]
@@ -179,16 +178,15 @@ class Project:
         return started.returncode == -signal.SIGKILL
 
     def differences(self) -> list[str]:
-        """Builds A again; its error, or the files that are not those of a build in an empty folder."""
+        """Builds A again. Returns its error, or the files that differ from a build in an empty folder."""
         self.put(model(1))
-        failed = self.build()
-        if failed:
-            return [failed]
+        if error := self.build():
+            return [error]
         got = self.files()
-        found = [name for name in sorted({*got, *self.expected}) if got.get(name) != self.expected.get(name)]
+        wrong = [name for name in sorted({*got, *self.expected}) if got.get(name) != self.expected.get(name)]
         if subprocess.run([self.folder / "app.elf"], check=False).returncode:
-            found.append("app.elf does not run")
-        return found
+            wrong.append("app.elf does not run")
+        return wrong
 
     def _start(self, command: list[str], kill: Kill | None = None) -> subprocess.Popen[str]:
         variables = {"MOMENT": kill.moment, "NUMBER": str(kill.number)} if kill else {}
@@ -205,7 +203,7 @@ class Project:
 
 
 def kills(seed: int = 0) -> Iterator[Kill]:
-    """Every moment of every target first, then moments that are drawn, without an end."""
+    """Yields every moment of every target first, then random moments, endlessly."""
     draw = random.Random(seed)
     others = functools.partial(draw.choice, sorted(OTHERS))
     planned = [Kill("topology", f"record {end}", 0) for end in ("begins", "is whole", "is there")]
@@ -218,7 +216,7 @@ def kills(seed: int = 0) -> Iterator[Kill]:
 
 
 def main() -> int:
-    """Prints a line a kill, and how many of them left something false."""
+    """Prints a line for each kill, and how many kills left a wrong file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
@@ -230,12 +228,12 @@ def main() -> int:
         while killed < args.kills:
             kill = next(moments)
             died = project.killed(kill)
-            found = project.differences()
+            differences = project.differences()
             killed += died
-            wrong += bool(found)
-            what = f"FALSE: {', '.join(found)}" if found else "right"
+            wrong += bool(differences)
+            what = f"WRONG: {', '.join(differences)}" if differences else "right"
             print(f"{kill}: {'' if died else 'had ended; '}{what}", flush=True)
-    print(f"{killed} builds killed, {wrong} left something false")
+    print(f"{killed} builds killed, {wrong} left wrong files")
     return 1 if wrong else 0
 
 

@@ -1,7 +1,7 @@
-"""Random one-operator graphs whose sizes reach across the blocks and tiles of vector kernels.
+"""Random one-operator graphs larger than the blocks and tiles of vector kernels.
 
-As `kernelcases`, but with more channels and columns, more ways to place taps, and factors of 1/2 and more,
-which few networks have and every kernel must get right.
+They are like those of `kernelcases`, with more channels and columns, more placements of taps, and factors of
+1/2 and more, which few networks have.
 """
 
 import kernelcases as small
@@ -18,7 +18,7 @@ channels = st.one_of(st.integers(1, 9), st.sampled_from([15, 16, 17, 24, 31, 32,
 
 @st.composite
 def axes(draw, kernels: st.SearchStrategy[int], longest: int) -> Axis:
-    """SAME or VALID."""
+    """A window with padding SAME or VALID."""
     size, kernel = draw(st.integers(1, longest)), draw(kernels)
     stride = draw(st.sampled_from([1, 1, 1, 2, 2, 3]))
     is_same = draw(st.booleans()) or size < kernel
@@ -27,7 +27,7 @@ def axes(draw, kernels: st.SearchStrategy[int], longest: int) -> Axis:
 
 @st.composite
 def convolutions(draw) -> Case:
-    """CONV_2D: 1 x 1 as often as not."""
+    """CONV_2D. Half of the kernels are 1 x 1."""
     kernels = st.just(1) if draw(st.booleans()) else st.sampled_from([1, 2, 3, 3, 5])
     return draw_layer(
         draw, CONV, draw(axes(kernels, 6)), draw(axes(kernels, 20)), draw(inputs), draw(outputs)
@@ -57,7 +57,7 @@ def elementwise(draw) -> Case:
 
 @st.composite
 def sums_of_two(draw) -> Case:
-    """ADD or SUB of channels that xcore's vector unit takes."""
+    """ADD or SUB with a number of channels that xcore's vector unit supports."""
     rng = np.random.default_rng(draw(seeds))
     shape = (1, draw(st.integers(1, 4)), draw(st.integers(1, 9)), draw(st.sampled_from([4, 16, 28, 32, 40])))
     scales = rng.uniform(0.02, 0.08, 2)
@@ -70,14 +70,14 @@ def sums_of_two(draw) -> Case:
 
 @st.composite
 def pools(draw) -> Case:
-    """AVERAGE_POOL_2D and MAX_POOL_2D over windows that int16 sums do not hold, and small ones."""
+    """AVERAGE_POOL_2D and MAX_POOL_2D over small windows, and windows whose sums exceed int16."""
     kernels = st.sampled_from([1, 2, 3, 7, 16, 17])
     return small.draw_pool(draw, draw(axes(kernels, 20)), draw(axes(kernels, 20)), draw(channels))
 
 
 @st.composite
 def large_factors(draw) -> Case:
-    """Convolutions and dense layers with factors from 1/16 to 16, whose sums are small enough to show it."""
+    """Convolutions and dense layers with factors from 1/16 to 16 and small sums."""
     case = draw(st.one_of(convolutions(), depthwise(), dense()))
     rng = np.random.default_rng(draw(seeds))
     x, weights, bias, _ = case.graph.tensors
@@ -101,7 +101,7 @@ def grouped(draw) -> Case:
 
 @st.composite
 def spread_depthwise(draw) -> Case:
-    """Depthwise layers, multiplied or not, with any stride and dilation of columns."""
+    """Depthwise layers of any depth multiplier, and any stride and dilation of columns."""
     stride, dilation = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     kh, kw, w, left = (draw(st.integers(low, most)) for low, most in ((1, 3), (1, 7), (1, 24), (0, 6)))
     right = max(draw(st.integers(0, 6)), (kw - 1) * dilation + 1 - w - left)
@@ -113,7 +113,7 @@ def spread_depthwise(draw) -> Case:
 
 @st.composite
 def taps(draw, kernels: list[tuple[int, int, int]]) -> Case:
-    """A depthwise layer with one of these kernels: rows, columns, and how far its taps may be apart.
+    """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).
 
     It has stride 1, up to 40 columns and 24 channels, and any padding.
     """
@@ -130,7 +130,7 @@ def taps(draw, kernels: list[tuple[int, int, int]]) -> Case:
 
 @st.composite
 def depthwise_rows(draw, kernel: Pair = (0, 0), most_stride: int = 2, most_size: Pair = (9, 40)) -> Case:
-    """Kernels of up to seven columns and any height, in rows longer than a tile; rows may be dilated."""
+    """Kernels of up to 7 x 7, on rows longer than a tile. Rows may be dilated."""
     kh, kw = kernel if any(kernel) else (draw(st.integers(1, 7)), draw(st.integers(1, 7)))
     (h, w), (sh, sw) = (
         [draw(st.integers(1, most)) for most in pair] for pair in (most_size, [most_stride] * 2)
@@ -145,13 +145,13 @@ def depthwise_rows(draw, kernel: Pair = (0, 0), most_stride: int = 2, most_size:
 
 
 def depthwise_3x3() -> st.SearchStrategy[Case]:
-    """Any size, stride and padding; rows may be dilated."""
+    """3 x 3 kernels of any size, stride and padding. Rows may be dilated."""
     return depthwise_rows((3, 3), 4, (12, 16))
 
 
 @st.composite
 def deep_convolutions(draw) -> Case:
-    """SAME convolutions of 1 x 1 and 3 x 3 whose rows of taps are long enough to be read in place."""
+    """SAME convolutions of 1 x 1 and 3 x 3. Their rows of taps are long enough to be read in place."""
     kernel, stride = draw(st.sampled_from([1, 3])), draw(st.integers(1, 2))
     rows, columns = (Axis.same(draw(st.integers(1, most)), kernel, stride) for most in (6, 11))
     cin, cout = draw(st.sampled_from([3, 8, 17, 24, 40])), draw(st.sampled_from([1, 4, 6, 15, 16, 33]))
@@ -168,17 +168,17 @@ windowed = {
 }
 
 
-# ---- constants that are extreme in the ways that kernels must notice ---------------------------------
+# ---- extreme constants -------------------------------------------------------------------------------
 #
-# What real networks have: channels whose output never changes, with a bias near 2^30 and a factor of 2^-30.
-# What none has, but a file may: weights of -128 side by side, sums that fill an int32, factors of any size.
+# Real networks have channels whose output never changes, with a bias near 2^30 and a factor of 2^-30.
+# A file may also have weights of -128 side by side, sums that fill an int32, and factors of any size.
 
 
 @st.composite
 def squares(draw, bias: bool | None = None) -> Case:
-    """DEPTHWISE_CONV_2D of 3 x 3, 5 x 5 and 7 x 7, with any padding, over widths that need several runs.
+    """DEPTHWISE_CONV_2D of 3 x 3, 5 x 5 and 7 x 7, with any padding, on rows of several tiles.
 
-    `bias`: whether there is one; None: now and then.
+    `bias`: whether there is one. None: drawn.
     """
     size, stride = draw(st.sampled_from([3, 3, 5, 7])), draw(st.sampled_from([1, 1, 2, 3]))
     walked = []
@@ -198,8 +198,8 @@ weighted = st.one_of(
 )
 
 
-def _constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights, bias and scales of weights, of every channel."""
+def _read_constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns weights, and biases and weight scales of every channel."""
     _, weights, *bias, _ = case.graph.tensors
     count = weights.shape[3 if case.op.kind is DEPTHWISE else 0]
     biases = bias[0].data.astype(np.int64) if bias else np.zeros(count, np.int64)
@@ -208,9 +208,9 @@ def _constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @st.composite
 def unchanging_channels(draw) -> Case:
-    """Some channels with a scale of next to nothing and a bias as large as goes with it."""
+    """Some channels with a tiny scale and a large bias, so that their output never changes."""
     case = draw(weighted)
-    rng, (_, bias, scales) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (_, bias, scales) = np.random.default_rng(draw(seeds)), _read_constants(case)
     dead = rng.random(len(bias)) < rng.choice([0.2, 0.9])
     huge = rng.choice([-1, 1], len(bias)) * (1 << rng.integers(20, 31, len(bias)))
     shrunk = scales * np.where(dead, 2.0 ** -rng.integers(14, 31, len(bias)), 1.0)
@@ -219,9 +219,9 @@ def unchanging_channels(draw) -> Case:
 
 @st.composite
 def extreme_sums(draw) -> Case:
-    """Weights of -128, biases up to the ends of int32, factors of any size; inputs of one sign."""
+    """Weights of -128, biases up to the ends of int32, factors of any size, inputs of one value."""
     case = draw(weighted)
-    rng, (weights, bias, scales) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (weights, bias, scales) = np.random.default_rng(draw(seeds)), _read_constants(case)
     style, count = rng.integers(4), len(bias)
     if style == 0:
         weights = np.where(rng.random(weights.shape) < 0.3, -128, weights).astype(np.int8)
@@ -239,11 +239,11 @@ def extreme_sums(draw) -> Case:
 
 @st.composite
 def deep(draw) -> Case:
-    """Sums of thousands of products of extremes: 1 x 1 convolutions and dense layers."""
+    """1 x 1 convolutions and dense layers whose sums have thousands of extreme products."""
     cin, cout = draw(st.sampled_from([511, 512, 513, 516, 1024, 2048])), draw(st.integers(1, 6))
     kind, rows, columns = draw(st.sampled_from([(CONV, Axis(2), Axis(4)), (DENSE, Axis(3), Axis(1))]))
     case = draw_layer(draw, kind, rows, columns, cin, cout, activation=Activation.NONE)
-    rng, (weights, _, _) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (weights, _, _) = np.random.default_rng(draw(seeds)), _read_constants(case)
     extremes = rng.choice(np.array([-127, 127, -128], np.int8), weights.shape, p=[0.49, 0.5, 0.01])
     if draw(st.booleans()):
         extremes = np.full(weights.shape, rng.choice([-128, -127, 127]), np.int8)

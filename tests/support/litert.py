@@ -1,12 +1,12 @@
-"""Runs a .tflite in LiteRT, the reference every result is compared with.
+"""Runs a .tflite in LiteRT, the reference for every result.
 
     from litert import run, run_outputs
     tensors = run(model_bytes, [image])          # {tensor index of the file: array}, BUILTIN_REF kernels
     fast = run(model_bytes, [image], reference=False)   # LiteRT's default, optimised kernels
 
-Indices are those of the file; a graph written by `write_model` keeps its own indices. Only results are
-returned: parameters and weights are not. `run_graph(graph, inputs)` writes the graph first. `check` compares
-what our executor computes of a graph, `rewritten` what it computes of the rewritten network.
+Indices are those of the file; `write_model` keeps a graph's indices. Constants are not returned.
+`run_graph(graph, inputs)` writes the graph first. `check` compares our executor's values of a graph with
+LiteRT's, `rewritten` its values of the rewritten network.
 """
 
 from collections.abc import Sequence
@@ -22,67 +22,69 @@ from buildtool.graph.types import Graph, OpKind
 
 
 def interpreter(model: bytes, *, reference: bool = True) -> Interpreter:
-    """A LiteRT interpreter whose tensors all survive an invoke."""
+    """Returns a LiteRT interpreter that keeps all tensors of an invoke."""
     kind = OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    made = Interpreter(
+    engine = Interpreter(
         model_content=model,
         experimental_op_resolver_type=kind,
         experimental_preserve_all_tensors=True,
         num_threads=1,
     )
-    made.allocate_tensors()
-    return made
+    engine.allocate_tensors()
+    return engine
 
 
 def run(model: bytes, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
-    """Every tensor that an operator made, and the inputs, by index in the file."""
+    """Returns the inputs and every operator's outputs, by index in the file."""
     engine = interpreter(model, reference=reference)
-    wanted = []
+    indices = []
     for detail, value in zip(engine.get_input_details(), inputs, strict=True):
         engine.set_tensor(detail["index"], value)
-        wanted.append(detail["index"])
+        indices.append(detail["index"])
     engine.invoke()
     for op in engine._get_ops_details():
-        wanted += [int(index) for index in op["outputs"]]
-    return {int(index): np.array(engine.get_tensor(index)) for index in wanted}
+        indices += [int(index) for index in op["outputs"]]
+    return {int(index): np.array(engine.get_tensor(index)) for index in indices}
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
-    """Every tensor of `graph` (by its own index) as LiteRT computes it."""
+    """Returns LiteRT's tensors of `graph`, by their index in the graph."""
     reference &= {op.kind for op in graph.ops} != {OpKind.ELU}  # the reference kernels have none
-    made = run(write_model(graph), inputs, reference=reference)
-    return {index: value for index, value in made.items() if index < len(graph.tensors)}
+    tensors = run(write_model(graph), inputs, reference=reference)
+    return {index: value for index, value in tensors.items() if index < len(graph.tensors)}
 
 
 def check_file(data: bytes, inputs: Sequence[np.ndarray]) -> Graph:
-    """The graph of a file; every tensor that it shares with the file equals LiteRT's run, in its own type."""
+    """Returns a file's graph. Each tensor that it shares with the file must equal LiteRT's."""
     graph, expected, compared = read_model(data), run(data, inputs), 0
     for t, value in execute(graph, inputs).items():
         tensor = graph.tensors[t]
         if tensor.source is not None and tensor.source.index in expected:
-            wanted = expected[tensor.source.index].reshape(value.shape)
-            shifted = wanted.dtype == np.uint8 and value.dtype == np.int8
-            assert np.array_equal(value.view(np.uint8) ^ 128 if shifted else value, wanted), tensor.name
+            theirs = expected[tensor.source.index].reshape(value.shape)
+            shifted = theirs.dtype == np.uint8 and value.dtype == np.int8
+            assert np.array_equal(value.view(np.uint8) ^ 128 if shifted else value, theirs), tensor.name
             compared += 1
     assert compared >= len(graph.outputs) + len(graph.inputs)
     return graph
 
 
 def check(graph: Graph, inputs: Sequence[np.ndarray]) -> None:
-    """Every tensor that our executor computes of a graph equals LiteRT's."""
+    """Fails unless every tensor that our executor computes of a graph equals LiteRT's."""
     expected = run_graph(graph, inputs)
     for index, value in execute(graph, inputs).items():
         np.testing.assert_array_equal(value, expected[index], graph.tensors[index].name, strict=True)
 
 
 def rewritten(model: Graph | bytes, inputs: Sequence[np.ndarray]) -> Graph:
-    """The rewritten network, whose outputs are those that LiteRT computes of the file before it."""
+    """Returns the rewritten network. Its outputs must equal LiteRT's outputs of the file."""
     data = model if isinstance(model, bytes) else write_model(model)
     source = read_model(data)
-    made, expected = rewrite(source), run(data, inputs)
-    found = execute(
-        made, [v.reshape(made.tensors[t].shape) for v, t in zip(inputs, made.inputs, strict=True)]
+    graph, expected = rewrite(source), run(data, inputs)
+    values = execute(
+        graph, [v.reshape(graph.tensors[t].shape) for v, t in zip(inputs, graph.inputs, strict=True)]
     )
-    for ours, theirs in zip(made.outputs, source.outputs, strict=True):
-        np.testing.assert_array_equal(found[ours], expected[source.tensors[theirs].source.index], strict=True)
-    return made
+    for ours, theirs in zip(graph.outputs, source.outputs, strict=True):
+        np.testing.assert_array_equal(
+            values[ours], expected[source.tensors[theirs].source.index], strict=True
+        )
+    return graph

@@ -1,4 +1,4 @@
-"""Targets by the name of their board; their catalogues are read once a test process.
+"""Targets by the name of their board. Each process reads a catalogue once.
 
 target = load_target("cortex-m4")
 """
@@ -13,7 +13,7 @@ from paths import ROOT
 from buildtool.target import registry
 from buildtool.target.types import Target
 
-# A board file: the host, whose weights lie in a memory slower than its kernels are.
+# A board file: the host, with its weights in a slow memory.
 SLOW_WEIGHTS = """\
 extends = "host"
 [memory.flash]
@@ -27,7 +27,7 @@ weights = "flash"
 
 
 def twin(ram: int, fast: int) -> str:
-    """A board file: the host with two memories for arenas, of these sizes in bytes."""
+    """Returns a board file: the host with two memories for arenas, of these sizes in bytes."""
     return f"""\
 extends = "host"
 stack_bytes = 256
@@ -48,7 +48,7 @@ code = "flash"
 
 
 def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "mine") -> str:
-    """The path of a board's file: a known board, of which it says something else."""
+    """Writes a board file that changes a known board. Returns its path."""
     path = folder / f"{name}.toml"
     path.write_text(f'extends = "{base}"\n{text}\n', encoding="utf-8")
     return str(path)
@@ -56,7 +56,7 @@ def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "min
 
 @functools.cache
 def plain_xcore() -> str:
-    """The path of board xcore with the plain kernels, whose constants are 12 bytes a channel, unpadded."""
+    """Returns a board file: xcore with the plain kernels. Constants: 12 bytes a channel, unpadded."""
     text = (ROOT / "plugins/buildtool_plugins/xcore/boards/xcore.toml").read_text()
     text, changes = re.subn(r"(?m)^families = .*$", 'families = ["reference"]', text)
     assert changes == 1
@@ -67,5 +67,5 @@ def plain_xcore() -> str:
 
 @functools.cache
 def load_target(board: str) -> Target:
-    """A board of the packages, without libraries of others."""
+    """Returns the target of a known board, without other vendors' libraries."""
     return registry.load_target(board)

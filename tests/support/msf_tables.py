@@ -25,51 +25,59 @@ _320K = (
 )
 INF = float("inf")
 
-# P1: most F -> (bytes, F as printed); P2: most bytes -> the same, None: no choice fits.
-_MOST_F = (1.1, 1.2, 1.3, 1.4, 1.5, INF)
-_MOST_BYTES = (16000, 32000, 64000, 128000, 256000)
+# P1: limit of F -> (bytes, F as printed). P2: limit of bytes -> the same. None: nothing fits.
+_LIMITS_OF_F = (1.1, 1.2, 1.3, 1.4, 1.5, INF)
+_LIMITS_OF_BYTES = (16000, 32000, 64000, 128000, 256000)
 
 
-def _column(limits: tuple[float, ...], *cells: tuple[int, float] | None) -> dict:
+def _make_column(limits: tuple[float, ...], *cells: tuple[int, float] | None) -> dict:
     return dict(zip(limits, cells, strict=True))
 
 
 P1 = {
-    "MBV2-w0.35": _column(
-        _MOST_F, (67905, 1.1), (67905, 1.1), (21288, 1.3), (15340, 1.38), (15340, 1.38), (7887, 1.68)
+    "MBV2-w0.35": _make_column(
+        _LIMITS_OF_F, (67905, 1.1), (67905, 1.1), (21288, 1.3), (15340, 1.38), (15340, 1.38), (7887, 1.68)
     ),
-    "MN2-vww5": _column(
-        _MOST_F, (32792, 1.04), (26128, 1.11), (17760, 1.3), (13376, 1.35), (13376, 1.35), (12000, 1.96)
+    "MN2-vww5": _make_column(
+        _LIMITS_OF_F, (32792, 1.04), (26128, 1.11), (17760, 1.3), (13376, 1.35), (13376, 1.35), (12000, 1.96)
     ),
-    "MN2-320K": _column(
-        _MOST_F, (190096, 1.04), (186736, 1.19), (186032, 1.25), (156672, 1.37), (94184, 1.45), (42643, 2.69)
+    "MN2-320K": _make_column(
+        _LIMITS_OF_F,
+        (190096, 1.04),
+        (186736, 1.19),
+        (186032, 1.25),
+        (156672, 1.37),
+        (94184, 1.45),
+        (42643, 2.69),
     ),
 }
 P2 = {
-    "MBV2-w0.35": _column(
-        _MOST_BYTES, (15340, 1.38), (25674, 1.25), (63741, 1.23), (83065, 1.02), (181440, 1.0)
+    "MBV2-w0.35": _make_column(
+        _LIMITS_OF_BYTES, (15340, 1.38), (25674, 1.25), (63741, 1.23), (83065, 1.02), (181440, 1.0)
     ),
-    "MN2-vww5": _column(_MOST_BYTES, (13376, 1.35), (26128, 1.11), (38576, 1.02), (89600, 1.0), (89600, 1.0)),
-    "MN2-320K": _column(_MOST_BYTES, None, None, (62880, 2.02), (94184, 1.45), (247808, 1.0)),
+    "MN2-vww5": _make_column(
+        _LIMITS_OF_BYTES, (13376, 1.35), (26128, 1.11), (38576, 1.02), (89600, 1.0), (89600, 1.0)
+    ),
+    "MN2-320K": _make_column(_LIMITS_OF_BYTES, None, None, (62880, 2.02), (94184, 1.45), (247808, 1.0)),
 }
 VANILLA = {"MBV2-w0.35": 194400, "MN2-vww5": 96000, "MN2-320K": 309760}
 ONE_BLOCK = {"MBV2-w0.35": (32076, 1.59), "MN2-vww5": (24000, 1.56), "MN2-320K": (90307, 3.25)}
 
 
-def _layers(text: str, side: int) -> tuple[Layer, ...]:
-    found, channels = [], 3
+def _parse_layers(text: str, side: int) -> tuple[Layer, ...]:
+    layers, channels = [], 3
     for word in text.split():
         shape, filters = word[1:].split(":")
         kernel, stride = map(int, shape.split("/"))
-        found.append(
+        layers.append(
             Layer(kernel, stride, kernel // 2, channels, int(filters), side, side, word[0] == "d"),
         )
-        side, channels = found[-1].rows_out, found[-1].filters
-    return tuple(found)
+        side, channels = layers[-1].rows_out, layers[-1].filters
+    return tuple(layers)
 
 
 TABLES = {
-    "MBV2-w0.35": _layers(_MBV2, 144),
-    "MN2-vww5": _layers(_VWW5, 80),
-    "MN2-320K": _layers(_320K, 176),
+    "MBV2-w0.35": _parse_layers(_MBV2, 144),
+    "MN2-vww5": _parse_layers(_VWW5, 80),
+    "MN2-320K": _parse_layers(_320K, 176),
 }

@@ -1,7 +1,7 @@
-"""Networks of the shapes that users bring, of any size, with drawn weights, and the blocks they are made of.
+"""Networks of well-known architectures in any size, with random weights, and their blocks.
 
-They enlarge (U-Nets, pyramids, decoders), move channels (detectors, shuffles, slices), have gates, or fork
-at random.
+They enlarge (U-Nets, pyramids, decoders), move channels (detectors, shuffles, slices), have gates, or are
+wired at random.
 
     graph = u_net(64, 8, 2, "nearest")
 """
@@ -22,18 +22,18 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def conv(net: NetBuilder, x: int, channels: int, stride: int = 1, kernel: int = 3) -> int:
-    """A convolution with zeros around, and RELU."""
+    """A convolution with padding SAME, and RELU."""
     size = (kernel, kernel)
     return net.conv(x, channels, kernel=size, stride=(stride, stride), same=True, activation=Activation.RELU)
 
 
 def depthwise(net: NetBuilder, x: int, kernel: int = 3, stride: int = 1) -> int:
-    """A depthwise convolution with zeros around."""
+    """A depthwise convolution with padding SAME."""
     return net.conv(x, 0, kernel=(kernel, kernel), stride=(stride, stride), same=True, depth_multiplier=1)
 
 
 def taken(net: NetBuilder, x: int, first: int, channels: int) -> int:
-    """Some neighbouring channels of every pixel."""
+    """A slice of channels."""
     *image, _ = net.shape(x)
     begin = (*(0 for _ in image), first)
     attrs = g.SliceAttrs(begin, (1,) * len(begin), (*image, channels))
@@ -41,7 +41,7 @@ def taken(net: NetBuilder, x: int, first: int, channels: int) -> int:
 
 
 def shuffled(net: NetBuilder, x: int, groups: int) -> int:
-    """A shuffle of channels, as RESHAPE, TRANSPOSE and RESHAPE."""
+    """A channel shuffle: RESHAPE, TRANSPOSE, RESHAPE."""
     shape = net.shape(x)
     each = shape[3] // groups
     y = net.move(OpKind.RESHAPE, x, (*shape[:3], groups, each))
@@ -50,7 +50,7 @@ def shuffled(net: NetBuilder, x: int, groups: int) -> int:
 
 
 def add_swish(net: NetBuilder, x: int) -> int:
-    """SWISH, as MUL and LOGISTIC."""
+    """SWISH: MUL and LOGISTIC."""
     return net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC, x))
 
 
@@ -74,7 +74,7 @@ WAYS = (*_RESIZES, "transpose")
 
 
 def enlarged(net: NetBuilder, x: int, rows: int, columns: int, way: str, channels: int = 0) -> int:
-    """The image with this many rows and columns, in one of `WAYS`."""
+    """Resizes to this many rows and columns, in one of `WAYS`."""
     batch, height, width, depth = net.shape(x)
     if way == "transpose":
         stride = (-(-rows // height), -(-columns // width))
@@ -87,14 +87,14 @@ def enlarged(net: NetBuilder, x: int, rows: int, columns: int, way: str, channel
 # ---- networks that enlarge -------------------------------------------------------------------------
 
 
-def _requantise_as(net: NetBuilder, x: int, other: int) -> int:
-    """`x`, which nothing has read yet, in the quantisation of another tensor: converters make parts so."""
+def requantise_as(net: NetBuilder, x: int, other: int) -> int:
+    """Gives `x`, which no operator reads yet, the quantisation of another tensor. Returns `x`."""
     net.tensors[x] = replace(net.tensors[x], quant=net.tensors[other].quant)
     return x
 
 
 def u_net(size: int, width: int, levels: int, way: str, *, rows: int = 0, seed: int = 1) -> Graph:
-    """Two convolutions a level, half the size and twice the channels from level to level, and back."""
+    """Each level has two convolutions, half the size and twice the channels of the one above it."""
     net = NetBuilder(seed)
     x = net.input((1, rows or size, size, 1))
     skips = []
@@ -104,14 +104,14 @@ def u_net(size: int, width: int, levels: int, way: str, *, rows: int = 0, seed: 
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2), same=True)
     x = conv(net, x, width << levels)
     for level, skip in reversed(list(enumerate(skips))):
-        x = enlarged(net, _requantise_as(net, x, skip), *net.shape(skip)[1:3], way, width << level)
-        x = net.concat([_requantise_as(net, x, skip), skip])
+        x = enlarged(net, requantise_as(net, x, skip), *net.shape(skip)[1:3], way, width << level)
+        x = net.concat([requantise_as(net, x, skip), skip])
         x = conv(net, conv(net, x, width << level), width << level)
     return net.graph([net.conv(x, 2)])
 
 
 def pyramid(size: int, width: int, way: str, *, seed: int = 1) -> Graph:
-    """A feature pyramid: levels of a backbone, each added to what the one above it is enlarged to."""
+    """A feature pyramid: each level of a backbone is added to the enlarged level above it."""
     net = NetBuilder(seed)
     x = net.input((1, size, size, 3))
     levels = []
@@ -126,7 +126,7 @@ def pyramid(size: int, width: int, way: str, *, seed: int = 1) -> Graph:
 
 
 def head(size: int, width: int, way: str, *, seed: int = 1) -> Graph:
-    """Segmentation: a backbone of stride 8, and scores that are enlarged to the image at once."""
+    """Segmentation: a backbone of stride 8, and scores that are enlarged to the image's size."""
     net = NetBuilder(seed)
     x = net.input((1, size, size, 3))
     for level in range(3):
@@ -135,7 +135,7 @@ def head(size: int, width: int, way: str, *, seed: int = 1) -> Graph:
 
 
 def super_resolution(size: int, width: int, way: str, factor: int = 2, *, seed: int = 1) -> Graph:
-    """Convolutions of an image beside which it is enlarged; both are added at the end."""
+    """Super resolution: convolutions with a residual, then an enlargement."""
     net = NetBuilder(seed)
     first = conv(net, net.input((1, size, size, 3)), width)
     x = conv(net, conv(net, first, width), width)
@@ -159,10 +159,10 @@ def decoder(rows: int, columns: int, width: int, *, seed: int = 1) -> Graph:
 
 
 @st.composite
-def enlarging_networks(draw, least=9, most=30):
-    """One of these networks; its images have this many rows and columns."""
+def enlarging_networks(draw):
+    """One of these networks, with images of 9 to 30 rows and columns."""
     seed, way, width = draw(st.integers(0, 999)), draw(st.sampled_from(WAYS)), draw(st.integers(1, 5))
-    rows, columns = (draw(st.integers(least, most)) for _ in range(2))
+    rows, columns = (draw(st.integers(9, 30)) for _ in range(2))
     kinds: list[Callable[[], Graph]] = [
         lambda: u_net(columns, width, draw(st.integers(1, 3)), way, rows=rows, seed=seed),
         lambda: u_net(columns, width, draw(st.integers(1, 3)), way, rows=rows, seed=seed),
@@ -182,7 +182,7 @@ _WIDTHS = ((24, 1), (28, 1), (32, 2), (36, 1), (42, 1), (48, 2), (56, 1), (64, 1
 def _blaze_block(
     net: NetBuilder, x: int, channels: int, stride: int = 1, kernel: int = 5, before: int = 0
 ) -> int:
-    """Depthwise and 1x1 convolutions beside a shortcut, pooled if strided, padded if it lacks channels."""
+    """Depthwise and 1x1 convolutions and a shortcut, which is pooled if strided and padded if narrower."""
     y = net.conv(depthwise(net, x, kernel, stride), channels)
     if stride > 1:
         x = net.pool(OpKind.MAX_POOL_2D, x, (stride, stride), (stride, stride), same=True)
@@ -193,7 +193,7 @@ def _blaze_block(
 
 
 def blazeface(size: int = 128) -> Graph:
-    """As the face detector of Bazarevsky et al. (2019): boxes and scores at two resolutions."""
+    """The face detector of Bazarevsky et al. (2019): boxes and scores at two resolutions."""
     net = NetBuilder(1, "blazeface")
     x = conv(net, net.input((1, size, size, 3)), 24, 2, 5)
     for channels, stride in _WIDTHS:
@@ -205,7 +205,7 @@ def blazeface(size: int = 128) -> Graph:
 
 
 def channel_moves() -> Graph:
-    """An input in another order, and every move of channels there is."""
+    """A transposed input, and every kind of channel move."""
     net = NetBuilder(3, "moves")
     x = net.move(OpKind.TRANSPOSE, net.input((1, 3, 19, 17)), attrs=g.TransposeAttrs((0, 2, 3, 1)))
     x = net.conv(x, 6, kernel=(3, 3), same=True)
@@ -224,7 +224,7 @@ def channel_moves() -> Graph:
 
 
 def audio() -> Graph:
-    """A vector of samples that is a spectrogram, separable layers along time; answers at two places."""
+    """A spectrogram as a vector, separable layers along time, and outputs at two places."""
     net = NetBuilder(5, "audio")
     x = net.move(OpKind.RESHAPE, net.input((1, 31 * 10)), (1, 31, 10, 1))
     x = net.conv(x, 8, kernel=(8, 5), stride=(2, 2), same=True, activation=Activation.RELU)
@@ -235,20 +235,21 @@ def audio() -> Graph:
     return net.graph([net.softmax(net.dense(flat, 6)), net.dense(flat, 2), x])
 
 
-def wired(nodes: int = 6) -> Graph:
-    """RandWire: each node of a small world adds what comes in, then ReLU, depthwise and 1x1."""
-    net, edges = NetBuilder(6, "wired"), watts_strogatz(nodes, 4, 0.75, 6)
-    add, made = partial(net.elementwise, OpKind.ADD), dict[int, int]()
+def wired() -> Graph:
+    """RandWire: each node of a small world adds its inputs, then ReLU, depthwise and 1x1."""
+    nodes = 6
+    net, edges = NetBuilder(6, "wired"), watts_strogatz(nodes, 6)
+    add, outs = partial(net.elementwise, OpKind.ADD), dict[int, int]()
     first = conv(net, net.input((1, 32, 32, 3)), 8, 2)
     for node in range(nodes):
-        total = reduce(add, [made[a] for a, b in edges if b == node] or [first])
-        made[node] = net.conv(depthwise(net, net.unary(OpKind.RELU, total)), 8)
-    ends = [made[node] for node in range(nodes) if all(a != node for a, _ in edges)]
+        total = reduce(add, [outs[a] for a, b in edges if b == node] or [first])
+        outs[node] = net.conv(depthwise(net, net.unary(OpKind.RELU, total)), 8)
+    ends = [outs[node] for node in range(nodes) if all(a != node for a, _ in edges)]
     return net.graph([net.dense(net.mean(reduce(add, ends)), 4)])
 
 
 def every_view() -> Graph:
-    """Parts of all kinds in a small network: halves, odd widths, a part of a part, parts that meet again."""
+    """All kinds of channel parts: halves, odd widths, a part of a part, parts that are joined again."""
     net = NetBuilder(5, "views")
     x = conv(net, net.input((1, 24, 22, 3)), 24)  # the largest tensor: views are free
     x = net.conv(net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2)), 16)
@@ -274,10 +275,10 @@ def every_view() -> Graph:
     return net.graph([net.dense(net.mean(x), 5), taken(net, x, 2, 3)])
 
 
-def gated_halves(size: int = 20) -> Graph:
-    """Gated linear units one after the other: streamed, each reads both halves of a ring's rows."""
+def gated_halves() -> Graph:
+    """A chain of gated linear units. Streamed, each reads both halves of a ring's rows."""
     net = NetBuilder(3, "halves")
-    x = net.conv(net.input((1, size, size, 3)), 8, kernel=(3, 3), same=True)
+    x = net.conv(net.input((1, 20, 20, 3)), 8, kernel=(3, 3), same=True)
     for _ in range(3):
         first, second = net.split(net.conv(x, 16, kernel=(3, 3), same=True), 2)
         x = net.elementwise(OpKind.MUL, first, net.unary(OpKind.LOGISTIC, second))
@@ -285,7 +286,7 @@ def gated_halves(size: int = 20) -> Graph:
 
 
 def wide_branches() -> Graph:
-    """Three wide branches side by side, and reshapes that share their bytes: another order needs less."""
+    """Three wide branches, and reshapes that share their bytes. Another operator order needs less memory."""
     net = NetBuilder(5)
     x = net.input((1, 12, 12, 8))
     wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
@@ -303,7 +304,7 @@ _BLOCKS = [(*one[:3], one[3] if i == 0 else 1) for one in _STAGES for i in range
 
 
 def efficient_net(size: int, blocks: int = len(_BLOCKS), *, swish: bool = False) -> Graph:
-    """The first blocks of EfficientNet-B0, with hard swish in the place of swish, or with swish."""
+    """The first blocks of EfficientNet-B0, with hard swish or swish."""
     net = NetBuilder(5, "gated")
 
     def curve(x: int) -> int:
@@ -331,9 +332,9 @@ def split_network(
     residual: bool = False,
     seed: int = 0,
 ) -> Graph:
-    """Blocks of slim branches; a 1x1 convolution mixes their ends before the next block.
+    """Blocks of slim branches. A 1x1 convolution mixes their ends before the next block.
 
-    `is_chain`: each branch's end is joined to those before it as soon as it is there; else all are at once.
+    `is_chain`: each branch's end is joined to those before it immediately. Otherwise all are joined at once.
     """
     net = NetBuilder(seed)
     sources: tuple[int, ...] = (net.input((1, side, side, 3)),) * branches

@@ -3,8 +3,8 @@
     jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
     assert_exact(jobs, folder)
 
-One program for many networks, because linking is what takes the time; it also shows that networks
-live side by side. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
+One program has many networks, because linking takes most of the time. It also shows that networks can share a
+program. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
 """
 
 import struct
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from cbuilds import WARNINGS
 from graphs import inputs_for
 from hypothesis import HealthCheck, Phase, settings
 from loaded import load_target
@@ -36,14 +37,13 @@ from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import plugin
 from buildtool.target.types import Target
 
-WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
-# Small networks: -O1 compiles faster than the kernels run slower. What is emitted only calls them.
+# Small networks: -O1 saves more compile time than it costs at run time. Emitted code only calls kernels.
 FLAGS = ("-O1", "-DNN_TRACE", *SANITIZERS)
 EMITTED = (*WARNINGS, "-O0")
 TARGET = "host"
 LAYERWISE = PlanOptions(strategy="layerwise")
 TRACE, OUTPUT, INPUT, ARENA = 0, 1, 2, 3  # kinds of record
-# For examples that are batches, each a program of its own: shrinking would take hours.
+# For examples that are batches, each its own program: shrinking would take hours.
 BATCHES = settings(
     derandomize=True,
     deadline=None,
@@ -52,7 +52,7 @@ BATCHES = settings(
     suppress_health_check=list(HealthCheck),
 )
 LONGEST = 600.0  # seconds, for a loop that never ends
-JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, alternately
+JUNK = (0xA5, 0x5A)  # bytes that fill arenas before runs, alternately
 
 MAIN = Path(__file__).resolve().parent / "nativebatch_c" / "main.c"
 
@@ -61,19 +61,22 @@ Change = Callable[[Graph, Target], Graph]
 
 
 def front_point(chosen: Settings, part: float) -> Planner:
-    """Plans a point of the front (a fraction of its points); the image is whole where several read it."""
+    """Returns a planner for a point of the front. `part`: the point's place, 0 to 1.
+
+    The input image is resident where several operators read it.
+    """
 
     def plan(graph: Graph, target: Target) -> Plan:
         is_whole = len(graph.consumers().get(graph.inputs[0], ())) != 1
-        found = front(graph, target, replace(chosen, image="resident") if is_whole else chosen)
-        return found.plan(round(part * (len(found.points) - 1)))
+        points = front(graph, target, replace(chosen, image="resident") if is_whole else chosen)
+        return points.plan(round(part * (len(points.points) - 1)))
 
     return plan
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A network, planned and emitted, with the inputs it will get (one list a set)."""
+    """A network, planned and emitted, and its sets of inputs."""
 
     model: bytes
     source: Graph
@@ -85,9 +88,9 @@ class Job:
 
 @dataclass
 class Run:
-    """What one set of inputs gave: traced tensors and outputs by tensor index, inputs and arena as left.
+    """The results of one set of inputs: traced tensors and outputs by index, inputs and arena afterwards.
 
-    `computed`: bytes traced of each tensor, as often as they were computed.
+    `computed`: traced bytes of each tensor; a byte that is computed twice counts twice.
     """
 
     tensors: dict[int, bytearray] = field(default_factory=dict)
@@ -97,17 +100,17 @@ class Run:
     known: dict[int, bytearray] = field(default_factory=dict)  # 1 where a byte was computed
 
     def take(self, job: Job, tensor: int, offset: int, part: bytes) -> None:
-        """A part of a tensor; what is computed again must come out the same."""
+        """Takes a part of a tensor. Bytes that are computed again must be equal."""
         size = job.graph.tensors[tensor].size
         value = self.tensors.setdefault(tensor, bytearray(size))
-        known = self.known.setdefault(tensor, bytearray(size))
+        computed = self.known.setdefault(tensor, bytearray(size))
         end = offset + len(part)
         assert end <= size
-        again = np.frombuffer(known, np.uint8)[offset:end] != 0
+        again = np.frombuffer(computed, np.uint8)[offset:end] != 0
         equal = np.frombuffer(value, np.uint8)[offset:end] == np.frombuffer(part, np.uint8)
         assert (equal | ~again).all(), (job.sources.net, tensor)
         value[offset:end] = part
-        known[offset:end] = b"\1" * len(part)
+        computed[offset:end] = b"\1" * len(part)
 
 
 def prepare(
@@ -120,9 +123,9 @@ def prepare(
     planner: Planner | None = None,
     change: Change | None = None,
 ) -> Job:
-    """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern.
+    """Writes, reads, rewrites, plans, checks and emits a network, with a set of inputs for each pattern.
 
-    `planner` makes the plan, in the place of `options`; `change` alters the rewritten graph before.
+    `planner` makes the plan instead of `options`. `change` alters the rewritten graph before planning.
     """
     model = write_model(graph)
     source = read_model(model)
@@ -136,46 +139,46 @@ def prepare(
 
 
 def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list[list[Run]]:
-    """Builds one program of all jobs and runs it: per job, per set of inputs."""
-    program = build(jobs, folder, flags, _main(jobs))
+    """Builds one program of all jobs and runs it. Returns a run for each job and set of inputs."""
+    program = build(jobs, folder, flags, _write_main(jobs))
     (folder / "input.bin").write_bytes(
         b"".join(array.tobytes() for job in jobs for one in job.inputs for array in one)
     )
     execute(program)
-    return _records(jobs, (folder / "output.bin").read_bytes())
+    return _parse_records(jobs, (folder / "output.bin").read_bytes())
 
 
 def execute(program: Path) -> str:
-    """What a program prints; it must not fail."""
+    """Runs a program, which must not fail. Returns its output."""
     command = [str(program)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=program.parent, capture_output=True, text=True, check=False, timeout=LONGEST
     )
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
-    return done.stdout
+    assert result.returncode == 0, f"exit {result.returncode}\n{result.stderr[-4000:]}"
+    return result.stdout
 
 
 def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) -> Path:
-    """One program of all jobs, with `main_c` as its main.c."""
+    """Builds one program of all jobs. `main_c`: the text of its main.c."""
     target = load_target(TARGET)
     tools = plugin(target.board).toolchain(target.board, "")
     emitted, objects = folder / "src", folder / "obj"
     objects.mkdir(parents=True)
     kernels = kernel_includes(target)
-    units, needed = [], set()
+    units, sources = [], set()
     for job in jobs:
         own = emitted / job.sources.net
         write_files(job.sources.files, own)
         units += [Unit(own / name, (own, *kernels), EMITTED) for name in job.sources.c_files]
-        needed.update(kernel_sources(job.plan, target))
+        sources.update(kernel_sources(job.plan, target))
     main = emitted / "main.c"
     main.write_text(main_c)
     folders = tuple(emitted / job.sources.net for job in jobs)
-    weights = emitted / "weights.S"  # one file for all: the compiler is started once, not once a network
+    weights = emitted / "weights.S"  # one file for all networks: the compiler starts once
     nets = [job.sources.net for job in jobs]
     weights.write_text("".join(f'#include "{net}/{net}_weights.S"\n' for net in nets))
     units.append(Unit(weights, folders))
-    units += [Unit(path, kernels) for path in sorted(needed)]
+    units += [Unit(path, kernels) for path in sorted(sources)]
     units.append(Unit(main, (*folders, *kernels)))
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     program = folder / "program"
@@ -183,8 +186,8 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     return program
 
 
-def _main(jobs: Sequence[Job]) -> str:
-    """MAIN behind the networks' headers and their rows of its table."""
+def _write_main(jobs: Sequence[Job]) -> str:
+    """Returns the networks' headers, their rows of the table, and MAIN."""
     rows = []
     for job in jobs:
         net, macro = job.sources.net, job.sources.net.upper()
@@ -204,18 +207,18 @@ def _main(jobs: Sequence[Job]) -> str:
 
 
 def reset_at(job: Job) -> int:
-    """Before which set what lives between invokes is reset; the others follow one another."""
+    """Returns the set of inputs before which states are reset, -1 without states."""
     return len(job.inputs) * 2 // 3 if job.graph.states else -1
 
 
-def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
-    found = [[Run()] for _ in jobs]
+def _parse_records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
+    results = [[Run()] for _ in jobs]
     place = 0
     while place < len(data):
         number, kind, index, offset, size = struct.unpack_from("<5I", data, place)
         value = data[place + 20 : place + 20 + size]
         place += 20 + size
-        job, runs = jobs[number], found[number]
+        job, runs = jobs[number], results[number]
         if kind != INPUT and runs[-1].inputs_after:
             runs.append(Run())
         if kind == INPUT:
@@ -226,40 +229,40 @@ def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
             if kind == TRACE:
                 runs[-1].computed[index] = runs[-1].computed.get(index, 0) + size
             runs[-1].take(job, job.graph.outputs[index] if kind == OUTPUT else index, offset, value)
-    return found
+    return results
 
 
 def differences(job: Job, runs: Sequence[Run]) -> list[str]:
-    """What differs from LiteRT's reference kernels or from the executor, in words; [] if all is equal."""
+    """Returns a text for each difference to LiteRT's reference kernels or to our executor."""
     assert len(runs) == len(job.inputs)
-    found = []
-    made = {t for op in job.graph.ops for t in op.outputs}
+    texts = []
+    results = {t for op in job.graph.ops for t in op.outputs}
     which = ("numpy", "litert")
     referrers = [referrer(name, job.model, job.source, job.graph) for name in which]
-    for number, (one, given) in enumerate(zip(runs, job.inputs, strict=True)):
-        assert set(job.graph.outputs) <= set(one.tensors) <= made | set(job.graph.outputs)
+    for number, (one, values) in enumerate(zip(runs, job.inputs, strict=True)):
+        assert set(job.graph.outputs) <= set(one.tensors) <= results | set(job.graph.outputs)
         partial = {t: bytes(known) for t, known in one.known.items() if not all(known)}
-        # only what lies inside a streamed region may be left out, where its reader steps over it
+        # Bytes that nothing reads may be left out inside a streamed region only.
         assert not partial.keys() & set(job.graph.outputs)
         assert not partial or any(region.is_streamed for region in job.plan.regions)
         for name, refer in zip(which, referrers, strict=True):
-            expected = refer(given, number == reset_at(job))
+            expected = refer(values, number == reset_at(job))
             assert set(job.graph.outputs) <= set(expected)
             for wrong in difference(job.graph, number, one.tensors, expected, partial):
-                found.append(f"{job.sources.net} against {name}: {wrong.json()}")
-    return found
+                texts.append(f"{job.sources.net} against {name}: {wrong.json()}")
+    return texts
 
 
 def assert_exact(jobs: Sequence[Job], folder: Path) -> list[list[Run]]:
-    """Builds one program of all jobs and runs it; fails if a tensor of any differs."""
-    found = run(jobs, folder)
-    for job, runs in zip(jobs, found, strict=True):
+    """Builds one program of all jobs and runs it. Fails if any tensor differs."""
+    results = run(jobs, folder)
+    for job, runs in zip(jobs, results, strict=True):
         assert differences(job, runs) == [], (job.plan, job.source)
-    return found
+    return results
 
 
 def streamed_kinds(jobs: Sequence[Job], groups: int = 1) -> set[OpKind]:
-    """The kinds of operators that run inside a streamed region of at least `groups` groups."""
+    """Returns the operator kinds inside streamed regions of at least `groups` groups."""
     return {
         job.graph.ops[position].kind
         for job in jobs

@@ -1,11 +1,11 @@
-"""What a test needs and this machine may lack: files of ../shared, programs, Python packages.
+"""Requirements of tests that a machine may lack: files of ../shared, programs, Python packages.
 
-    path = needs_shared("models/mlperf_kws.tflite")   # a path, or the test is skipped and says why
+    path = needs_shared("models/mlperf_kws.tflite")   # the path; without the file the test is skipped
     clang = needs_tool("clang")                       # the newest clang, as the toolchains choose it
     nm = needs_tool("arm-none-eabi-nm")               # any program by its name
 
-A skip names what is missing and the line to run. Under `./.ci/run` a skip fails, but for those that
-tests/allowed_skips.txt excuses.
+A skip names what is missing and the command that installs it. Under `./.ci/run` only the skips listed in
+tests/allowed_skips.txt are allowed.
 """
 
 import importlib
@@ -31,12 +31,12 @@ _OPTIONS = {
     "split": ("keras", "tensorflow"),
     "xtensa": ("xtensa-lx106-elf-gcc",),
 }
-# Program or package -> the name that `./dev --with` knows it by.
+# Program or package -> its name for `./dev --with`.
 WITH = {name: option for option, names in _OPTIONS.items() for name in names}
 
 
 def needs_shared(name: str) -> Path:
-    """A file of ../shared by its path in there."""
+    """Returns the path of a file of ../shared."""
     path = SHARED / name
     if not path.is_file():
         pytest.skip(f"needs the file ../shared/{name} beside the checkout")
@@ -44,35 +44,35 @@ def needs_shared(name: str) -> Path:
 
 
 def needs_tool(name: str) -> str:
-    """The path of a program; "clang" is the newest one, whatever its number."""
+    """Returns the path of a program. "clang": the newest version."""
     if name == "clang":
         try:
             return find_clang().path
         except ToolError as error:
             pytest.skip(f"needs clang: {error}")
-    # Programs of Python packages lie beside the interpreter, also where that folder is not in PATH.
+    # Programs of Python packages lie beside the interpreter, whose folder may be missing in PATH.
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which(name, path=folders)
-    if found is None:
-        pytest.skip(f"needs the program {name}{_how(name)}")
-    return found
+    path = shutil.which(name, path=folders)
+    if path is None:
+        pytest.skip(f"needs the program {name}{_say_how(name)}")
+    return path
 
 
 def needs_package(name: str) -> ModuleType:
-    """An importable Python package by its module's name."""
+    """Imports a Python package by its module's name."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        pytest.skip(f"needs the Python package {name}{_how(name)}")
+        pytest.skip(f"needs the Python package {name}{_say_how(name)}")
 
 
 def skip_without_tool(error: ToolError) -> None:
-    """Skips the test if `error` says that a program was not found; else does nothing."""
+    """Skips the test if `error` says that a program was not found."""
     if "was not found" not in error.text:
         return
     name = next((name for name in WITH if name in error.text), "")
-    pytest.skip(f"{error.text}{_how(name)}")
+    pytest.skip(f"{error.text}{_say_how(name)}")
 
 
-def _how(name: str) -> str:
+def _say_how(name: str) -> str:
     return f": ./dev --with {WITH[name]}" if name in WITH else ""

@@ -1,12 +1,11 @@
-"""Compilers for the builds of a test run, by which each kernel is compiled once for all of them.
+"""Compilers that compile each kernel once for all builds of a test run.
 
     environment = os.environ | once_compiled(tmp_path_factory)     # for the process that builds
 
 A build in a fresh folder compiles every kernel that its board can run, and a dozen tests build in fresh
-folders. The programs made here stand in for the compilers that buildtool would find: they hand every call on
-to them, but for a compilation of a C file of the checkout that includes nothing from elsewhere. The object of
-such a one is kept by the words of its command: the checkout does not change while its tests run. The folder
-of objects belongs to the test run, and so to all its workers.
+folders. The programs made here wrap the compilers that buildtool would find. They cache the objects of C
+files of the checkout that include nothing from elsewhere, by the words of the command. All other calls go to
+the compiler. All workers of the test run share the objects.
 """
 
 import functools
@@ -19,7 +18,7 @@ from paths import ROOT
 
 from buildtool.base.errors import ToolError
 
-# Written for the shell, which starts and ends in the fraction of a compilation.
+# A shell script: it starts faster than Python.
 _PROGRAM = """\
 #!/usr/bin/env bash
 real={real} cache={cache} root={root}
@@ -54,42 +53,42 @@ mkdir -p "$kept" && cp "$output" "$object.$$" && mv "$object.$$" "$object"
 
 
 def once_compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Variables that name the compilers to use; none for a compiler that is not installed."""
-    found = tmp_path_factory.getbasetemp()
+    """Returns the variables that name the installed compilers."""
+    base = tmp_path_factory.getbasetemp()
     # each worker has its own folder in that of the run
-    return _programs(found.parent if found.name.startswith("popen-") else found)
+    return _write_programs(base.parent if base.name.startswith("popen-") else base)
 
 
 @functools.cache
-def _programs(folder: Path) -> dict[str, str]:
-    made = {}
-    for variable, compiler in _compilers().items():
+def _write_programs(folder: Path) -> dict[str, str]:
+    programs = {}
+    for variable, compiler in _find_compilers().items():
         path = folder / "compilers" / compiler.kind
         cache = folder / "compiled"
         for missing in (path.parent, cache):
             missing.mkdir(exist_ok=True)
         text = _PROGRAM.format(real=compiler.path, cache=cache, root=ROOT)
         _write_program(path, text)
-        made[variable] = str(path)
-    return made
+        programs[variable] = str(path)
+    return programs
 
 
-def _compilers() -> dict[str, Compiler]:
-    wanted = {
+def _find_compilers() -> dict[str, Compiler]:
+    finders = {
         "BUILDTOOL_CLANG": find_clang,
         "BUILDTOOL_GCC": functools.partial(find_gcc, "arm-none-eabi-gcc", ""),
     }
-    found = {}
-    for variable, find in wanted.items():
+    compilers = {}
+    for variable, find in finders.items():
         try:
-            found[variable] = find()
+            compilers[variable] = find()
         except ToolError:
-            continue  # whoever needs it is told so by the build
-    return found
+            continue  # a build that needs it will fail and say so
+    return compilers
 
 
 def _write_program(path: Path, text: str) -> None:
-    """Whole or not at all: another worker may be running it."""
+    """Replaces a program in one step: another worker may be running it."""
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
     part = Path(file.name)

@@ -3,8 +3,8 @@
     model = export(graph, unsigned=True, opset=17)      # ModelProto; names are the tensors'
     outputs = evaluate(model, graph, inputs)            # onnx's own float reference, as int8, channels last
 
-Every activation goes through QuantizeLinear and DequantizeLinear. NotExpressible for what ONNX has no
-operator for. `style` chooses between ways to say the same thing.
+Every activation goes through QuantizeLinear and DequantizeLinear. Raises NotExpressible where ONNX has no
+such operator. `style` chooses between equivalent forms.
 """
 
 import math
@@ -18,7 +18,7 @@ from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, OpKind
 
 NCHW, NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
-_DIMS = {0: 0, 1: 2, 2: 3, 3: 1}  # ours in the file's
+_DIMS = {0: 0, 1: 2, 2: 3, 3: 1}  # our dimension -> the file's
 
 
 class NotExpressible(Exception):
@@ -27,11 +27,12 @@ class NotExpressible(Exception):
 
 @dataclass(frozen=True)
 class Style:
-    """How a file says it.
+    """The form of a file.
 
-    `unsigned`: uint8 activations. `quantised_edges`: integers at the network's edges. `float_bias`,
-    `float_weights`: constants as floats (weights with a QuantizeLinear of their own). `matmul`: dense layers
-    as MatMul and Add. `flat`: a reshape to a matrix is a Flatten of NCHW, the next weights permuted.
+    `unsigned`: uint8 activations. `quantised_edges`: integers at the network's inputs and outputs.
+    `float_bias`, `float_weights`: constants as floats (weights with their own QuantizeLinear).
+    `matmul`: dense layers as MatMul and Add. `flat`: a reshape to a matrix is a Flatten of NCHW; the next
+    weights are permuted.
     """
 
     opset: int = 17
@@ -44,12 +45,12 @@ class Style:
 
 
 def export(graph, style=None):
-    """The graph as a model."""
+    """Returns the graph as a model."""
     return _Exporter(graph, style or Style()).model()
 
 
 def evaluate(model, graph, inputs):
-    """The model's outputs by onnx.reference, as the graph has them: int8 (or float), channels last.
+    """Returns the outputs of onnx.reference in the graph's form: int8 (or float), channels last.
 
     Needs an opset from 19 on: onnx.reference has no older QuantizeLinear.
     """
@@ -58,8 +59,8 @@ def evaluate(model, graph, inputs):
     feeds = {}
     for value, t, array in zip(model.graph.input, graph.inputs, inputs, strict=True):
         feeds[value.name] = _to_file(graph.tensors[t], array, value.type.tensor_type.elem_type)
-    made = ReferenceEvaluator(model).run(None, feeds)
-    return [from_file(graph.tensors[t], a) for t, a in zip(graph.outputs, made, strict=True)]
+    outputs = ReferenceEvaluator(model).run(None, feeds)
+    return [from_file(graph.tensors[t], a) for t, a in zip(graph.outputs, outputs, strict=True)]
 
 
 def _to_file(tensor, array, kind):
@@ -67,14 +68,14 @@ def _to_file(tensor, array, kind):
 
 
 def stored(tensor, array, kind):
-    """Our numbers of a tensor as numbers of the file's type."""
+    """Converts our values of a tensor to the file's type."""
     if kind == TensorProto.FLOAT and tensor.quant is not None:
         return (array.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
     return (array.view(np.uint8) ^ 128) if kind == TensorProto.UINT8 and array.dtype == np.int8 else array
 
 
 def from_file(tensor, array):
-    """A value that the file's network gave, as int8 channels last."""
+    """Converts a value of the file's network to int8, channels last."""
     if array.dtype == np.float32 and tensor.quant is not None:
         steps = np.rint(array.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
         array = np.clip(steps, -128, 127).astype(np.int8)
@@ -134,7 +135,7 @@ class _Exporter:
         return self.const(np.float32(quant.scale), "scale"), self.const(np.array(zero, dtype), "zero")
 
     def quantized(self, t, name):
-        """`name` is tensor t before it is quantised."""
+        """Quantises and dequantises tensor t. `name`: its float value."""
         params = self._params(t)
         self.stored[t] = self.node("QuantizeLinear", [name, *params], f"q{t}")
         self.floats[t] = self.node("DequantizeLinear", [self.stored[t], *params], f"f{t}")
@@ -164,7 +165,7 @@ class _Exporter:
     # ---- orders --------------------------------------------------------------------------------------
 
     def value(self, t, rank=0):
-        """Tensor t as floats; `rank` 4: as an image, dimensions of 1 in front."""
+        """Returns tensor t as floats. `rank` 4: as an image, with dimensions of 1 in front."""
         tensor = self.tensor(t)
         shape = (1,) * (rank - len(tensor.shape)) + tensor.shape
         if tensor.data is not None:
@@ -178,7 +179,7 @@ class _Exporter:
         return self.node("Transpose", [wide], perm=NCHW) if len(shape) == 4 else wide
 
     def logical(self, t):
-        """Tensor t as floats, its dimensions in our order."""
+        """Returns tensor t as floats, with its dimensions in our order."""
         last = len(self.tensor(t).shape) == 4
         return self.node("Transpose", [self.floats[t]], perm=NHWC) if last else self.floats[t]
 
@@ -188,7 +189,7 @@ class _Exporter:
         self.quantized(t, name)
 
     def dim(self, t, d):
-        """Our dimension d in the file."""
+        """Returns the number in the file of our dimension d."""
         return _DIMS[d] if len(self.tensor(t).shape) == 4 else d
 
     def activated(self, name, activation):
@@ -299,7 +300,7 @@ def _prelu(e, op):
 
 
 def _direct(kind, attributes=lambda e, op: {}):
-    """An operator on the first input as the file has it."""
+    """Makes a rule for an operator on the first input in the file's order."""
 
     def rule(e, op):
         name = e.node(kind, [e.floats[op.inputs[0]]], **attributes(e, op))
@@ -417,7 +418,7 @@ def _dequantize(e, op):
 
 
 def _logical(kind, parameters):
-    """An operator on a tensor in our order; `parameters` gives its lists of integers and its attributes."""
+    """Makes a rule for an operator in our order. `parameters` returns lists of integers, and attributes."""
 
     def rule(e, op):
         lists, attributes = parameters(e, op)
@@ -437,7 +438,7 @@ def _matmul(e, op):
     for t, turned in zip(op.inputs, (op.attrs.adj_x, op.attrs.adj_y), strict=True):
         tensor = e.tensor(t)
         if tensor.data is not None:
-            raise NotExpressible("a dense layer, whose arithmetic is another")
+            raise NotExpressible("a dense layer: its arithmetic differs")
         name = e.logical(t)
         rank = len(tensor.shape)
         swap = (*range(rank - 2), rank - 1, rank - 2)
@@ -480,4 +481,4 @@ _RULES = {
     OpKind.QUANTIZE: _quantize,
     OpKind.DEQUANTIZE: _dequantize,
 }
-WRITTEN = frozenset(_RULES)  # the kinds that this writes
+WRITTEN = frozenset(_RULES)

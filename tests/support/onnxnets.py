@@ -1,4 +1,4 @@
-"""Small QDQ networks written by hand, node by node, as exporters and quantisers leave them.
+"""Small QDQ networks written node by node, in the forms of exporters and quantisers.
 
 net = Qdq((1, 3, 8, 8))
 y = net.q(net.node("Relu", [net.conv(net.x, 3, 4)]))
@@ -22,7 +22,7 @@ TYPES = {
 
 
 class Qdq:
-    """A network in the making; `x` is its quantised input, as floats. Methods return tensors' names."""
+    """A growing network. `x`: its quantised input, as floats. Methods return tensors' names."""
 
     def __init__(self, shape, *, seed=1, scale=0.05, zero=3, dtype="float32", opset=19):
         self.rng = np.random.default_rng(seed)
@@ -46,7 +46,7 @@ class Qdq:
         return name
 
     def node(self, kind, inputs, outputs=1, domain="", **attributes):
-        """An operator; its output's name, or names. Inputs that are numbers become constants."""
+        """Adds an operator and returns its output's name, or names. Numbers become constants."""
         names = [self.name(kind.lower()) for _ in range(outputs)]
         operands = [i if isinstance(i, str) else self._numbers(np.asarray(i)) for i in inputs]
         self.nodes.append(
@@ -67,7 +67,7 @@ class Qdq:
         return self.node("DequantizeLinear", [name, *self._params(scale, zero, dtype)], **attributes)
 
     def q(self, name, scale=0.1, zero=0, dtype="int8"):
-        """Quantised and dequantised."""
+        """Quantises and dequantises."""
         return self.dq(self.quantize(name, scale, zero, dtype), scale, zero, dtype)
 
     def weights(self, shape, axis=None, scale=0.02):
@@ -98,7 +98,7 @@ class Qdq:
 
 
 def many_operators():
-    """A network of most sorts of operators, in few bytes."""
+    """Returns a small network of most kinds of operators."""
     net = Qdq((1, 2, 4, 4))
     y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
     y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
@@ -113,7 +113,7 @@ def many_operators():
 
 
 def read(model):
-    """As it will be planned."""
+    """Returns the graph as it is planned."""
     return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"), lookups=False)
 
 
@@ -122,7 +122,7 @@ def kinds(graph):
 
 
 def compared(model, *, seed=0, channels_last=True):
-    """(the graph, steps by which its outputs differ from onnx.reference's, all of them in one array)."""
+    """Returns the graph, and the steps by which its outputs differ from onnx.reference's, in one array."""
     from onnx.reference import ReferenceEvaluator
 
     graph = read(model)
@@ -140,9 +140,9 @@ def compared(model, *, seed=0, channels_last=True):
     steps = []
     for t, array in zip(graph.outputs, theirs, strict=True):
         out = graph.tensors[t]
-        last = array.ndim == 4 and not channels_last  # the file has it so itself
-        wanted = from_file(out, array.transpose(np.argsort(NHWC)) if last else array)
-        assert wanted.shape == out.shape
+        last = array.ndim == 4 and not channels_last  # channels are not last in the file
+        expected = from_file(out, array.transpose(np.argsort(NHWC)) if last else array)
+        assert expected.shape == out.shape
         assert np.unique(ours[t]).size >= min(8, ours[t].size // 2)
-        steps.append(np.abs(ours[t].astype(int) - wanted.astype(int)).reshape(-1))
+        steps.append(np.abs(ours[t].astype(int) - expected.astype(int)).reshape(-1))
     return graph, np.concatenate(steps)

@@ -1,4 +1,4 @@
-"""Where the checkout and the folder `shared` beside it are. No other file of the tests counts its parents."""
+"""The paths of the checkout and of the folder `shared` beside it. No other test file counts its parents."""
 
 from pathlib import Path
 
@@ -7,11 +7,10 @@ TESTS = ROOT / "tests"
 KERNELS = ROOT / "kernels"
 SHARED = ROOT.parent / "shared"  # trained networks and published files, not in the checkout
 MODELS = SHARED / "models"
-MINIMALLOC = SHARED / "minimalloc"
 
 
 def script(path: Path, text: str) -> Path:
-    """A shell script, which may be run."""
+    """Writes a shell script. Returns its path."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path

@@ -1,8 +1,7 @@
 """Runs a case's kernel as plans do: whole, piece by piece from rings, or with its output over its input.
 
-Memory that a kernel may not read is filled with random bytes, memory that it may not write is compared with
-an earlier copy. With `wide`, views are parts of the channels of wider tensors: their pixels have some bytes
-of other channels before and behind them.
+Memory that a kernel may not read has random bytes. Memory that it may not write is compared with an earlier
+copy. With `wide`, views are parts of the channels of wider tensors: other channels lie before and after them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from buildtool.plan.schedule.receptive import axes
 from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after
-MARGINS = (0, 0, 1, 2, 3, 4, 5, 8, 16, 39)  # other channels before or behind those of a view
+MARGINS = (0, 0, 1, 2, 3, 4, 5, 8, 16, 39)  # other channels before or after those of a view
 
 
 class Room:
@@ -33,21 +32,21 @@ class Room:
         self.middle = self.memory[GUARD : GUARD + size]
 
     def check_guards(self) -> None:
-        """The bytes around the middle are as they were."""
+        """Fails if the bytes around the middle have changed."""
         assert np.array_equal(self.memory[:GUARD], self.before[:GUARD]), "wrote below its memory"
         assert np.array_equal(self.memory[-GUARD:], self.before[-GUARD:]), "wrote above its memory"
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The channels of a wider tensor before and behind those of a view."""
+    """The number of other channels before and after those of a view."""
 
     before: int
     behind: int
 
     @classmethod
     def draw(cls, rng: np.random.Generator, wide: bool) -> Margin:
-        """Any; none unless `wide`."""
+        """Draws a margin, (0, 0) unless `wide`."""
         before, behind = (MARGINS[n] for n in rng.integers(0, len(MARGINS), 2))
         return cls(before, behind) if wide else cls(0, 0)
 
@@ -55,7 +54,7 @@ class Margin:
 def part_view(
     pixels: np.ndarray, margin: Margin, x0: int, height: int, width: int
 ) -> tuple[View, np.ndarray]:
-    """A view of the channels of `pixels` (rows, columns, all channels) between the margins, and these."""
+    """Returns a view of the channels of `pixels` between the margins, and these channels as an array."""
     rows, columns, stride = pixels.shape
     part = pixels[:, :, margin.before : stride - margin.behind]
     address = pixels.ctypes.data + margin.before
@@ -63,9 +62,9 @@ def part_view(
 
 
 class Ring:
-    """A view of some rows and columns of a tensor, wrapped around, between other channels; the rest is noise.
+    """A view of rows and columns of a tensor in a ring buffer, between other channels and noise.
 
-    `x0`: the column at the start of its memory; `spare`: rows and columns of its memory that are not used.
+    `x0`: the column at the start of its memory. `spare`: unused rows and columns of its memory.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class Ring:
         self.index = (np.arange(*rows) % height)[:, None], (np.arange(*columns) - x0) % width
 
     def check(self) -> None:
-        """Nothing but the view's own channels was written."""
+        """Fails if anything but the view's own channels was written."""
         self.room.check_guards()
         end = self.pixels.shape[2] - self.margin.behind
         for name, part in (("before", slice(0, self.margin.before)), ("behind", slice(end, None))):
@@ -97,7 +96,7 @@ class Ring:
 
 
 def images(case: Case) -> tuple[list[np.ndarray], Shape]:
-    """Every operand as rows x columns x channels (alpha too), and the output's shape likewise."""
+    """Returns operands (alpha too) as rows x columns x channels, and the output's shape in that form."""
     op = case.op
     values = list(case.inputs)
     if op.kind is OpKind.PRELU:
@@ -108,7 +107,7 @@ def images(case: Case) -> tuple[list[np.ndarray], Shape]:
 
 
 def broadcast(view: View, array: np.ndarray, out: Shape) -> View:
-    """The view of an operand, which repeats its only row where the output is larger."""
+    """Broadcasts an operand's view to the output's rows and columns."""
     view.row_stride = 0 if array.shape[0] == 1 else view.row_stride
     view.height, view.width = out[0], out[1]
     return view
@@ -122,7 +121,7 @@ def _compute_whole(case: Case, arrays: list[np.ndarray], shape: Shape, out: View
 
 
 def run_whole(case: Case) -> np.ndarray:
-    """The kernel's whole output from whole inputs, in one call."""
+    """Runs the kernel on whole tensors in one call. Returns the output."""
     arrays, shape = images(case)
     room = Room(np.random.default_rng(0), int(np.prod(shape)))
     out = room.middle.reshape(shape)
@@ -132,10 +131,10 @@ def run_whole(case: Case) -> np.ndarray:
 
 
 def needed(case: Case, axis: int, size: int) -> Callable[[int, int], Pair]:
-    """From outputs [first, end) to the inputs they read, along rows (axis 0) or columns (1)."""
+    """Returns a function from outputs [first, end) to the inputs they read. `axis`: 0 rows, 1 columns."""
     attrs, op = case.op.attrs, case.op
     if isinstance(attrs, ResizeAttrs):
-        table = axes(case.graph, op)[axis]  # that it suffices is shown by what the kernels compute
+        table = axes(case.graph, op)[axis]  # the kernels' results show that it suffices
         return lambda f, e: (table.low(f), table.high(e))
     if isinstance(attrs, FullyConnectedAttrs):
         return lambda f, e: (f, e)
@@ -157,16 +156,16 @@ def needed(case: Case, axis: int, size: int) -> Callable[[int, int], Pair]:
 
 
 def cuts(rng: np.random.Generator, size: int) -> list[Pair]:
-    """[0, size) in random pieces."""
+    """Cuts [0, size) into random pieces."""
     inner = sorted(rng.choice(np.arange(1, size), rng.integers(0, size), replace=False)) if size > 1 else []
     edges = [0, *(int(n) for n in inner), size]
     return list(itertools.pairwise(edges))
 
 
 def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False) -> np.ndarray:
-    """The output computed window by window, each from rings that hold no more than it needs.
+    """Computes the output window by window, from rings that hold only what a window needs.
 
-    Without `columns`, windows are whole rows. The output goes to a ring of its own.
+    Without `columns`, windows are whole rows. The output goes to its own ring.
     """
     rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, 0))
     arrays, shape = images(case)
@@ -180,13 +179,13 @@ def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False) -> n
     for rows, cols in windows:
         views = []
         for array in arrays:
-            read = needed(case, 0, array.shape[0])(*rows)
+            down = needed(case, 0, array.shape[0])(*rows)
             across = needed(case, 1, array.shape[1])(*cols) if columns else (0, array.shape[1])
-            # a broadcast operand is one row or column, whichever is asked for
+            # the ring of a broadcast operand is its only row or column
             may_spare = [len(arrays) == 1 or size > 1 for size in array.shape[:2]]
             spare = [int(rng.integers(2)) * may_spare[0], int(rng.integers(2)) * may_spare[1] * columns]
-            source = ring(array.shape, read, across, spare)
-            source.part[source.index] = array[slice(*read), slice(*across)]
+            source = ring(array.shape, down, across, spare)
+            source.part[source.index] = array[slice(*down), slice(*across)]
             if len(arrays) > 1:
                 source.view.height, source.view.width = shape[:2]
             views.append(source.view)
@@ -198,9 +197,9 @@ def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False) -> n
 
 
 def run_parts(case: Case, seed: int) -> np.ndarray:
-    """The whole output in one call, inputs and output being parts of the channels of wider tensors.
+    """Computes the output in one call. Inputs and output are parts of the channels of wider tensors.
 
-    Where shapes let it, the only input and the output are now and then parts of the same tensor.
+    Where the shapes allow it, the only input and the output are sometimes parts of the same tensor.
     """
     rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, 0))
     arrays, shape = images(case)
@@ -228,7 +227,7 @@ def run_parts(case: Case, seed: int) -> np.ndarray:
 
 
 def run_over(case: Case, operand: int, distance: int) -> np.ndarray:
-    """The whole output with input `operand` starting `distance` bytes above the output's start."""
+    """Computes the output with input `operand` starting `distance` bytes above the output's start."""
     arrays, shape = images(case)
     size, input_ = int(np.prod(shape)), arrays[operand]
     room = Room(np.random.default_rng(1), max(size, distance + input_.size))
@@ -246,8 +245,8 @@ WAYS = ("whole", "over", "rows", "windows", "parts", "rows of parts", "windows o
 
 
 def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarray:
-    """The whole output, computed in one of `WAYS`; over an input only where the contract lets it."""
-    operand, apart = _over(case, seed, contract) if how == "over" else (0, None)
+    """Computes the output in one of `WAYS`; over an input only where the contract allows it."""
+    operand, apart = _draw_over(case, seed, contract) if how == "over" else (0, None)
     if apart is not None:
         return run_over(case, operand, apart)
     if how in ("whole", "over"):
@@ -257,15 +256,15 @@ def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarra
     return run_pieces(case, seed, columns=how.startswith("windows"), wide=how.endswith("parts"))
 
 
-def _over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
-    """An input, and how far above the output's start it may start; None: not over it."""
+def _draw_over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
+    """Returns an input, and how far above the output's start it may lie. None: not over it."""
     operand = seed % len(case.inputs)
     return operand, distance(case.graph, case.op, case.op.inputs[operand], contract)
 
 
 def check_placements(case: Case, seed: int, contract: Contract, wanted: np.ndarray) -> list[str]:
-    """Asserts that the output is `wanted` in each of the `WAYS` that the contract lets it be; these ways."""
-    over = _over(case, seed, contract)[1] is not None
+    """Fails unless the output is `wanted` in each way that the contract allows. Returns these ways."""
+    over = _draw_over(case, seed, contract)[1] is not None
     ways = [how for how in WAYS if how != "over" or over]
     for how in ways:
         np.testing.assert_array_equal(run_placed(case, how, seed, contract), wanted, err_msg=how)

@@ -1,4 +1,4 @@
-"""Small networks with weights of zeros for planning, plans of groups for them, and a target."""
+"""Small networks of zeros for planning, plans of groups for them, and a target."""
 
 from hypothesis import strategies as st
 from zeronet import SAME_3X3, Net
@@ -29,12 +29,12 @@ COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns
 
 
 def plan_steps(regions, graph, image="overwritable"):
-    """The steps of regions that run one after the other."""
+    """Returns the steps of regions that run one after the other."""
     return tuple(Step(*line) for line in Timeline.of(graph, regions, image).steps.tolist())
 
 
 def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16, cost=COST):
-    """A board with one kernel for every operator kind; `scratch` of convolutions, in bytes."""
+    """Returns a target with a kernel for every operator kind. `scratch`: of convolutions, in bytes."""
     kernels = tuple(
         KernelVariant(
             op=str(kind),
@@ -100,11 +100,11 @@ def graphs(draw, most_ops=12):
 
 
 @st.composite
-def fed_graphs(draw, most_ops=7):
-    """As `graphs`, with one image that one operator reads and no output is: it can come row by row."""
+def fed_graphs(draw):
+    """Like `graphs`, with one image that one operator reads and that is no output: it can be streamed."""
     net = Net((1, draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 8))))
     live = [net.conv(net.inputs[0], draw(st.integers(1, 20)))]
-    for _ in range(draw(st.integers(1, most_ops))):
+    for _ in range(draw(st.integers(1, 7))):
         live.append(_random_op(draw, net, draw(st.sampled_from(live[-3:])), live))
     return net.graph(*sorted({live[-1], *draw(st.lists(st.sampled_from(live), max_size=2))}))
 
@@ -133,7 +133,7 @@ def _random_op(draw, net, x, live):
 
 @st.composite
 def _windows(draw, h, w):
-    """(kernel, stride, dilation, pad) with at least one output pixel."""
+    """Draws (kernel, stride, dilation, pad) with at least one output pixel."""
     kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
     stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
     dilation = (draw(st.integers(1, 2)), draw(st.integers(1, 2)))
@@ -145,7 +145,7 @@ def _windows(draw, h, w):
 
 
 def assembled(graph, target, groups, in_place="rows", image="overwritable"):
-    """The plan with these groups, every other operator alone."""
+    """Returns the plan with these groups and every other operator alone, and its kernels."""
     by_first = {group.ops[0]: group for group in groups}
     covered = {p for group in groups for p in group.ops[1:]}
     kernels = tuple(
@@ -162,7 +162,7 @@ def assembled(graph, target, groups, in_place="rows", image="overwritable"):
 
 
 def any_group(draw, ops):
-    """One of the two schemes for these operators."""
+    """Draws a group of these operators in one of the schemes."""
     step = draw(st.integers(1, 4))
     if len(ops) == 1:
         return Group(ops, Scheme.OPERATOR, step, draw(st.sampled_from([0, 1, 3])))
@@ -172,7 +172,7 @@ def any_group(draw, ops):
 
 
 def any_groups(draw, graph):
-    """Groups over some of the graph's operators."""
+    """Draws groups over some of the graph's operators."""
     running = [p for p, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
     groups, place = [], 0
     while place < len(running):
@@ -187,7 +187,7 @@ def any_groups(draw, graph):
 
 @st.composite
 def residual_nets(draw):
-    """Blocks one after the other: strided or not, with residuals, some of them over several blocks."""
+    """A chain of blocks, strided or not, with residuals, some of them over several blocks."""
     net = Net((1, draw(st.integers(3, 14)), draw(st.integers(3, 14)), 3))
     x = net.conv(net.inputs[0], 4, (3, 3), draw(st.sampled_from([(1, 1), (2, 2)])), SAME_3X3)
     earlier = [x]

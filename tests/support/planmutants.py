@@ -1,4 +1,4 @@
-"""Small damages of streamed plans, of the kinds that a faulty planner could make."""
+"""Small faults in streamed plans, of the kinds that a wrong planner could make."""
 
 import random
 from dataclasses import replace
@@ -9,17 +9,17 @@ KINDS = ("offset", "ring", "columns", "size", "swapped", "places", "move", "move
 
 
 def with_buffer(plan: Plan, index: int, **changes: object) -> Plan:
-    """The plan with one buffer changed."""
+    """Returns the plan with one buffer changed."""
     changed = replace(plan.buffers[index], **changes)
     return replace(plan, buffers=(*plan.buffers[:index], changed, *plan.buffers[index + 1 :]))
 
 
 def mutant(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
-    """The plan with one damage; None where it has nothing of the kind. Its arena is high enough."""
+    """Returns the plan with one fault of a kind, None where that is impossible. Its arena is large enough."""
     if kind in ("move", "moves"):
-        return _moves(plan, kind, rng)
+        return _change_moves(plan, kind, rng)
     if kind in ("swapped", "rows", "pixels"):
-        return _regions(plan, kind, rng)
+        return _change_regions(plan, kind, rng)
     buffers = list(plan.buffers)
     index, other = rng.randrange(len(buffers)), rng.randrange(len(buffers))
     buffer = buffers[index]
@@ -45,12 +45,12 @@ def mutant(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
 
 
 def shorter(buffer: Buffer, kind: str) -> dict[str, int]:
-    """What changes of a ring with a row less, or with a column less; it has as many bytes as before."""
+    """Returns the change to a ring that has a row or a column less, in as many bytes as before."""
     return {"rows": buffer.rows - 1} if kind == "ring" else {"columns": buffer.columns - 1}
 
 
-def _moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
-    """One move is left out, or they are made in another order."""
+def _change_moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
+    """Leaves out one move, or shuffles the moves."""
     moves = list(plan.moves)
     if not moves:
         return None
@@ -61,8 +61,8 @@ def _moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     return replace(plan, moves=tuple(moves))
 
 
-def _regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
-    """Two regions change places, or a group makes more or fewer rows or pixels at a time."""
+def _change_regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
+    """Swaps two regions, or changes the number of rows or pixels of a group's steps."""
     regions = list(plan.regions)
     at = rng.randrange(len(regions))
     if kind == "swapped":
@@ -72,12 +72,12 @@ def _regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
         return replace(plan, regions=tuple(regions))
     groups = list(regions[at].groups)
     index = rng.randrange(len(groups))
-    groups[index] = _group(groups[index], kind, rng.choice((-1, 1, 2)))
+    groups[index] = _change_group(groups[index], kind, rng.choice((-1, 1, 2)))
     regions[at] = replace(regions[at], groups=tuple(groups))
     return replace(plan, regions=tuple(regions))
 
 
-def _group(group: Group, kind: str, by: int) -> Group:
+def _change_group(group: Group, kind: str, by: int) -> Group:
     if kind == "rows":
         return replace(group, rows_per_step=max(0, group.rows_per_step + by))
     return replace(group, hand_off=max(0, group.hand_off + by))

@@ -1,4 +1,4 @@
-"""Builds and runs the probe firmware of tests/targets/probe, which stands in for an emitted network."""
+"""Builds and runs the probe firmware of tests/targets/probe, which replaces an emitted network."""
 
 import functools
 import struct
@@ -23,7 +23,7 @@ ACTIONS = (
     "straddle", "timed",
 )  # fmt: skip
 
-# Every board and every compiler appear in the fast tier; their product does not.
+# The fast tests cover every board and every compiler, but not all combinations.
 ARM = [
     pytest.param("cortex-m4", "clang"),
     pytest.param("cortex-m55", "gcc"),
@@ -43,23 +43,23 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="buildtool-probe-")
 
 
 class BuildError(Exception):
-    """What the compiler or the linker said."""
+    """The messages of the compiler or the linker."""
 
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
 def toolchain(board: Board, name: str) -> Toolchain:
-    """The toolchain; a test is skipped where it is not installed."""
+    """Returns a toolchain. Skips the test where it is not installed."""
     if name == "gcc" and board.family in GCC:
         needs_tool(GCC[board.family])
     return plugin(board).toolchain(board, name)
 
 
 def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str], work: Path) -> Path:
-    """Compiles and links, with the harness and start-up code; BuildError with the linker's words.
+    """Compiles and links sources, the harness and start-up code. BuildError has the linker's messages.
 
-    Warnings are errors. Objects come from the cache: boards of other sizes compile nothing.
+    Warnings are errors. Objects come from the cache.
     """
     tools = toolchain(board, name)
     harness = plugin(board).harness(board)
@@ -70,22 +70,22 @@ def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str],
     elf = work / "probe.elf"
     linking = link_flags(tools, work)
     command = [tools.cc, *tools.cflags, *flags, *map(str, objects), *linking, "-o", str(elf)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
-    if done.returncode:
-        raise BuildError(done.stderr)
+    result = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
+    if result.returncode:
+        raise BuildError(result.stderr)
     return elf
 
 
 @functools.cache
 def probe(board: str, name: str, *flags: str) -> Path:
-    """The linked probe; built once a session."""
+    """Returns the linked probe, built once per process."""
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
     sources = [ROOT / "probe.c", ROOT / "probe_weights.S"]
     return link(load_board(board), name, sources, flags, work)
 
 
 def one_set(action: str, value: int = 0, echo: bytes = bytes(range(16))) -> bytes:
-    """One set of the probe's inputs."""
+    """Returns one set of the probe's inputs."""
     return struct.pack("<B3xI", ACTIONS.index(action), value & 0xFFFFFFFF) + echo
 
 
@@ -107,6 +107,6 @@ def run(
 
 
 def report(result: RunResult) -> dict[str, int]:
-    """report.txt as numbers."""
+    """Returns the numbers of report.txt."""
     lines = result.files["report.txt"].decode().splitlines()
     return {key: int(value) for key, _, value in (line.partition("=") for line in lines)}

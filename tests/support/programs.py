@@ -1,4 +1,4 @@
-"""Programs that a test runs in a folder of its own, SCons above all: what they print, and how they end."""
+"""Runs programs, mostly SCons, in a test's own folder."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ IGNORED = shutil.ignore_patterns(
 def ran(
     folder: Path, *words: object, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A program that has ended, and what it printed on both streams as `stdout`; nobody types anything.
+    """Runs a program without input. `stdout` of the result has both streams.
 
-    `environment`: variables beside those of the test.
+    `environment`: variables in addition to the test's.
     """
     return subprocess.run(
         [str(word) for word in words],
@@ -43,20 +43,20 @@ def said(
     fails: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """What a program prints that ends with `status`, or with any other than 0 where it `fails`."""
-    done = ran(folder, *words, environment=environment)
-    assert done.returncode != 0 if fails else done.returncode == status, done.stdout
-    return done.stdout
+    """Runs a program that must end with `status` (not with 0 if it `fails`). Returns its output."""
+    result = ran(folder, *words, environment=environment)
+    assert result.returncode != 0 if fails else result.returncode == status, result.stdout
+    return result.stdout
 
 
 def scons(folder: Path, *words: str, status: int = 0, home: Path = ROOT, **variables: str) -> str:
-    """What SCons says with the tools and the buildtool of a checkout, `home`."""
+    """Runs SCons with the tools and the buildtool of the checkout `home`. Returns its output."""
     path = os.pathsep.join(map(str, (home, home / "plugins")))
     return said(folder, *SCONS, *words, status=status, environment={"PYTHONPATH": path, **variables})
 
 
 def with_tools(folder: Path) -> Path:
-    """The checkout's SConstruct and its tools, in `folder`."""
+    """Copies the checkout's SConstruct and its tools to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "SConstruct", folder)
     shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=IGNORED)
@@ -64,6 +64,6 @@ def with_tools(folder: Path) -> Path:
 
 
 def copied(example: str, folder: Path) -> Path:
-    """An example alone, far from this repository."""
+    """Copies an example out of the repository."""
     shutil.copytree(ROOT / "examples" / example, folder, ignore=IGNORED)
     return folder

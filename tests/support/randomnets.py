@@ -1,15 +1,15 @@
-"""Random small networks full of what the rewrites work on: pads, transposes, means, no-ops, constants."""
+"""Random small networks of operators that the rewrites change: pads, transposes, means, no-ops, constants."""
 
 import numpy as np
 from flatfiles import FileTensor, constant
 from hypothesis import strategies as st
 from samplefiles import Sheet
 
-QUANTS = ((0.5, 0), (0.25, -8), (0.25, 0))  # few, so that equal and different ones meet
+QUANTS = ((0.5, 0), (0.25, -8), (0.25, 0))  # few, so that neighbours often have the same
 
 
 class Net(Sheet):
-    """A sheet with a current tensor that the next operator reads."""
+    """A sheet with a current tensor `x`, which the next operator reads."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Net(Sheet):
         return tuple(self.tensors[self.x].shape)
 
     def then(self, kind: str, inputs, shape, cls: str = "", options=None, quant=None, **kwargs) -> int:
-        """Applies an operator to the current tensor; its quantisation stays unless `quant` is given."""
+        """Applies an operator to the current tensor. `quant`: the output's (scale, zero)."""
         t = self.tensors[self.x]
         scale, zero = quant or (t.scale, t.zero)
         self.x = self.apply(kind, [self.x, *inputs], shape, cls, options, scale=scale, zero=zero, **kwargs)
@@ -88,7 +88,7 @@ def _reshape(net: Net, draw) -> None:
 
 
 def _unit_dimension(net: Net, draw) -> None:
-    """A dimension of size 1 comes or goes, as around one-dimensional convolutions."""
+    """Adds or removes a dimension of size 1, as around one-dimensional convolutions."""
     ones = [d for d, n in enumerate(net.shape) if n == 1]
     if ones and len(net.shape) > 1 and (draw(st.booleans()) or len(net.shape) > 3):
         d = draw(st.sampled_from(ones))
@@ -125,11 +125,13 @@ def _table(net: Net, draw) -> None:
 
 
 def _constant_branch(net: Net, draw) -> None:
-    """An operand that is computed from constants alone."""
+    """MUL by an operand that is computed from constants alone."""
     width = net.shape[-1]
     first, second = net.weights(1, width, per_channel=False), net.weights(width, per_channel=False)
-    made = net.apply(draw(st.sampled_from(["ADD", "SUB", "MUL"])), [first, second], (1, width), scale=0.02)
-    flat = net.apply("RESHAPE", [made], (width,), scale=0.02)
+    constant_result = net.apply(
+        draw(st.sampled_from(["ADD", "SUB", "MUL"])), [first, second], (1, width), scale=0.02
+    )
+    flat = net.apply("RESHAPE", [constant_result], (width,), scale=0.02)
     net.then("MUL", [flat], net.shape, quant=draw(st.sampled_from(QUANTS)))
 
 
@@ -155,7 +157,7 @@ ANY = (
 
 @st.composite
 def networks(draw) -> bytes:
-    """A network of up to eight operators; its last tensor and perhaps others are outputs."""
+    """A network of up to eight operators. Outputs: its last tensor, sometimes others."""
     net = Net((1, draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))))
     for _ in range(draw(st.integers(1, 8))):
         choices = ANY + (

@@ -1,11 +1,12 @@
 """Networks that keep state by SVDF and LSTM, and LiteRT run on a sequence of inputs.
 
-outputs = sequence(write_model(graph), inputs)   # of every invoke: the first output, then the states
+outputs = sequence(write_model(graph), inputs)   # a list of outputs for every invoke
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+from graphs import inputs_for
 from litert import interpreter
 
 from buildtool.graph.reference import execute, next_held
@@ -17,7 +18,7 @@ CELL_BITS = range(9, 16)
 
 
 def drawn_svdf(seed: int) -> Graph:
-    """An SVDF alone, of any geometry."""
+    """Returns a network of one SVDF, of any geometry."""
     net = NetBuilder(seed, "svdf")
     batch, inputs, units, rank, memory = (int(net.rng.integers(1, n)) for n in (3, 40, 10, 4, 14))
     x = net.input((batch, inputs))
@@ -26,7 +27,7 @@ def drawn_svdf(seed: int) -> Graph:
 
 
 def drawn_lstm(seed: int) -> Graph:
-    """An LSTM alone, with any of its parts and in any geometry that the reference runs."""
+    """Returns a network of one LSTM, with any of its parts, of any geometry that the reference runs."""
     net = NetBuilder(seed, "lstm")
     batch, steps, inputs, cells = (int(net.rng.integers(1, n)) for n in (4, 5, 20, 14))
     major, gated, peepholes, normed, projected, clipped = (bool(net.rng.integers(2)) for _ in range(6))
@@ -49,19 +50,19 @@ def drawn_lstm(seed: int) -> Graph:
     return net.graph([y])
 
 
-def keyword_svdf(seed: int = 3, layers: int = 2) -> Graph:
-    """A keyword network of one frame an invoke: SVDF and dense layers in turn, as TFLM's."""
-    net = NetBuilder(seed, "keyword_svdf")
+def keyword_svdf() -> Graph:
+    """A keyword network like TFLM's: one frame per invoke, SVDF and dense layers alternately."""
+    net = NetBuilder(3, "keyword_svdf")
     x = net.input((1, 32))
-    for _ in range(layers):
+    for _ in range(2):
         x = net.dense(svdf(net, x, 16, memory=8), 12)
     x = svdf(net, x, 8, rank=2, memory=16)
     return net.graph([net.softmax(net.dense(x, 3))])
 
 
-def wake_word(seed: int = 4) -> Graph:
-    """A stack for wake words: convolutions over a few frames of features, then SVDF layers."""
-    net = NetBuilder(seed, "wake_word")
+def wake_word() -> Graph:
+    """A wake-word network: convolutions over a few frames of features, then SVDF layers."""
+    net = NetBuilder(4, "wake_word")
     x = net.input((1, 6, 20, 1))
     x = net.conv(x, 8, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU)
     x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=1, activation=Activation.RELU)
@@ -70,53 +71,49 @@ def wake_word(seed: int = 4) -> Graph:
     return net.graph([net.unary(OpKind.LOGISTIC, net.dense(x, 2))])
 
 
-def digit_rows(seed: int = 5) -> Graph:
-    """An LSTM over the rows of a small image, then a dense layer: TFLM's network of MNIST, smaller."""
-    net = NetBuilder(seed, "digit_rows")
+def digit_rows() -> Graph:
+    """A smaller version of TFLM's MNIST network: an LSTM over the rows of an image, then a dense layer."""
+    net = NetBuilder(5, "digit_rows")
     x = lstm(net, net.input((1, 14, 14)), 20)
     return net.graph([net.softmax(net.dense(net.flatten(x), 10))])
 
 
 def inputs_for_steps(graph: Graph, steps: int, seed: int) -> list[np.ndarray]:
-    """An input for each invoke: random values and extremes in turn."""
-    rng = np.random.default_rng(seed)
-    shape = graph.tensors[graph.inputs[0]].shape
-    return [
-        (rng.integers(-128, 128, shape) if step % 2 == 0 else rng.choice([-128, 127], shape)).astype(np.int8)
-        for step in range(steps)
-    ]
+    """An input for each invoke: random values and extremes alternately."""
+    patterns = ("random", "extremes")
+    return [inputs_for(graph, seed + step, patterns[step % 2])[0] for step in range(steps)]
 
 
 def sequence(model: bytes, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """LiteRT's outputs of each invoke, and then its variable tensors; one interpreter runs all."""
+    """Returns LiteRT's outputs of each invoke. One interpreter runs them all, so it keeps the states."""
     engine = interpreter(model)
-    given, outputs = engine.get_input_details()[0]["index"], engine.get_output_details()
-    found = []
+    source, outputs = engine.get_input_details()[0]["index"], engine.get_output_details()
+    answers = []
     for value in inputs:
-        engine.set_tensor(given, value)
+        engine.set_tensor(source, value)
         engine.invoke()
-        found.append([np.array(engine.get_tensor(detail["index"])) for detail in outputs])
-    return found
+        answers.append([np.array(engine.get_tensor(detail["index"])) for detail in outputs])
+    return answers
 
 
 def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """The reference executor's outputs of each invoke."""
-    held, found = None, []
+    """Returns the reference executor's outputs of each invoke."""
+    held, answers = None, []
     for value in inputs:
         values = execute(graph, [value], held)
         held = next_held(graph, values)
-        found.append([values[t] for t in graph.outputs])
-    return found
+        answers.append([values[t] for t in graph.outputs])
+    return answers
 
 
-def every_part(seed: int = 6, batch: int = 1) -> Graph:
-    """Each part that an LSTM can have, and SVDFs of odd sizes, one after the other."""
-    net = NetBuilder(seed, "every_part")
-    x = net.input((batch, 3, 11))
+def every_part() -> Graph:
+    """LSTMs with every optional part, then SVDFs of odd sizes."""
+    net = NetBuilder(6, "every_part")
+    x = net.input((1, 3, 11))
     x = lstm(net, x, 9, peepholes=True, clipped=True, cell_bits=15)
     x = lstm(net, x, 7, outputs=10, input_gate=False, normed=True, cell_bits=12)
     x = lstm(net, x, 10, outputs=6, normed=True, peepholes=True, cell_bits=9)
-    x = lstm(net, net.move(OpKind.TRANSPOSE, x, (3, batch, 6), TransposeAttrs((1, 0, 2))), 5, time_major=True)
-    flat = net.flatten(net.move(OpKind.TRANSPOSE, x, (batch, 3, 5), TransposeAttrs((1, 0, 2))))
+    x = lstm(net, net.move(OpKind.TRANSPOSE, x, (3, 1, 6), TransposeAttrs((1, 0, 2))), 5, time_major=True)
+    flat = net.flatten(net.move(OpKind.TRANSPOSE, x, (1, 3, 5), TransposeAttrs((1, 0, 2))))
     y = svdf(net, svdf(net, flat, 7, rank=3, memory=5), 6, memory=1, bias=False)
     return net.graph([svdf(net, y, 5, rank=2, memory=8)])

@@ -1,4 +1,4 @@
-"""Reports that tests open, of three networks, and names that want to be more than text."""
+"""Reports of three networks for tests, and hostile names that try to be more than text."""
 
 import functools
 import json
@@ -10,13 +10,13 @@ from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.fronts.texts.html.page import page
 
-# Whole and streamed, within a limit and with the least memory, on a board that has too little flash as well.
+# Whole and streamed, within a limit and with the least memory, also on a board with too little flash.
 REPORTS: dict[str, dict[str, Any]] = {
     "mobilenetv2": {"board": "cortex-m4", "options": {"ram": 256 * 1024}},
     "mcunet_vww5": {"board": "cortex-m4", "options": {"ram": 12 * 1024, "image": "stream"}},
     "squeezenet": {"board": "nucleo-f412zg", "options": {"image": "stream", "objective": "ram"}},
 }
-SESSION = Session()  # of all reports of a process: they share what is planned
+SESSION = Session()  # all reports of a process share it, and so their plans
 HOSTILE = (
     "</script><script>window.injected=1</script>",
     "<img src=x onerror=window.injected=2>",
@@ -31,23 +31,23 @@ HOSTILE = (
 
 @functools.cache
 def answer(name: str) -> dict[str, Any]:
-    """The answer to the request for one of REPORTS."""
+    """Returns the answer to the request for one of REPORTS."""
     return handle({"kind": "report", "model": name, **REPORTS[name]}, SESSION)
 
 
 def planned(name: str) -> dict[str, Any]:
-    """The plan that a report is about, asked for by itself."""
+    """Returns the plan of a report, from a request of kind `plan`."""
     return handle({"kind": "plan", "model": name, **REPORTS[name]}, SESSION)
 
 
 def written(made: dict[str, Any], path: Path) -> Path:
-    """A report's page as a file."""
+    """Writes a report's page to a file."""
     path.write_bytes(page(made))  # type: ignore[arg-type]
     return path
 
 
 def hostile(made: dict[str, Any]) -> dict[str, Any]:
-    """An answer with the names of HOSTILE for every tensor, operator, network and board."""
+    """Replaces the names of all tensors, operators, the network and the board by those of HOSTILE."""
     names = [made["model"], made["board"], made["title"], *(op["name"] for op in made["operators"])]
     names += [t for buffer in made["buffers"] for t in buffer["tensor_names"]]
     return renamed(
@@ -55,24 +55,19 @@ def hostile(made: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """An answer with other names."""
-    if isinstance(value, dict):
-        return {key: renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [renamed(item, names) for item in value]
-    return names.get(value, value) if isinstance(value, str) else value
+    changed: dict[str, Any] = renamed(made)
+    return changed
 
 
 def data_inside(file: bytes) -> dict[str, Any]:
-    """The data that a page has inside, found as a browser finds it."""
+    """Returns the data inside a page, read as a browser does."""
     begin = file.index(b'id="buildtool-report">') + len(b'id="buildtool-report">')
-    found: dict[str, Any] = json.loads(file[begin : file.index(b"</script", begin)])
-    return found
+    data: dict[str, Any] = json.loads(file[begin : file.index(b"</script", begin)])
+    return data
 
 
 class Picture(NamedTuple):
-    """A part of a page, from the beginning of one element to the end of another, `most` units high.
+    """A part of a page, from the start of one element to the end of another, up to `most` units high.
 
     `opened`: the region whose steps are shown.
     """
@@ -98,25 +93,25 @@ PICTURES = {
 
 
 def unpacked(symbols: Sequence[Sequence[int]], sequence: Sequence[int]) -> list[tuple[int, ...]]:
-    """The steps again: operator, rows from and to, columns from and to."""
+    """Unpacks steps: (operator, first row, last row + 1, first column, last column + 1)."""
     before: dict[int, tuple[int, int]] = {}
-    found: list[tuple[int, ...]] = []
+    steps: list[tuple[int, ...]] = []
     for number in expanded(sequence):
         op, dy, rows, dx, columns = symbols[number]
         y0, x0 = before.get(op, (0, 0))
         before[op] = y0, x0 = y0 + dy, x0 + dx
-        found.append((op, y0, y0 + rows, x0, x0 + columns))
-    return found
+        steps.append((op, y0, y0 + rows, x0, x0 + columns))
+    return steps
 
 
 def expanded(sequence: Sequence[int]) -> list[int]:
-    """The numbers that `repeated` has packed."""
-    found: list[int] = []
+    """Unpacks the numbers that `repeated` has packed."""
+    numbers: list[int] = []
     tokens = iter(sequence)
     for token in tokens:
         if token >= 0:
-            found.append(token)
+            numbers.append(token)
             continue
         for _ in range(next(tokens)):
-            found.append(found[token])
-    return found
+            numbers.append(numbers[token])
+    return numbers

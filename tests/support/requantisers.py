@@ -1,8 +1,8 @@
-"""Layers whose constants are hard to find, and every sum of theirs, by a family's kernels and by LiteRT's.
+"""Compares every sum of layers with difficult constants: a family's requantisation against LiteRT's.
 
-Each family's C is its own where this machine compiles it, and a model of its instructions elsewhere
-(`requantised/*.c`); blocks are what its packing makes. What LiteRT does is written down in
-`requantised/sums.h` from its sources, with nothing of ours.
+Each family's C is its own where this machine can compile it, otherwise a model of its instructions
+(`requantised/*.c`). Blocks come from its packing. `requantised/sums.h` has LiteRT's arithmetic, written from
+its sources and independent of ours.
 """
 
 import ctypes
@@ -29,13 +29,13 @@ QUICK = (*SPEED, "-Wno-unused-function", "-Wno-maybe-uninitialized")
 
 @dataclass(frozen=True)
 class Requantiser:
-    """A family's way from sums to outputs, for a kind of layers."""
+    """A family's requantisation of sums, for a kind of layers."""
 
     source: str  # of requantised/
     family: str  # whose packing.py
     packing: str
     kind: OpKind
-    within: int = 0  # how many steps an output may be off
+    within: int = 0  # tolerance of an output, in steps
 
     def __str__(self) -> str:
         return f"{self.family} {self.packing}"
@@ -75,7 +75,7 @@ class _Layer(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Wrong:
-    """A channel that a kernel gives other outputs than LiteRT for `sums` sums; `sum` is one of them."""
+    """A channel whose outputs differ from LiteRT's for `sums` sums. `sum` is one of them."""
 
     channel: int
     sums: int
@@ -83,17 +83,17 @@ class Wrong:
 
 
 @functools.cache
-def _library(source: str) -> ctypes.CDLL:
-    made = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
-    made.layer_wrong.restype = ctypes.c_int64
-    return made
+def _load_library(source: str) -> ctypes.CDLL:
+    library = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
+    library.layer_wrong.restype = ctypes.c_int64
+    return library
 
 
 def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
-    """How many sums a layer's channels have, and the channels that give another output for some of them."""
+    """Returns the number of sums of a layer's channels, and the channels with wrong outputs."""
     packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
     block = constants(packing(made.graph, made.op))
-    weights, (common, table) = _weights(made), channel_numbers(made)
+    weights, (common, table) = _flatten_weights(made), channel_numbers(made)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     bias = table[:, 0].astype(np.int64)
     ends = np.stack((bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative), axis=1)
@@ -107,23 +107,23 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
     ]
     kind = requantiser.kind
     shape = (*weights.shape, kind is DENSE, kind is DEPTHWISE, *common[1:], requantiser.within)
-    asked = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
+    request = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
     counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
-    compared = _library(requantiser.source).layer_wrong(
-        ctypes.byref(asked), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
+    compared = _load_library(requantiser.source).layer_wrong(
+        ctypes.byref(request), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
     )
     return compared, [Wrong(int(c), int(counts[c]), int(first[c])) for c in np.flatnonzero(counts)]
 
 
-def _weights(made: Case) -> np.ndarray:
-    """Channels x taps."""
+def _flatten_weights(made: Case) -> np.ndarray:
+    """Returns weights as (channels, taps)."""
     data = made.graph.tensors[made.op.inputs[1]].data
     flat = data.reshape(-1, data.shape[3]).T if made.op.kind is DEPTHWISE else data.reshape(len(data), -1)
     return flat.astype(np.int64)
 
 
 def channel_numbers(made: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Zero points of input and output, least and greatest output; and the numbers of each channel."""
+    """Returns (zero points of input and output, least and greatest output), and each channel's numbers."""
     numbers = np.frombuffer(channel_head(made.graph, made.op, made.op.attrs.activation), "<i4")
     count, columns = made.out_shape[-1], 4 if made.op.kind is DENSE else 3
     return numbers[:4], numbers[4 : 4 + columns * count].reshape(count, columns)
@@ -135,22 +135,22 @@ def channel_numbers(made: Case) -> tuple[np.ndarray, np.ndarray]:
 def drawn(
     kind: OpKind, channels: int, seed: int, *, largest: float = LARGEST, pixels: int = 1
 ) -> Iterator[Case]:
-    """Layers without end; `largest`: log2 of the most sums that a channel has.
+    """Yields layers endlessly. `largest`: log2 of a channel's greatest number of sums.
 
-    Half of them are drawn where bounds are tight: as many sums as need a little more than 16 bits, on both
-    sides of 0 more often than not, and outputs from end to end. The others are anything: sums that begin
-    or end beside 0 or on a step of the outputs, factors of up to 4 and of 2^-20, clamps.
+    Half of them are drawn where bounds are tight: the sums need a little more than 16 bits, usually lie on
+    both sides of 0, and outputs use the whole range. The others are arbitrary: sums that begin or end beside
+    0 or on a step of the outputs, factors up to 4 and down to 2^-20, clamps.
     """
     rng = np.random.default_rng(seed)
     while True:
-        yield _drawn(kind, channels, rng, largest, pixels)
+        yield _draw_layer(kind, channels, rng, largest, pixels)
 
 
-def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
+def _draw_layer(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
     tight = rng.random() < 0.5
     octaves = largest - 2 * rng.random() if tight else SMALLEST + (largest - SMALLEST) * rng.random() ** 2
     sizes = np.maximum(2.0**octaves * rng.uniform(0.5, 1, channels) / 255, 1).astype(np.int64)
-    weights = _with_sums(rng, sizes)
+    weights = _draw_weights(rng, sizes)
     span = 255 * np.abs(weights.astype(np.int64)).sum(axis=1)
     reach = 2.0 ** (rng.uniform(7, 9) if tight else rng.uniform(-2, 14))  # outputs from end to end
     slope = np.minimum(reach * 2.0 ** rng.uniform(-2, 2, channels) / span, 2.0 ** rng.uniform(-1, 2))
@@ -159,9 +159,9 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
     if not tight:
         activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[rng.integers(3)]
         zero_points = [int(rng.choice([z, -128, 0, 127])) for z in zero_points]
-    bias = _biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
+    bias = _draw_biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
     steps = float(np.float32(2.0 ** rng.uniform(-6, -3)))  # of outputs
-    inputs, (rows, columns) = _inputs(rng, weights, pixels), (Axis(pixels), Axis(1))
+    inputs, (rows, columns) = _draw_inputs(rng, weights, pixels), (Axis(pixels), Axis(1))
     if kind is CONV:
         rows, columns, inputs, weights = Axis(1), Axis(pixels), inputs[None, None], weights[:, None, None]
     elif kind is DEPTHWISE:  # with the same inputs for all channels
@@ -170,13 +170,13 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
         inputs = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
         inputs = np.repeat(inputs, channels, axis=3)
     cin, plain = channels if kind is DEPTHWISE else TAPS, np.random.default_rng(0)
-    made = layer(plain, kind, rows, columns, cin, channels, activation, points=tuple(zero_points))
+    case = layer(plain, kind, rows, columns, cin, channels, activation, points=tuple(zero_points))
     weights, inputs = np.ascontiguousarray(weights), np.ascontiguousarray(inputs)
-    return changed(made, weights, bias, slope * steps, steps=(1, steps), values=inputs)
+    return changed(case, weights, bias, slope * steps, steps=(1, steps), values=inputs)
 
 
-def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
-    """Rows of TAPS weights of either sign whose absolute values add up to `sizes`."""
+def _draw_weights(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
+    """Returns rows of TAPS weights whose absolute values add up to `sizes`."""
     sizes = np.minimum(sizes, 127 * TAPS)
     each = sizes // TAPS
     weights = each[:, None] + (np.arange(TAPS) < (sizes - each * TAPS)[:, None])
@@ -184,10 +184,10 @@ def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     return np.where(sides, -weights, weights).astype(np.int8)
 
 
-def _biases(
+def _draw_biases(
     rng: np.random.Generator, weights: np.ndarray, span: np.ndarray, slope: np.ndarray, zero_point: int
 ) -> np.ndarray:
-    """Biases that put 0 among the sums, beside an end of them, or outside."""
+    """Draws biases that put 0 among the sums, beside an end of them, or outside."""
     count = len(weights)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     style = rng.random(count)
@@ -205,8 +205,8 @@ def _biases(
     return low + 128 * positive - 127 * negative + zero_point * weights.sum(axis=1)
 
 
-def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
-    """Of each pixel inputs that bring a channel somewhere between its least and its greatest sum."""
-    chosen = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
-    values = chosen * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, chosen.shape)
+def _draw_inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
+    """Draws inputs for each pixel that reach any sum between a channel's least and greatest."""
+    signs = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
+    values = signs * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, signs.shape)
     return np.clip(np.rint(values), -128, 127).astype(np.int8)

@@ -1,4 +1,4 @@
-"""A network trained once more: other weights, scales, zero points and names, the same topology."""
+"""Retrains networks: other weights, scales, zero points and names, the same topology."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import BatchBlockAttrs, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
-# TFLite fixes the quantisation of what these make, or ties it to that of what they read.
+# TFLite fixes the quantisation of their outputs.
 _FIXED_KINDS = {OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH, OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX}
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED}
-_FACTOR, _SHIFT = 1.125, 3  # of scales (exact in float32), of zero points: the same for all activations
+_FACTOR, _SHIFT = 1.125, 3  # change of scales (exact in float32), and of zero points
 
 
 def retrained_model(model: bytes, seed: int = 0) -> bytes:
-    """The twin of a .tflite file."""
+    """Retrains a .tflite file."""
     return write_model(retrained(read_model(model), seed))
 
 
 def retrained(graph: Graph, seed: int = 0) -> Graph:
-    """The twin: every weight, scale, zero point and name differs that training may change."""
+    """Changes every weight, scale, zero point and name that training may change."""
     random = np.random.default_rng(seed)
     fixed = {t for op in graph.ops if op.kind in _FIXED_KINDS for t in op.outputs}
     tensors = [
         _retrain(tensor, f"retrained/{index}", random, index in fixed)
         for index, tensor in enumerate(graph.tensors)
     ]
-    for op in graph.ops:  # a bias counts in products of input and weight
+    for op in graph.ops:  # a bias has the scale of its input times that of the weights
         if op.kind in _WEIGHTED and len(op.inputs) > 2 and op.inputs[2] >= 0:
             source, weights = (tensors[t].quant for t in op.inputs[:2])
             bias = tensors[op.inputs[2]]
@@ -42,7 +42,7 @@ def retrained(graph: Graph, seed: int = 0) -> Graph:
 
 
 def _pad_anew(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
-    """An operator that pads with its input's zero point does so still."""
+    """Keeps the padding value of an operator equal to its input's zero point."""
     quants = before[op.inputs[0]].quant, after[op.inputs[0]].quant
     if not isinstance(op.attrs, PadAttrs | BatchBlockAttrs) or not (quants[0] and quants[1]):
         return op
@@ -52,10 +52,10 @@ def _pad_anew(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
 
 
 def _retrain(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: bool) -> Tensor:
-    if tensor.quant is None:  # a shape, an axis, a padding: no training changes it
+    if tensor.quant is None:  # training does not change shapes, axes and paddings
         return dataclasses.replace(tensor, name=name, source=None)
     if tensor.data is None:
-        # of wider integers the zero point is 0
+        # wider integers have the zero point 0
         quant = tensor.quant if is_fixed or tensor.dtype.size > 1 else _shift(tensor.quant)
         return dataclasses.replace(tensor, name=name, quant=quant, source=None)
     values = tensor.data

@@ -1,6 +1,6 @@
-"""A debug probe for RTT, in the place of one on a desk: QEMU's server for debuggers, and a socket.
+"""A debug probe for RTT, made of QEMU's GDB server and a socket.
 
-It stops the core, moves bytes between the rings in its memory and the socket, and lets it go on.
+It stops the core, moves bytes between the rings in its memory and the socket, and continues the core.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from buildtool_plugins.wire.talk import rtt_block
 
 RING = struct.Struct("<IIIIII")  # name, data, bytes, written, read, flags
-ID, UP, DOWN = 0, 24, 48  # in the control block, behind 16 bytes of its name and two counts
+UP, DOWN = 24, 48  # offsets in the control block, after 16 bytes of its name and two counts
 
 
 class Debugger:
-    """As much of GDB's remote protocol as reading and writing memory takes."""
+    """The part of GDB's remote protocol that reads and writes memory."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=20)
@@ -38,20 +38,20 @@ class Debugger:
         self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())
 
     def ask(self, text: str) -> str:
-        """The answer to a packet."""
+        """Sends a packet. Returns the answer."""
         self._send(text)
         return self._packet()
 
     def read(self, address: int, size: int) -> bytes:
-        """Memory of the stopped core."""
+        """Reads memory of the stopped core."""
         return bytes.fromhex(self.ask(f"m{address:x},{size:x}")) if size else b""
 
     def write(self, address: int, data: bytes) -> None:
-        """Changes memory of the stopped core."""
+        """Writes memory of the stopped core."""
         assert self.ask(f"M{address:x},{len(data):x}:{data.hex()}") == "OK"
 
     def go_on(self) -> None:
-        """Lets the core run."""
+        """Continues the core."""
         self._send("c")
 
     def stop(self) -> None:
@@ -65,7 +65,7 @@ class Debugger:
 
 
 def pump(core: Debugger, block: int, ours: socket.socket) -> None:
-    """Moves what there is, both ways; the core is stopped."""
+    """Moves bytes in both directions while the core is stopped."""
     if core.read(block, 10) != b"SEGGER RTT":
         return
     up = block + UP
@@ -86,7 +86,7 @@ def pump(core: Debugger, block: int, ours: socket.socket) -> None:
 
 @contextmanager
 def attached(port: int, image: Path) -> Iterator[socket.socket]:
-    """A socket to the RTT of the core behind QEMU's server at `port`."""
+    """Yields a socket to the RTT of the core behind QEMU's server at `port`."""
     core, block = Debugger(port), rtt_block(image)
     theirs, ours = socket.socketpair()
     ended = threading.Event()

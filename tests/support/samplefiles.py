@@ -1,4 +1,4 @@
-"""Small .tflite files that use many operators, as byte material for reader tests."""
+"""Small .tflite files with many operators, for tests of readers."""
 
 import numpy as np
 from flatfiles import FileOperator as Operator
@@ -7,7 +7,7 @@ from flatfiles import constant, write
 
 
 class Sheet:
-    """Collects tensors and operators; a method a line of the network."""
+    """Collects tensors and operators. Each method adds one line of the network."""
 
     def __init__(self, seed: int = 7) -> None:
         self.tensors: list[Tensor] = []
@@ -41,7 +41,7 @@ class Sheet:
 
 
 def mixed() -> bytes:
-    """Two inputs (one float), two outputs (one float), some thirty operators of most kinds."""
+    """A file with two inputs and two outputs (one of each float) and some thirty operators of most kinds."""
     s = Sheet()
     x = s.add(Tensor((1, 8, 9, 3), "float32", scale=None, signature=(-1, 8, 9, 3)))
     side = s.add(Tensor((1, 4, 5, 4), zero=3))

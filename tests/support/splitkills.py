@@ -1,9 +1,9 @@
-"""The command `split`, ended by signals at every stage, and begun again until it is done.
+"""Ends the command `split` by signals at every stage, and starts it again until it is done.
 
-`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended,
-ended at each moment by one signal (at those named by every signal), then to its end. Each run is a child
-process; its exit status and its last line of standard error are printed. The network that is trained first is
-a tiny one in the place of vgg16. whole.epochs and ended.epochs have the epochs that were kept, in order.
+`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole to its end. Then it runs it in FOLDER/ended:
+once for each moment, ended there by one signal (by every signal if moments are named), and last to its end.
+Each run is a child process; its exit status and its last line of standard error are printed. A tiny network
+replaces vgg16. whole.epochs and ended.epochs have the saved epochs, in order.
 """
 
 import os
@@ -19,11 +19,11 @@ WORDS = (
     "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --epochs 2 --fine-tune 2 --batch 16"
 )
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-SOON = 0.05  # seconds into a stage that takes longer
+SOON = 0.05  # seconds; the stage takes longer
 
 
 def ends(owner, name, count=1, later=0.0):
-    """From a call on, this process gets a signal when a function is called for the count-th time."""
+    """Returns a function that arms a signal: this process gets it at the `count`-th call of `name`."""
 
     def prepare(number):
         plain, calls = getattr(owner, name), [0]
@@ -43,7 +43,7 @@ def ends(owner, name, count=1, later=0.0):
 
 
 def moments():
-    """Where the process ends, by what it is doing there."""
+    """Returns stage -> a function that ends the process there."""
     from buildtool.split import backend, pricing, training
     from buildtool.split import run as splitting
     from buildtool.split.records import Records
@@ -67,7 +67,7 @@ def moments():
 
 
 def at_write(name, number):
-    """From now on, this process gets a signal when a file of this name is half in its place."""
+    """Arms a signal: this process gets it when a file of this name is about to be renamed."""
     plain = os.replace
 
     def replace(source, target, *args, **options):
@@ -79,7 +79,7 @@ def at_write(name, number):
 
 
 def child(out, disturb, said):
-    """The command in this process, which it ends."""
+    """Runs the command in this process, then ends the process."""
     from buildtool.fronts.cli import main as cli
     from buildtool.split import run as splitting
     from buildtool.split import training
@@ -88,8 +88,8 @@ def child(out, disturb, said):
 
     def keep(*args):
         plain(*args)
-        with Path(f"{out}.epochs").open("a") as told:
-            told.write(f"{args[3]} ")
+        with Path(f"{out}.epochs").open("a") as log:
+            log.write(f"{args[3]} ")
 
     training.keep = keep
     splitting.by_name = lambda *_: splitnets.network(dropout=True)
@@ -111,18 +111,18 @@ def child(out, disturb, said):
 
 
 def run(root, out, disturb):
-    """The status of a run of the command, and its last line."""
-    said = root / "said.txt"
+    """Runs the command. Returns its status and its last line."""
+    output = root / "said.txt"
     number = os.fork()  # TensorFlow has begun no thread yet
     if number == 0:
-        child(out, disturb, said)
+        child(out, disturb, output)
     _, status = os.waitpid(number, 0)
-    lines = said.read_text().splitlines()
+    lines = output.read_text().splitlines()
     return f"{os.waitstatus_to_exitcode(status)}: {lines[-1] if lines else ''}"
 
 
 def main():
-    """Runs all of it."""
+    """Runs the command in all ways."""
     from buildtool.split import backend
 
     backend.prepare()
@@ -130,13 +130,13 @@ def main():
     os.chdir(root)
     np.savez("data.npz", **splitnets.data().arrays())
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
-    wanted = sys.argv[2:]
+    names = sys.argv[2:]
     for at, (name, ending) in enumerate(moments().items()):
-        if wanted and name not in wanted:
+        if names and name not in names:
             continue
-        for number in SIGNALS if wanted else SIGNALS[at % len(SIGNALS) :][:1]:
-            said = run(root, "ended", lambda ending=ending, number=number: ending(number))
-            print(name, number.name, said, sep="|", flush=True)
+        for number in SIGNALS if names else SIGNALS[at % len(SIGNALS) :][:1]:
+            ending_line = run(root, "ended", lambda ending=ending, number=number: ending(number))
+            print(name, number.name, ending_line, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
 
 

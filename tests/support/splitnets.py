@@ -1,4 +1,4 @@
-"""A tiny network to split, and data made in a moment."""
+"""A tiny network to split, and small data for it."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ SIZE = 8
 
 
 def data(images=96, classes=2):
-    """Images whose class says which side is bright; the same ones in every process."""
+    """Returns images whose class is their bright side. They are the same in every process."""
     random = np.random.default_rng(7)
     y = np.arange(images) % classes
     x = random.integers(0, 120, (images, SIZE, SIZE, 3))
@@ -22,7 +22,7 @@ def data(images=96, classes=2):
 
 
 def network(classes=2, channels=4, dropout=False):
-    """Two blocks of a convolution with batch normalisation, which forgets fast, and one dense layer."""
+    """Returns two blocks of a convolution and batch normalisation (momentum 0.5), and a dense layer."""
     import keras
     from keras import layers
 

@@ -1,8 +1,8 @@
-"""Quantisation chosen so that values stay spread through a whole network.
+"""Chooses quantisations so that values stay spread through a whole network.
 
-Random quantisations collapse after a few operators: everything saturates, and a comparison of what
-comes after proves little. `spread(graph, seed)` is the same network with output scales and zero points
-picked, operator by operator, among those that leave many different values.
+With random quantisations, all values saturate after a few operators, and comparing them proves little.
+`spread(graph, seed)` chooses each operator's output scale and zero point among those that leave many
+different values.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.reference import execute
 from buildtool.graph.types import BatchBlockAttrs, DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
-# The output's quantisation is the input's, or is part of the operator.
+# Their output has the quantisation of their input.
 TIED = frozenset(
     {
         *(OpKind.PAD, OpKind.MIRROR_PAD, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D, OpKind.MAXIMUM),
@@ -35,23 +35,23 @@ _ZERO_POINTS = (-128, -50, 3, 90)
 
 
 def spread(graph: Graph, seed: int = 0) -> Graph:
-    """`graph` with other quantisations; geometry, weights and input quantisations stay."""
-    work = _Work(graph, seed)
+    """Returns the graph with other quantisations of what its operators make."""
+    work = _Spreading(graph, seed)
     for position in range(len(graph.ops)):
         work.take(position)
     return dataclasses.replace(graph, tensors=tuple(work.tensors), ops=tuple(work.ops))
 
 
-class _Work:
+class _Spreading:
     def __init__(self, graph: Graph, seed: int) -> None:
         self.graph = graph
         self.tensors: list[Tensor] = list(graph.tensors)
         self.ops: list[Op] = list(graph.ops)
         self.rng = np.random.default_rng(seed)
         self.values: dict[int, np.ndarray] = dict(zip(graph.inputs, inputs_for(graph, seed), strict=True))
-        self.group = _tied_groups(graph)
+        self.group = _find_tied_groups(graph)
         producers = graph.producers()
-        # quantisations that are settled: of inputs, and of operators that fix theirs
+        # settled quantisations: of inputs, and of operators with a fixed one
         self.settled = {self.group[t] for t in graph.inputs}
         self.settled |= {self.group[t] for t, i in producers.items() if graph.ops[i].kind in FIXED}
         self.settled |= {
@@ -76,15 +76,15 @@ class _Work:
         self.values.update(self._run(op))
 
     def _run(self, op: Op) -> dict[int, np.ndarray]:
-        read = [t for t in dict.fromkeys(op.inputs) if t in self.values]
-        one = Graph("one", tuple(self.tensors), (op,), tuple(read), op.outputs)
-        made = execute(one, [self.values[t] for t in read])
-        return {t: made[t] for t in op.outputs}
+        sources = [t for t in dict.fromkeys(op.inputs) if t in self.values]
+        one = Graph("one", tuple(self.tensors), (op,), tuple(sources), op.outputs)
+        values = execute(one, [self.values[t] for t in sources])
+        return {t: values[t] for t in op.outputs}
 
     def _choose(self, op: Op, group: int) -> None:
         quant = self.tensors[op.outputs[0]].quant
         assert quant is not None
-        found = []
+        scored = []
         for factor in _FACTORS:
             for zero_point in _ZERO_POINTS:
                 candidate = Quantization((float(np.float32(quant.scale * factor)),), (zero_point,))
@@ -93,9 +93,9 @@ class _Work:
                     out = self._run(op)[op.outputs[0]]
                 except BuildtoolError:
                     continue
-                found.append((np.unique(out).size - float((abs(out + 0.5) > 127).mean()), candidate))
-        best = max(score for score, _ in found)
-        good = [candidate for score, candidate in found if score >= 0.8 * best]
+                scored.append((np.unique(out).size - float((abs(out + 0.5) > 127).mean()), candidate))
+        best = max(score for score, _ in scored)
+        good = [candidate for score, candidate in scored if score >= 0.8 * best]
         self._set(group, good[int(self.rng.integers(len(good)))])
         self.settled.add(group)
 
@@ -105,7 +105,7 @@ class _Work:
                 self.tensors[t] = dataclasses.replace(self.tensors[t], quant=quant)
 
     def _turn_signs(self, op: Op) -> None:
-        """Gives some channels a negative scale, as converters do that fold a batch norm late."""
+        """Gives some channels a negative scale, as some converters do when they fold a batch norm."""
         weights = self.tensors[op.inputs[1]]
         quant = weights.quant
         assert quant is not None and weights.data is not None
@@ -119,7 +119,7 @@ class _Work:
         self.tensors[op.inputs[1]] = dataclasses.replace(weights, quant=changed)
 
     def _match_bias(self, op: Op) -> None:
-        """A bias is in units of the input's scale times the weights'."""
+        """Gives the bias the scale of the input times that of the weights."""
         source, weights = self.tensors[op.inputs[0]].quant, self.tensors[op.inputs[1]].quant
         assert source is not None and weights is not None
         scales = tuple(float(np.float32(source.scale) * np.float32(s)) for s in weights.scales)
@@ -127,8 +127,8 @@ class _Work:
         self.tensors[op.inputs[2]] = dataclasses.replace(self.tensors[op.inputs[2]], quant=quant)
 
 
-def _tied_groups(graph: Graph) -> dict[int, int]:
-    """Activation tensor -> the least tensor whose quantisation it shares."""
+def _find_tied_groups(graph: Graph) -> dict[int, int]:
+    """Returns activation tensor -> the lowest tensor with which it shares its quantisation."""
     group = {t: t for t in graph.activations()}
 
     def root(t: int) -> int:

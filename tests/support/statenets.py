@@ -1,21 +1,22 @@
-"""Networks with state, in the forms in which converters write them and in those that are hard to settle.
+"""Networks with state, in the forms that converters write, and in forms that are hard to plan.
 
-for name, graph in networks(seed): ...
-model = keyword_stream_file()     # a .tflite file field by field, as TFLite's converter writes one
+graphs = [maker(seed) for maker in MAKERS]
+model = ring_file()     # a .tflite file field by field, as TFLite's converter writes one
 """
 
 from dataclasses import replace
 
 import numpy as np
 from flatfiles import FileOperator, FileTensor, constant, write
+from namednets import requantise_as
 
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, State, TransposeAttrs
 from buildtool.zoo.drawn import NetBuilder
 
 
-def _state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:
-    """A state with a tensor's quantisation; its first value random, or the zero point."""
+def _add_state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:
+    """Adds a state with a tensor's quantisation. Its first value is random, or the zero point."""
     tensor = net.tensors[like]
     shape = tensor.shape if shape is None else shape
     zero = tensor.quant.zero_point
@@ -24,32 +25,32 @@ def _state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> in
 
 
 def ring(net: NetBuilder, x: int, rows: int, *, axis: int = 1, random: bool = False) -> int:
-    """A ring buffer: the state without its first elements along an axis, and `x` behind; the new state."""
+    """A ring buffer: drops the state's first elements along an axis, appends `x`. Returns the new state."""
     shape = list(net.shape(x))
     new = shape[axis]
     shape[axis] = rows
-    old = _state(net, x, tuple(shape), random=random)
+    old = _add_state(net, x, tuple(shape), random=random)
     begin = tuple(new if d == axis else 0 for d in range(len(shape)))
     extent = tuple(n - b for n, b in zip(shape, begin, strict=True))
     tail = net.move(OpKind.STRIDED_SLICE, old, extent, SliceAttrs(begin, (1,) * len(shape), extent))
-    made = net.concat([tail, x], axis)
-    net.keep(old, made)
-    return made
+    new_state = net.concat([tail, x], axis)
+    net.keep(old, new_state)
+    return new_state
 
 
 def window(net: NetBuilder, x: int, rows: int) -> int:
-    """As kws_streaming's layers have it: the state and `x` behind it; the end of both is the new state."""
+    """A window as in kws_streaming: joins the state and `x`, and keeps the end of both as new state."""
     new, channels = net.shape(x)[1], net.shape(x)[2:]
-    old = _state(net, x, (1, rows - new, *channels))
-    made = net.concat([old, x], 1)
+    old = _add_state(net, x, (1, rows - new, *channels))
+    joined = net.concat([old, x], 1)
     shape = net.shape(old)
     begin = (0, new, *(0 for _ in channels))
-    net.keep(old, net.move(OpKind.STRIDED_SLICE, made, shape, SliceAttrs(begin, (1,) * len(shape), shape)))
-    return made
+    net.keep(old, net.move(OpKind.STRIDED_SLICE, joined, shape, SliceAttrs(begin, (1,) * len(shape), shape)))
+    return joined
 
 
 def windows(seed: int) -> Graph:
-    """A keyword spotter of such layers, of which the last one takes several rows at a time."""
+    """A keyword spotter of such layers. The last one takes several rows at a time."""
     net = NetBuilder(seed, "windows")
     x = net.input((1, 2, 6, 1))
     x = net.conv(window(net, x, 6), 5, kernel=(5, 3), stride=(1, 2))
@@ -57,24 +58,24 @@ def windows(seed: int) -> Graph:
     return net.graph([net.dense(net.flatten(window(net, x, 7)), 3)])
 
 
-def keyword_stream(seed: int, channels: int = 6) -> Graph:
-    """A streaming keyword spotter: each layer keeps the rows that its window needs; one row an invoke."""
+def keyword_stream(seed: int) -> Graph:
+    """A streaming keyword spotter, one row per invoke: each layer keeps the rows of its window."""
     net = NetBuilder(seed, "stream")
     x = net.input((1, 1, 8, 1))
-    x = net.conv(ring(net, x, 5), channels, kernel=(5, 3), stride=(1, 2))
-    x = net.conv(ring(net, x, 4, random=True), channels, kernel=(4, 3), depth_multiplier=1)
+    x = net.conv(ring(net, x, 5), 6, kernel=(5, 3), stride=(1, 2))
+    x = net.conv(ring(net, x, 4, random=True), 6, kernel=(4, 3), depth_multiplier=1)
     x = net.conv(x, 8)
     x = net.mean(ring(net, x, 6))
     return net.graph([net.softmax(net.dense(x, 4))])
 
 
 def by_rows(graph: Graph, zero: int) -> Graph:
-    """A network to which its image comes row by row, one an invoke; the rows before the first are `zero`."""
+    """Changes a network to take one row of its image per invoke. Earlier rows are `zero` at first."""
     image = graph.inputs[0]
     tensor, count = graph.tensors[image], len(graph.tensors)
     shape = tensor.shape
     tail = (1, shape[1] - 1, *shape[2:])
-    made = [
+    tensors = [
         replace(tensor, name="row", shape=(1, 1, *shape[2:]), source=None),
         replace(tensor, name="rows before", source=None),
         replace(tensor, name="tail", shape=tail, source=None),
@@ -86,11 +87,11 @@ def by_rows(graph: Graph, zero: int) -> Graph:
         *graph.ops,
     )
     states = [State(count + 1, image, initial, "rows")]
-    return graph_of(graph.name, (*graph.tensors, *made), ops, [count], graph.outputs, states)
+    return graph_of(graph.name, (*graph.tensors, *tensors), ops, [count], graph.outputs, states)
 
 
 def long_ring(seed: int) -> Graph:
-    """A ring of many rows over which a chain of convolutions streams, several rows an invoke."""
+    """A ring of many rows, several per invoke, and a chain of convolutions that streams over it."""
     net = NetBuilder(seed, "long")
     x = net.input((1, 3, 10, 2))
     x = ring(net, x, 20)
@@ -101,47 +102,43 @@ def long_ring(seed: int) -> Graph:
 
 
 def average(seed: int) -> Graph:
-    """A moving average: the new value is computed from the old one, and is an output."""
+    """A moving average: the new value is computed from the old one and is an output."""
     net = NetBuilder(seed, "average")
     x = net.input((1, 4, 5, 3))
-    old = _state(net, x)
-    kept = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
-    new = net.requantize(net.elementwise(OpKind.ADD, kept, x))
-    net.tensors[new] = _requantise_as(net, new, old)
+    old = _add_state(net, x)
+    weighted = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
+    new = net.requantize(net.elementwise(OpKind.ADD, weighted, x))
+    requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([new, net.conv(new, 2)])
 
 
-def _requantise_as(net: NetBuilder, tensor: int, other: int):
-    return replace(net.tensors[tensor], quant=net.tensors[other].quant)
-
-
 def feedback(seed: int) -> Graph:
-    """The output depends on the old state after the new one was computed: an order that needs a copy."""
+    """The output reads the old state after the new one is computed, so the state needs a copy."""
     net = NetBuilder(seed, "feedback")
     x = net.input((1, 3, 4, 4))
-    old = _state(net, x)
+    old = _add_state(net, x)
     new = net.conv(net.elementwise(OpKind.ADD, x, old), 4)
-    net.tensors[new] = _requantise_as(net, new, old)
+    requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([net.elementwise(OpKind.SUB, net.conv(new, 4), old)])
 
 
 def before(seed: int) -> Graph:
-    """What a state was before the invoke is an output, and so is what it is after it."""
+    """Outputs are a state before the invoke and after it."""
     net = NetBuilder(seed, "before")
     x = net.input((1, 3, 4))
-    old, older = _state(net, x), _state(net, x)
+    old, older = _add_state(net, x), _add_state(net, x)
     net.keep(old, x)
     net.keep(older, old)
     return net.graph([net.move(OpKind.RESHAPE, old, (1, 12)), older, net.unary(OpKind.RELU, x)])
 
 
 def delays(seed: int) -> Graph:
-    """Delay lines: a state becomes another one's old value; two that change places; one that is only read."""
+    """Delay lines: a state takes another's old value; two are swapped; one is only read."""
     net = NetBuilder(seed, "delays")
     x = net.input((1, 2, 3, 4))
-    first, second, left, right, fixed = (_state(net, x) for _ in range(5))
+    first, second, left, right, fixed = (_add_state(net, x) for _ in range(5))
     net.keep(first, x)
     net.keep(second, first)
     net.keep(left, right)
@@ -152,25 +149,25 @@ def delays(seed: int) -> Graph:
 
 
 def reshaped(seed: int) -> Graph:
-    """States behind reshapes or a transposition, one that nothing assigns, rings along rows and columns."""
+    """States behind reshapes or a transpose, one that nothing assigns, rings along rows and columns."""
     net = NetBuilder(seed, "reshaped")
     x = net.input((1, 2, 6))
-    old = _state(net, x, (1, 6, 6))
+    old = _add_state(net, x, (1, 6, 6))
     flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
-    made = net.conv(flat, 1, kernel=(3, 3), same=True)
-    net.tensors[made] = _requantise_as(net, made, old)
-    net.keep(old, net.move(OpKind.RESHAPE, made, (1, 6, 6)))
+    new = net.conv(flat, 1, kernel=(3, 3), same=True)
+    requantise_as(net, new, old)
+    net.keep(old, net.move(OpKind.RESHAPE, new, (1, 6, 6)))
     rows = ring(net, x, 5, random=True)
     wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
-    turned = _state(net, x)  # read through a TRANSPOSE alone
+    turned = _add_state(net, x)  # read through a TRANSPOSE alone
     perm = TransposeAttrs((0, 2, 1))
     net.keep(turned, net.unary(OpKind.RELU, x))
-    net.tensors[net.states[-1].after] = _requantise_as(net, net.states[-1].after, turned)
+    requantise_as(net, net.states[-1].after, turned)
     swapped = net.move(OpKind.TRANSPOSE, turned, (1, 6, 2), perm)
-    once = _state(net, x)
+    once = _add_state(net, x)
     y = net.elementwise(OpKind.ADD, once, x)
     return net.graph(
-        [made, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]
+        [new, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]
     )
 
 
@@ -184,11 +181,6 @@ def handle_op(name: str, tensor: int) -> FileOperator:
     return FileOperator("VAR_HANDLE", [], [tensor], "VarHandleOptions", {"Container": "", "SharedName": name})
 
 
-def read_op(handle: int, tensor: int) -> FileOperator:
-    """READ_VARIABLE."""
-    return FileOperator("READ_VARIABLE", [handle], [tensor], "ReadVariableOptions")
-
-
 def assign_op(handle: int, tensor: int) -> FileOperator:
     """ASSIGN_VARIABLE."""
     return FileOperator("ASSIGN_VARIABLE", [handle, tensor], [], "AssignVariableOptions")
@@ -199,7 +191,7 @@ Part = tuple[list[FileTensor], list[FileOperator]]
 
 
 def initialising(values: dict[str, FileTensor]) -> Part:
-    """The subgraph that CALL_ONCE runs: it assigns constants to variables."""
+    """Returns the subgraph that CALL_ONCE runs: it assigns constants to variables."""
     tensors: list[FileTensor] = []
     ops: list[FileOperator] = []
     for name, value in values.items():
@@ -209,7 +201,7 @@ def initialising(values: dict[str, FileTensor]) -> Part:
 
 
 def ring_tensors(dtype: str = "int8", scale: float | None = 0.5, zero: int = 3) -> list[FileTensor]:
-    """Of a ring buffer of 4 rows: input, handle, state, begin, end, strides, its end, the new state."""
+    """Returns tensors of a ring buffer: input, handle, state, begin, end, strides, kept rows, new state."""
     kind = {"dtype": dtype, "scale": scale, "zero": zero}
     return [
         FileTensor((1, 1, 3), **kind),
@@ -226,7 +218,7 @@ def ring_tensors(dtype: str = "int8", scale: float | None = 0.5, zero: int = 3) 
 RING_OPS = (
     ONCE,
     handle_op("layer/ring", 1),
-    read_op(1, 2),
+    FileOperator("READ_VARIABLE", [1], [2], "ReadVariableOptions"),
     FileOperator("STRIDED_SLICE", [2, 3, 4, 5], [6], "StridedSliceOptions", {"BeginMask": 5, "EndMask": 7}),
     FileOperator("CONCATENATION", [6, 0], [7], "ConcatenationOptions", {"Axis": 1}),
     assign_op(1, 7),
@@ -234,19 +226,18 @@ RING_OPS = (
 
 
 def first_value(value: np.ndarray, scale: float | None = 0.5, zero: int = 3) -> FileTensor:
-    """A variable's first value."""
+    """Returns a variable's first value."""
     return FileTensor(value.shape, str(value.dtype), value, scale, zero)
 
 
-def wide_ring_file() -> bytes:
-    """The same of int16."""
-    value = np.arange(-6, 6, dtype=np.int16).reshape(1, 4, 3) * 3000
-    other = initialising({"layer/ring": first_value(value, 0.5, 0)})
-    return write(ring_tensors("int16", 0.5, 0), list(RING_OPS), [0], [7], others=[other])
-
-
 def ring_file(value: np.ndarray | None = None) -> bytes:
-    """A ring buffer as TFLite's converter writes it; its new state is the output."""
+    """A ring buffer as TFLite's converter writes it; its new state is the output. `value`: int8 or int16."""
     first = np.arange(12, dtype=np.int8).reshape(1, 4, 3) if value is None else value
-    other = initialising({"layer/ring": first_value(first)})
-    return write(ring_tensors(), list(RING_OPS), [0], [7], others=[other])
+    kind = str(first.dtype), 0.5, 3 if first.dtype == np.int8 else 0
+    other = initialising({"layer/ring": first_value(first, *kind[1:])})
+    return write(ring_tensors(*kind), list(RING_OPS), [0], [7], others=[other])
+
+
+def wide_ring_file() -> bytes:
+    """A ring buffer of int16."""
+    return ring_file(np.arange(-6, 6, dtype=np.int16).reshape(1, 4, 3) * 3000)

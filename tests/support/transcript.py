@@ -1,4 +1,4 @@
-"""Shell sessions in text: commands, what they must print, and their exit status.
+"""Shell sessions as text: commands, their expected output, and their exit status.
 
     $ buildtool plan ds_cnn --board hots
     error: unknown board 'hots' [USAGE]
@@ -17,7 +17,7 @@ PLACEHOLDERS = {"<n>": r"[-\d.,]+", "<any>": r".*"}
 
 @dataclass
 class Command:
-    """A `$` line, what it must say, and its exit status."""
+    """A `$` line, its expected output, and its exit status."""
 
     text: str
     expected: list[str] = field(default_factory=list)
@@ -40,17 +40,17 @@ def parse(text: str) -> list[Command]:
 
 
 def pattern(lines: list[str]) -> str:
-    """A regular expression for the lines."""
+    """Returns a regular expression for the lines."""
     parts = []
     for line in lines:
         if line == "...":
             parts.append(r"(?:.*\n)*?")
             continue
         words = re.split("|".join(PLACEHOLDERS), line)
-        found = re.findall("|".join(PLACEHOLDERS), line)
+        placeholders = re.findall("|".join(PLACEHOLDERS), line)
         regex = re.escape(words[0])
-        for placeholder, word in zip(found, words[1:], strict=True):
+        for placeholder, word in zip(placeholders, words[1:], strict=True):
             regex += PLACEHOLDERS[placeholder] + re.escape(word)
         # Columns are as wide as their widest number.
-        parts.append(re.sub(r"(?:\\ ){2,}", r" +", regex) + "\n" if found else regex + "\n")
+        parts.append(re.sub(r"(?:\\ ){2,}", r" +", regex) + "\n" if placeholders else regex + "\n")
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Networks of uint8, the scheme before int8, as files."""
+"""Files of networks of uint8, the quantisation before int8."""
 
 import numpy as np
 import samplefiles
@@ -27,9 +27,9 @@ class Sheet(samplefiles.Sheet):
         return out
 
 
-def small_classifier(seed: int = 3) -> bytes:
-    """Filters with and without a zero point that int8 can hold, averages of even windows, scales joined."""
-    s = Sheet(seed)
+def small_classifier() -> bytes:
+    """A classifier: filters whose zero point fits int8 or not, even averages, joined scales."""
+    s = Sheet(3)
 
     def convolution(x, channels, kernel, stride, zero, depthwise=False):
         rows, columns, inputs = s.tensors[x].shape[1:]

@@ -1,10 +1,10 @@
-"""A call of any kernel on whole tensors, put together from its catalogue entry, with what it must leave.
+"""Calls of any kernel on whole tensors, made from its catalogue entry, with their expected results.
 
-    call = whole_call(target, graph, inputs)      # the graph has one operator; of its state, too
+    call = whole_call(target, graph, inputs)      # the graph has one operator, and may have states
     done, = firmware.run([call.call])
     call.left(done)                               # the output and the state, to compare with call.wanted
 
-For kernels that `boardcalls` cannot record: of int16, of whole tensors, with state.
+For kernels that `boardcalls` cannot record: int16, whole tensors, states.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from buildtool.target.types import Argument, KernelVariant, Target
 
 @dataclass(frozen=True)
 class WholeCall:
-    """A call, where it writes, and the bytes that must then be there."""
+    """A call, the places that it writes, and the bytes that must be there afterwards."""
 
     kernel: KernelVariant
     call: Call
@@ -32,12 +32,12 @@ class WholeCall:
     wanted: tuple[bytes, ...]
 
     def left(self, done: Done) -> tuple[bytes, ...]:
-        """What the call left where it writes."""
+        """Returns the bytes at the places that the call writes."""
         return tuple(done.memory[first:end] for first, end in self.written)
 
 
 def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed: int = 0) -> WholeCall:
-    """The call of the kernel that the target serves the graph's only operator with."""
+    """Returns the call of the kernel that the target selects for the graph's only operator."""
     op = graph.ops[0]
     kernel = select(target, graph, op)
     held = initially(graph)
@@ -48,9 +48,9 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     states = [memory.put(state) for state in held]
     size = scratch_bytes(kernel, graph, op)
     scratch = memory.room(size)
-    taken, made = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    rows, columns = _box(op, made)[:2]
-    known: dict[Argument, int | Address] = {
+    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    rows, columns = _view_shape(op, result)[:2]
+    values_of: dict[Argument, int | Address] = {
         Argument.IN_DATA: x,
         Argument.OUT_DATA: out,
         Argument.SCRATCH: scratch if size else 0,
@@ -60,26 +60,26 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     makers = {
         Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
-        Argument.IN: lambda: _view(memory, x, op, taken),
-        Argument.OUT: lambda: _view(memory, out, op, made),
+        Argument.IN: lambda: _put_view(memory, x, op, source),
+        Argument.OUT: lambda: _put_view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
-    arguments = tuple(known[a] if a in known else makers[a]() for a in kernel.call)
-    wanted = tuple(value.tobytes() for value in after)
+    arguments = tuple(values_of[a] if a in values_of else makers[a]() for a in kernel.call)
+    expected = tuple(value.tobytes() for value in after)
     places = (out, *states)
-    written = tuple((p.offset, p.offset + len(w)) for p, w in zip(places, wanted, strict=True))
+    written = tuple((p.offset, p.offset + len(w)) for p, w in zip(places, expected, strict=True))
     call = Call(kernel.symbol, arguments, memory)
-    return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), wanted)
+    return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), expected)
 
 
-def _box(op: Op, tensor: Tensor) -> tuple[int, int, int]:
-    """Rows, columns and channels of the view that the emitter makes."""
+def _view_shape(op: Op, tensor: Tensor) -> tuple[int, int, int]:
+    """Returns rows, columns and channels of the view that the emitter makes."""
     if op.kind is OpKind.FULLY_CONNECTED:
         return 1, tensor.elements // tensor.shape[-1], tensor.shape[-1]
     return tensor.nhwc[1], tensor.nhwc[2], tensor.nhwc[3]
 
 
-def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
-    rows, columns, channels = _box(op, tensor)
+def _put_view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
+    rows, columns, channels = _view_shape(op, tensor)
     pixel = channels * tensor.row_bytes // (tensor.nhwc[2] * tensor.nhwc[3])
     return memory.words(place, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)

@@ -1,6 +1,6 @@
-"""Operators at the limits of kernels and just beyond them: wide layers, long sums, large steps.
+"""Operators at and just beyond the limits of kernels: wide layers, long sums, large strides.
 
-All values of some are extreme, so that a sum that does not fit its type shows.
+Some have only extreme values, so that a sum that overflows its type is noticed.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ AVERAGE, MAX = OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D
 
 def layer(kind: OpKind, rows: Axis, columns: Axis, cin: int, cout: int, groups: int = 1) -> Case:
     rng = np.random.default_rng(cout + cin // groups + rows.kernel + columns.kernel)
-    per_channel = kind is not DENSE  # whose factors take long to find
+    per_channel = kind is not DENSE  # a dense layer's factors take long to find
     more = {"points": (3, -5), "per_channel": per_channel, "groups": groups}
     return small.layer(rng, kind, rows, columns, cin, cout, NONE, **more)
 
@@ -34,7 +34,7 @@ def conv(
     right: int = 0,
     around: Pair = (0, 0),
 ) -> Case:
-    """CONV_2D without padding but `right`, and `around` above and below, left and right."""
+    """CONV_2D. Padding: `around` is (above and below, left and right), `right` is added on the right."""
     pads = (around[0], around[0]), (around[1], around[1] + right)
     rows, columns = (
         Axis(*sizes, *pad) for *sizes, pad in zip(image, kernel, stride, dilation, pads, strict=True)
@@ -45,7 +45,7 @@ def conv(
 def depthwise(
     image: Pair, channels: int, kernel: Pair, stride: Pair = (1, 1), dilation: Pair = (1, 1), pad: int = 0
 ) -> Case:
-    """DEPTHWISE_CONV_2D with as much padding on the left as on the right."""
+    """DEPTHWISE_CONV_2D with padding `pad` on the left and the right."""
     rows, columns = (
         Axis(*sizes) for sizes in zip(image, kernel, stride, dilation, (0, pad), (0, pad), strict=True)
     )
@@ -58,21 +58,21 @@ def dense(inputs: int, outputs: int) -> Case:
 
 
 def pool(kind: OpKind, image: Pair, channels: int, value: int | None = None) -> Case:
-    """A pooling of the whole image, which holds `value` everywhere."""
+    """A pooling of the whole image. Its values are all `value`; None: drawn."""
     values = np.random.default_rng(channels) if value is None else value
     shape, attrs = (1, *image, channels), PoolAttrs(image, (1, 1), Pad(), NONE)
     return unary(kind, attrs, shape, values, out=(1, 1, 1, channels), scales=(0.5, 0.5), points=(7, 7))
 
 
 def elementwise(kind: OpKind, image: Pair, channels: int, second: int) -> Case:
-    """ADD or MUL; the second operand has `second` channels: as many, or 1."""
+    """ADD or MUL. The second operand has `second` channels: `channels` or 1."""
     rng, scales = np.random.default_rng(channels), (0.5, 0.25, 0.5 if kind is OpKind.ADD else 9.0)
     values = [small.random_int8(rng, (1, *image, count)) for count in (channels, second)]
     return small.binary(kind, NONE, scales, (7, -9, 1), values)
 
 
 def softmax(image: Pair, classes: int, scale: float = 0.1) -> Case:
-    """SOFTMAX; a small scale makes probabilities even."""
+    """SOFTMAX. A small scale makes probabilities even."""
     rng, scales = np.random.default_rng(classes), (scale, 1 / 256)
     return unary(
         OpKind.SOFTMAX, SoftmaxAttrs(1.0), (1, *image, classes), rng, scales=scales, points=(7, -128)
@@ -80,7 +80,7 @@ def softmax(image: Pair, classes: int, scale: float = 0.1) -> Case:
 
 
 def extreme(case: Case, weight: int, value: int) -> Case:
-    """A weighted operator with all weights and all inputs the same, without a bias."""
+    """Makes all weights and all inputs of a layer the same, and its biases 0."""
     x, weights, bias, _ = case.graph.tensors
     taps = weights.elements // bias.elements
     # Outputs of about -100, 50, 127: neither all saturated nor all zero.

@@ -1,7 +1,7 @@
-"""A STUB of XMOS's XTC tools: programs of their names that write their command lines down and make nothing.
+"""A STUB of XMOS's XTC tools: programs with their names that record their command lines and build nothing.
 
-No test takes what they leave for a program of the chip. What the recorded lines would compile can be compiled
-with this machine's compiler, against stub headers that play the vendor's (tests/support/xtc_stub).
+This machine's compiler can compile what the recorded lines would, against stubs of the vendor's headers
+(tests/support/xtc_stub).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAKE = 'os.execv({make!r}, ["make", *sys.argv[1:]])'
 
 
 def stub_tools(folder: Path, names=("xcc", "xmosar", "xmake", "xflash", "xrun", "xsim"), leaves=b"") -> Path:
-    """A folder for PATH with the stubs; `leaves`: what xcc writes where it is asked for a program."""
+    """Makes a folder for PATH with the stubs. `leaves`: the bytes that xcc writes for a program."""
     folder.mkdir()
     log = str(folder / "log.jsonl")
     write = f"""\
@@ -41,13 +41,13 @@ if "xcc" == {{name!r}} and "-c" not in sys.argv and {leaves!r}:
 
 
 def recorded(folder: Path) -> list[list[str]]:
-    """What was run, in order: name, folder, arguments."""
+    """Returns the calls in order: name, folder, arguments."""
     log = folder / "log.jsonl"
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def replayed(calls: list[list[str]], compiler: str, project: Path, program: Path) -> None:
-    """Compiles and links here what the recorded calls of xcc would, with the vendor's functions as stubs."""
+    """Compiles and links on this machine what the recorded calls of xcc would, with stubs of its library."""
     includes = [f"-I{HEADERS}"]
     objects = []
     for _, where, *words in calls:
@@ -66,5 +66,5 @@ def replayed(calls: list[list[str]], compiler: str, project: Path, program: Path
 
 
 def environment(*folders: Path) -> dict[str, str]:
-    """The environment with these folders first in PATH."""
+    """Returns the environment with these folders first in PATH."""
     return {**os.environ, "PATH": os.pathsep.join([*map(str, folders), os.environ["PATH"]])}

@@ -1,4 +1,4 @@
-"""A builder of networks whose weights are zeros: for whoever only asks how a network runs.
+"""Networks of zeros, for tests that only plan a network.
 
 net = Net((1, 16, 16, 3))
 graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
@@ -11,22 +11,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.builder import NO_PAD, GraphBuilder
+from buildtool.graph.builder import NO_PAD
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Attrs, DType, Graph, OpKind, Pad, Quantization
+from buildtool.zoo.drawn import NetBuilder
 
 SAME_3X3 = Pad(1, 1, 1, 1)
 Pair = tuple[int, int]
 _QUANT = Quantization((0.5,), (0,))
 
 
-class Net(GraphBuilder):
-    """Builds a Graph; every method adds an operator and returns the index of its output tensor."""
+class Net(NetBuilder):
+    """Builds networks of zeros: all weights are 0, and all tensors have one quantisation.
+
+    A method adds an operator and returns the index of its output tensor.
+    """
 
     def __init__(self, *input_shapes: Sequence[int], name: str = "net") -> None:
-        super().__init__(name)
+        super().__init__(0, name)
         for shape in input_shapes:
             self.feed(shape, _QUANT)
+
+    def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
+        return _QUANT
+
+    def _weights(self, x: int, shape: tuple[int, ...], *_: object) -> tuple[int, int, float]:  # type: ignore[override]
+        return self.constant(shape), -1, 1.0
 
     def constant(self, shape: Sequence[int], dtype: DType = DType.INT8) -> int:
         """A constant of zeros."""
@@ -35,10 +45,10 @@ class Net(GraphBuilder):
     def add_op(
         self, kind: OpKind, inputs: Sequence[int], attrs: Attrs, shape: Sequence[int] | None = None
     ) -> int:
-        """An operator whose output has the quantisation that all have."""
+        """Any operator with one output."""
         return self.op(kind, inputs, attrs, _QUANT, shape=shape)
 
-    def conv(
+    def conv(  # type: ignore[override]
         self,
         x: int,
         cout: int,
@@ -47,10 +57,11 @@ class Net(GraphBuilder):
         pad: Pad = NO_PAD,
         dilation: Pair = (1, 1),
         groups: int = 1,
+        multiplier: int = 0,
     ) -> int:
-        """CONV_2D without biases."""
-        weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
-        return self.add_op(OpKind.CONV_2D, (x, weights, -1), g.ConvAttrs(stride, dilation, pad))
+        """CONV_2D, or DEPTHWISE_CONV_2D where `multiplier` is above 0; without biases."""
+        more = {"kernel": kernel, "stride": stride, "pad": pad, "dilation": dilation, "groups": groups}
+        return super().conv(x, cout, depth_multiplier=multiplier, **more)
 
     def depthwise(
         self,
@@ -61,10 +72,7 @@ class Net(GraphBuilder):
         dilation: Pair = (1, 1),
     ) -> int:
         """DEPTHWISE_CONV_2D without biases."""
-        weights = self.constant((1, *kernel, self.shape(x)[3]))
-        return self.add_op(
-            OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), g.DepthwiseAttrs(stride, dilation, pad)
-        )
+        return self.conv(x, 0, kernel, stride, pad, dilation, multiplier=1)
 
     def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
         """MAX_POOL_2D."""
@@ -72,37 +80,24 @@ class Net(GraphBuilder):
 
     def add(self, a: int, b: int) -> int:
         """ADD, with broadcasting."""
-        return self.add_op(OpKind.ADD, (a, b), g.ElementwiseAttrs())
+        return self.elementwise(OpKind.ADD, a, b)
 
     def relu(self, x: int) -> int:
         """RELU."""
         return self.add_op(OpKind.RELU, (x,), g.ElementwiseAttrs())
 
-    def mean(self, x: int) -> int:
-        """MEAN over rows and columns."""
-        return self.add_op(OpKind.MEAN, (x,), g.MeanAttrs((1, 2)))
-
-    def dense(self, x: int, outputs: int) -> int:
-        """FULLY_CONNECTED without biases."""
-        weights = self.constant((outputs, self.shape(x)[1]))
-        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), g.FullyConnectedAttrs())
-
     def reshape(self, x: int, shape: Sequence[int]) -> int:
         """RESHAPE."""
-        return self.add_op(OpKind.RESHAPE, (x,), g.ElementwiseAttrs(), shape)
-
-    def concat(self, parts: Sequence[int]) -> int:
-        """CONCATENATION of channels."""
-        return self.add_op(OpKind.CONCATENATION, parts, g.AxisAttrs(3))
+        return self.move(OpKind.RESHAPE, x, shape)
 
     def slice(self, x: int, first: int, count: int) -> int:
         """SLICE of channels."""
         extent = (*self.shape(x)[:3], count)
-        return self.add_op(OpKind.SLICE, (x,), g.SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
+        return self.move(OpKind.SLICE, x, attrs=g.SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
 
     def shuffle(self, x: int, groups: int) -> int:
         """TRANSPOSE of channels alone."""
-        return self.add_op(OpKind.TRANSPOSE, (x,), g.ShuffleAttrs(groups))
+        return self.move(OpKind.TRANSPOSE, x, attrs=g.ShuffleAttrs(groups))
 
     def widened(self, a: int, b: int, before: int) -> int:
         """ADD of `b`, which has fewer channels, as the rewrites make it."""
@@ -110,14 +105,14 @@ class Net(GraphBuilder):
         return self.add_op(OpKind.ADD, (a, b, filling), g.WidenedAttrs(before=before))
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
-        """The network that makes these tensors."""
+        """The network with these outputs."""
         return super().graph(outputs)
 
 
 def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
-    """Branches of three operators that read one tensor, all of them made before additions join them.
+    """Branches of three operators that read one tensor, then additions that join them as a chain or a tree.
 
-    The additions are a chain, or a tree.
+    All branches run before the first addition.
     """
     net = Net((1, size, size, 4), name="joined")
     x = net.conv(net.inputs[0], 8)
@@ -129,41 +124,41 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
 
 
 def small(channels: int = 8) -> bytes:
-    """A convolution, a mean and a dense layer, as a file."""
+    """Returns a file of a convolution, a mean and a dense layer."""
     net = Net((1, 8, 8, 3))
     return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
 
 
-def watts_strogatz(nodes: int, neighbours: int, probability: float, seed: int) -> list[tuple[int, int]]:
-    """Edges (low, high) of a small world: a ring of `neighbours` each, rewired with `probability`."""
+def watts_strogatz(nodes: int, seed: int) -> list[tuple[int, int]]:
+    """Returns edges (low, high) of a small world: a ring of 4 neighbours, rewired with probability 0.75."""
     draw = random.Random(seed)
-    linked = {frozenset((i, (i + d) % nodes)) for d in range(1, neighbours // 2 + 1) for i in range(nodes)}
-    for d in range(1, neighbours // 2 + 1):
-        for i in range(nodes):
-            old = frozenset((i, (i + d) % nodes))
-            free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
-            if draw.random() < probability and old in linked and free:
-                linked.remove(old)
-                linked.add(frozenset((i, draw.choice(free))))
+    ring = [frozenset((i, (i + d) % nodes)) for d in (1, 2) for i in range(nodes)]
+    linked = set(ring)
+    for number, old in enumerate(ring):
+        i = number % nodes
+        free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
+        if draw.random() < 0.75 and old in linked and free:
+            linked.remove(old)
+            linked.add(frozenset((i, draw.choice(free))))
     return sorted((min(edge), max(edge)) for edge in linked)
 
 
-def wired_stage(net: Net, x: int, channels: int, edges: Sequence[tuple[int, int]], nodes: int) -> int:
-    """Each node adds what comes in, then ReLU, a 3x3 depthwise and a 1x1 convolution; sinks are added."""
-    sources = {i: [a for a, b in edges if b == i] for i in range(nodes)}
-    made: dict[int, int] = {}
-    for i in range(nodes):
-        total = functools.reduce(net.add, [made[a] for a in sources[i]] or [x])
-        stride = (1, 1) if sources[i] else (2, 2)
-        made[i] = net.conv(net.depthwise(net.relu(total), stride=stride), channels)
-    return functools.reduce(net.add, [made[i] for i in range(nodes) if all(a != i for a, _ in edges)])
+def wired_net(seed: int, nodes: int = 32, stages: int = 2) -> Graph:
+    """RandWire: a strided convolution, stages of WS(nodes, 4, 0.75), channels doubling, a dense layer.
 
-
-def wired_net(seed: int, nodes: int = 32, stages: int = 2, channels: int = 16, side: int = 33) -> Graph:
-    """RandWire: a strided convolution, stages of WS(nodes, 4, 0.75), channels doubling, a dense layer."""
-    net = Net((1, side, side, 3))
+    Each node of a stage adds its inputs, then ReLU, a 3x3 depthwise and a 1x1 convolution; the nodes that
+    nothing reads are added.
+    """
+    net, channels = Net((1, 33, 33, 3)), 16
     x = net.conv(net.inputs[0], channels, (3, 3), (2, 2), NO_PAD)
     for stage in range(stages):
         channels *= 2
-        x = wired_stage(net, x, channels, watts_strogatz(nodes, 4, 0.75, seed * 100 + stage), nodes)
+        edges = watts_strogatz(nodes, seed * 100 + stage)
+        outs: dict[int, int] = {}
+        for node in range(nodes):
+            sources = [outs[a] for a, b in edges if b == node]
+            total = functools.reduce(net.add, sources or [x])
+            narrow = net.depthwise(net.relu(total), stride=(1, 1) if sources else (2, 2))
+            outs[node] = net.conv(narrow, channels)
+        x = functools.reduce(net.add, [outs[i] for i in range(nodes) if all(a != i for a, _ in edges)])
     return net.graph(net.dense(net.mean(x), 10))

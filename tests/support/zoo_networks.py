@@ -1,4 +1,4 @@
-"""The zoo's networks, built once a test process, and seeded inputs for them."""
+"""The zoo's networks, built once per process, and seeded inputs for them."""
 
 import functools
 
@@ -32,22 +32,22 @@ ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 
 @functools.cache
 def built(name: str) -> Graph:
-    """A network's graph."""
+    """Returns a network's graph."""
     return zoo.graph(name)
 
 
 @functools.cache
 def file(name: str) -> bytes:
-    """Its file, as `zoo.build` makes it (tests/zoo/test_zoo_determinism.py)."""
+    """Returns a network's file, equal to that of `zoo.build` (tests/zoo/test_zoo_determinism.py)."""
     return write_model(built(name))
 
 
 @functools.cache
 def runs(name: str) -> list[dict[int, np.ndarray]]:
-    """All values of the network on `fresh_inputs`, by the reference executor."""
+    """Returns all values of the network on `fresh_inputs`, by the reference executor."""
     return [execute(built(name), [x]) for x in fresh_inputs(name)]
 
 
 def fresh_inputs(name: str) -> list[np.ndarray]:
-    """A picture and plain noise, other than those the network was calibrated on; batch 1."""
+    """Returns a picture and noise that the network was not calibrated on, with batch 1."""
     return [x[None] for x in calibration_input(feed(zoo.choose(name)), f"test/{name}")[:2]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tflite
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
-from graphs import small_networks
+from drawnnets import small_networks
 from hypothesis import given, settings
 from needs import needs_package, needs_shared
 
