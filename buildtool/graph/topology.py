@@ -115,7 +115,11 @@ def topology(graph: Graph) -> Topology:
 
 def filling(state: State) -> int | None:
     """Returns the byte (0 to 255) that fills a state's initial value, or None where its bytes differ."""
-    raw = state.initial.reshape(-1).view("u1")
+    import numpy as np
+
+    values = state.initial.reshape(-1)
+    values = values[:1] if values.strides == (0,) else values  # all are one element in memory
+    raw = np.ascontiguousarray(values).view("u1")
     return int(raw[0]) if raw.size and bool((raw == raw[0]).all()) else None
 
 

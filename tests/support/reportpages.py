@@ -55,8 +55,13 @@ def hostile(made: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-    changed: dict[str, Any] = renamed(made)
-    return changed
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Replaces names in an answer."""
+    if isinstance(value, dict):
+        return {key: renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def data_inside(file: bytes) -> dict[str, Any]:
