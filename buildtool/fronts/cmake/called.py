@@ -3,7 +3,7 @@
 The library of a board's kernels has one small C file for each kernel that the board can run. It includes the
 kernel's source if a network calls the kernel; else it is empty. `run.py called FILE NETWORKS FOLDER` writes
 these files to FOLDER, in each build in which a network calls other kernels than before. FILE, which the
-configuration has written, has the sources of the kernels by name. NETWORKS has the path of each network's list.
+configuration has written, has the sources of the kernels by name. NETWORKS names the list of each network.
 """
 
 from __future__ import annotations
