@@ -281,7 +281,7 @@ def test_another_network_compiles_only_the_kernels_that_it_adds(
     generator: str,
 ) -> None:
     first, last = "buildtool_add_network({} MODEL autoencoder BOARD host)\n", "add_subdirectory(sub)\n"
-    text = PROJECT.split("set(RAM")[0] + first.format("one")
+    text = PROJECT.partition("set(RAM")[0] + first.format("one")
     project = CMakeProject(
         tmp_path / "a folder (é)", cmake_dir, text, generator=generator, BUILDTOOL_OPTIMIZE="-O0"
     )
