@@ -23,9 +23,8 @@ def name_file(kernel: str, source: str) -> str:
 
     `kernel`: its name in the networks' lists, that of its object.
     """
-    stem, _, suffix = kernel.rpartition(".")
     includable = source.endswith(".c") and '"' not in source
-    return f"{stem}.c" if includable and suffix == "o" else ""
+    return f"{kernel.removesuffix('.o')}.c" if includable else ""
 
 
 def write(path: str, sources: Mapping[str, str]) -> None:
@@ -35,7 +34,7 @@ def write(path: str, sources: Mapping[str, str]) -> None:
 
 def update(file: str, networks: str, folder: str) -> int:
     """Writes the C files that change, and then the stamp FOLDER.stamp. Returns the exit status."""
-    lists = os.fsdecode(Path(networks).read_bytes()).splitlines()
+    lists = filter(None, os.fsdecode(Path(networks).read_bytes()).split("\n"))
     called = {name for path in lists for name in Path(path).read_text(encoding="utf-8").split()}
     for kernel, source in json.loads(Path(file).read_bytes()).items():
         text = f'#include "{source}"\n' if kernel in called else _EMPTY
