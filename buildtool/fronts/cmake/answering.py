@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.client import BuildtoolError, UsageError, hashing_always, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import describing, inputs, requests
+from buildtool.fronts.cmake import called, describing, inputs, requests
 from buildtool.fronts.cmake.describing import depends, describe, group, is_native, locate
 from buildtool.fronts.cmake.quoting import path, quote, set_lines, set_list, shell, write_whole
 from buildtool.fronts.cmake.requests import Context
@@ -79,21 +79,29 @@ def network(context: Context) -> Iterator[str]:
     yield from _properties(answer, own, emitted)
     yield set_list("exact", [shell(answer["tools"]["exact"])])
     yield set_list("defines", answer["tools"]["defines"])
-    yield from _kernels(answer, kernels)
+    yield set_list("kernels_called", [f"{emitted}/{files['kernels']}"])
+    yield from _kernels(answer, kernels, f"{emitted}.kernels")
     check_file = inputs.write(context, call.files, answer)
     yield set_lines("configure_depends", [*depends(answer), check_file])
 
 
-def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> Iterator[str]:
-    """The kernels of the board, with a key that differs between boards with the same name."""
+def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str) -> Iterator[str]:
+    """The kernels of the board, with a key that differs between boards with the same name.
+
+    `file` is for the sources of those that are compiled if a network calls them.
+    """
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     sources = [locate(answer, source["file"]) for source in [*kernels["sources"], *others]]
+    by_name = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
+    chosen = {kernel: source for kernel, source in by_name.items() if called.name_file(kernel, source)}
+    called.write(file, chosen)
     includes, tools = _includes(answer, kernels), answer["tools"]
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
     yield set_list("kernels_key", [_digest(text)[:8]])
-    yield set_lines("kernels_sources", sources)
+    yield set_lines("kernels_sources", [source for source in sources if source not in chosen.values()])
+    yield set_lines("kernels_chosen", [called.name_file(*pair) for pair in chosen.items()])
     yield set_list("kernels_includes", includes)
 
 

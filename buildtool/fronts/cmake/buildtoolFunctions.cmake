@@ -211,6 +211,7 @@ function(_buildtool_ask what where name request)
 endfunction()
 
 # The board's kernels as a library that all its networks share: an archive, so that a program links only what it calls.
+# What no network calls is an empty file (called.py), which the target KERNELS_called writes when all are planned.
 macro(_buildtool_kernels)
   if(TARGET ${kernels})
     get_target_property(key ${kernels} BUILDTOOL_KEY)
@@ -219,13 +220,28 @@ macro(_buildtool_kernels)
     endif()
   endif()
   if(NOT TARGET ${kernels})
-    add_library(${kernels} STATIC EXCLUDE_FROM_ALL ${kernels_sources})
+    get_filename_component(folder "buildtool/${kernels}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+    list(TRANSFORM kernels_chosen PREPEND "${folder}/")
+    set(lists "$<TARGET_PROPERTY:${kernels},BUILDTOOL_CALLED>")
+    file(GENERATE OUTPUT "${folder}.networks" CONTENT "$<JOIN:${lists},\n>\n")
+    add_custom_command(
+      OUTPUT "${folder}.stamp"
+      BYPRODUCTS ${kernels_chosen}
+      COMMAND ${command} called "${emitted}.kernels" "${folder}.networks" "${folder}"
+      DEPENDS "${emitted}.kernels" "${folder}.networks" "${lists}"
+      COMMENT "Choosing the kernels that networks call"
+      VERBATIM)
+    add_custom_target(${kernels}_called DEPENDS "${folder}.stamp")
+    add_library(${kernels} STATIC EXCLUDE_FROM_ALL ${kernels_sources} ${kernels_chosen})
+    add_dependencies(${kernels} ${kernels}_called)
     set_target_properties(${kernels} PROPERTIES BUILDTOOL_KEY "${kernels_key}")
     target_include_directories(${kernels} PUBLIC ${kernels_includes})
     target_compile_definitions(${kernels} PUBLIC ${defines})
     _buildtool_compiled(${kernels})
     _buildtool_checked(${kernels} ${name} "${emitted}")
   endif()
+  add_dependencies(${kernels}_called ${name}_emit)
+  set_property(TARGET ${kernels} APPEND PROPERTY BUILDTOOL_CALLED "${kernels_called}")
 endmacro()
 
 # Compiles and links `target` again when the compiler changes, which the check of `network` finds.

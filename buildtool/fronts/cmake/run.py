@@ -1,4 +1,4 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|COMMAND WORDS...`.
+"""The script that the CMake package calls: `python -P run.py ask|check|called|COMMAND WORDS...`.
 
 COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
 find another one first.
@@ -20,4 +20,8 @@ if sys.argv[1:2] == ["check"]:
     from buildtool.fronts.cmake import inputs
 
     sys.exit(inputs.check(sys.argv[2]))
+if sys.argv[1:2] == ["called"]:
+    from buildtool.fronts.cmake import called
+
+    sys.exit(called.update(*sys.argv[2:]))
 runpy.run_module("buildtool", run_name="__main__", alter_sys=True)

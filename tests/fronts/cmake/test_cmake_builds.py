@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from buildtool_plugins.tools.find import find_host_compiler
 from cmakeprojects import RULE, CMakeProject, cmake_dir  # noqa: F401 - a fixture
+from needs import needs_tool
 from retrained import retrained_model
 
 from buildtool import zoo
@@ -54,6 +55,8 @@ int main(void) {
 """
 EMITTED = "Planning network wake_word"
 COMPILED = "Building C object CMakeFiles/"
+KERNEL = f"{COMPILED}buildtool_kernels_"
+CHOSEN = "Choosing the kernels that networks call"
 WEIGHTS = f"{COMPILED}wake_word.dir/buildtool/wake_word/wake_word_weights.S.o"
 CODE = f"{COMPILED}wake_word.dir/buildtool/wake_word/wake_word.c.o"
 LINKED = {
@@ -79,9 +82,27 @@ def new_project(folder: Path, cmake_dir: str, generator: str) -> CMakeProject:  
     project.configure()
     ran = project.build()
     assert {EMITTED, WEIGHTS, CODE, *LINKED} <= set(ran)
-    kernels = [line for line in ran if "kernels/" in line and line.startswith(COMPILED)]
+    kernels = [line for line in ran if line.startswith(KERNEL)]
     assert kernels and len(set(kernels)) == len(kernels)  # once, for both networks
+    assert compiled_kernels(project) == called_kernels(project, "wake_word", "second")
     return project
+
+
+def called_kernels(project: CMakeProject, *networks: str) -> set[str]:
+    """The objects of the kernels that networks call."""
+    lists = [path for net in networks for path in project.build_folder.rglob(f"{net}_kernels.txt")]
+    assert len(lists) == len(networks)
+    return {name for path in lists for name in path.read_text().split()}
+
+
+def compiled_kernels(project: CMakeProject) -> set[str]:
+    """The objects of kernels in which there is any code."""
+    (library,) = project.build_folder.rglob("libbuildtool_kernels_*.a")
+    objects = library.parent.glob(f"CMakeFiles/{library.stem.removeprefix('lib')}.dir/**/*.o")
+    code = subprocess.run(
+        [needs_tool("nm"), "--defined-only", "-A", *objects], capture_output=True, text=True, check=True
+    )
+    return {"/".join(line.split(".c.o:")[0].split("/")[-2:]) + ".o" for line in code.stdout.splitlines()}
 
 
 def nothing_is_left(project: CMakeProject) -> None:
@@ -202,7 +223,7 @@ def another_compiler_behind_the_same_name_compiles_everything(built: CMakeProjec
     built.environment["CPATH"] = str(built.folder)
     found = ran(built)
     assert {WEIGHTS, CODE, *(LINKED - {"Sizes of firmware"})} <= found
-    assert any("kernels/" in line for line in found)
+    assert any(line.startswith(KERNEL) for line in found)
     assert f"{COMPILED}app.dir/main.c.o" not in found  # what is not buildtool's is CMake's own matter
     del built.environment["CPATH"]
     assert CODE in ran(built)
@@ -251,6 +272,39 @@ def test_what_runs_under_make_is_what_has_changed(tmp_path: Path, cmake_dir: str
     the_programs_own_source_is_all_that_is_compiled(project)
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
     a_file_that_is_put_back_with_an_older_time_is_another_model(project)
+
+
+@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
+def test_another_network_compiles_only_the_kernels_that_it_adds(
+    tmp_path: Path,
+    cmake_dir: str,  # noqa: F811
+    generator: str,
+) -> None:
+    first, last = "buildtool_add_network({} MODEL autoencoder BOARD host)\n", "add_subdirectory(sub)\n"
+    text = PROJECT.partition("set(RAM")[0] + first.format("one")
+    project = CMakeProject(
+        tmp_path / "a folder (é)", cmake_dir, text, generator=generator, BUILDTOOL_OPTIMIZE="-O0"
+    )
+    (project.folder / "sub").mkdir()
+    (project.folder / "sub/CMakeLists.txt").write_text(first.format("two").replace("autoencoder", "ds_cnn"))
+    project.configure()
+    project.build("--target", "one")
+    before = called_kernels(project, "one")
+    assert compiled_kernels(project) == before
+
+    for again in (False, True):  # with times that are older than those of the build without it
+        (project.folder / "CMakeLists.txt").write_text(text + last)
+        found = ran(project)
+        added = called_kernels(project, "one", "two") - before
+        assert added and added.isdisjoint(before)
+        assert {line for line in found if line.startswith(KERNEL)} == {
+            f"{KERNEL}host.dir/buildtool/buildtool_kernels_host/{name.removesuffix('.o')}.c.o"
+            for name in added
+        }
+        assert ("Planning network two" in found) != again
+        assert compiled_kernels(project) == before | added
+        (project.folder / "CMakeLists.txt").write_text(text)
+        assert CHOSEN in ran(project) and compiled_kernels(project) == before
 
 
 def test_several_configurations_a_made_model_a_locked_plan_and_names_of_every_kind(
