@@ -29,13 +29,13 @@ _LARGEST = (1 << 31) - 1  # bytes of one tensor, which the kernels count in int3
 
 
 def _label(name: str) -> str:
-    """Returns a tensor's name in the graph: without the suffix that makes it unlike all names of the file."""
+    """Returns `name` as printable text, without its internal part: from a NUL up to the next slash."""
     head, _, tail = name.partition("\0")
     return printable_name(head + "".join(part for part in tail.partition("/")[1:]))
 
 
 class Builder:
-    """The graph that is being built. `index` is the file's number of the operator that is being read."""
+    """The graph that is being built. `index` is the number in the file of the operator that is being read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,13 +48,13 @@ class Builder:
         self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
-        """Returns the network. Tensors keep their numbers in a .tflite file that is written from it."""
+        """Returns the network. A .tflite file that is written from it has the same tensor numbers."""
         graph = graph_of(self.name, self.tensors, self.ops, inputs, outputs)
         tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(graph.tensors))
         return replace(graph, tensors=tensors)
 
     def spend(self, size: int) -> None:
-        """Counts `size` bytes of a constant that is not in the file as it is. Refuses too many."""
+        """Adds the `size` bytes of a new constant to `spent`. Refuses a total above MOST_BYTES."""
         self.spent += size
         if self.spent > MOST_BYTES:
             text = f"permuted or folded constants take more than {MOST_BYTES} bytes"
@@ -116,18 +116,19 @@ class Builder:
         shape: Sequence[int],
         attrs: Attrs,
     ) -> Held:
-        """Adds an operator that moves or picks elements of `x`, and returns its result of shape `shape`.
+        """Adds an operator that moves or picks elements of `x`. Returns its result.
 
-        `tensor` is `x` with its dimensions in `order`. The result's dimensions have the same order.
+        The result has the shape `shape` in the file. `tensor` is `x` with its dimensions in `order` in
+        memory. The result's dimensions have the same order in memory.
         """
         memory, layout = lying(shape, order)
         result = self.make(kind, [tensor], name, memory, x.quant, attrs)
         return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
     def requantize(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
-        """Returns `x` in another quantisation. With `remember`, `before_rounding` can go back to `x`.
+        """Returns `x` in the quantisation `quant`. With `remember`, `before_rounding` can go back to `x`.
 
-        It does not where the other quantisation saturates values of `x`.
+        It cannot go back if `quant` saturates values of `x` by more than one step.
         """
         if same_quantization(x.quant, quant):
             return x
@@ -139,9 +140,9 @@ class Builder:
         return Held(out, x.shape, x.layout, quant)
 
     def before_rounding(self, x: Held) -> Held:
-        """Returns the kernel's own result from which `x` was rounded, or `x` if it was not rounded again.
+        """Returns the kernel's own result that `requantize` rounded to `x`, or `x` if there is none.
 
-        The layout is the same. Every value is at least as near to the exact one.
+        The result has the layout of `x`. Its values are at least as exact.
         """
         before = self._kernels.get(x.tensor)
         return x if before is None else replace(x, tensor=before.tensor, quant=before.quant)
@@ -149,7 +150,7 @@ class Builder:
     # ---- orders of dimensions ----------------------------------------------------------------------
 
     def view(self, tensor: int, shape: Sequence[int]) -> int:
-        """Returns a tensor with the same bytes and the shape `shape`, by a RESHAPE where that differs."""
+        """Returns a tensor with the same bytes and the shape `shape`. Adds a RESHAPE if the shape differs."""
         sizes, old = tuple(shape), self.tensors[tensor]
         if old.shape == sizes:
             return tensor
@@ -160,9 +161,9 @@ class Builder:
         return self._reshapes[key]
 
     def _transpose(self, tensor: int, source: Layout, target: Layout) -> int:
-        """Returns the tensor with the layout `target`, by a TRANSPOSE.
+        """Transposes a tensor from the layout `source` to the layout `target`. Returns the result.
 
-        Layouts without common factors take two of them.
+        If the layouts have no common factors, this needs two TRANSPOSE operators.
         """
         if source == target:
             return tensor
@@ -188,9 +189,10 @@ class Builder:
         return self.view(self._transpose(x.tensor, x.layout, layout), memory)
 
     def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
-        """Returns (tensor, order): `x` without a move; its dimension i is the file's dimension order[i].
+        """Returns `x` as (tensor, order). Dimension i of the tensor is the file's dimension order[i].
 
-        Where a dimension of the file does not lie in one piece, `x` is transposed to the file's order.
+        No element moves, unless a dimension of the file is split in memory. Then `x` is transposed to the
+        file's order.
         """
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
@@ -199,8 +201,8 @@ class Builder:
     def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
         """Adds an int8 constant operand with its dimensions in `order` and returns its number.
 
-        The constant may have fewer dimensions than `order`: the missing leading ones are 1. The result has no
-        leading dimensions of 1.
+        The constant may have fewer dimensions than `order`. The missing leading ones count as size 1. The
+        result has no leading dimensions of size 1.
         """
         shape = (1,) * (len(order) - constant.data.ndim) + constant.data.shape
         data = constant.data.reshape(shape).transpose(tuple(order))

@@ -113,7 +113,7 @@ class Context:
     def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
         """Returns an operand that is an int8 activation. Emits its operator first if that is pending.
 
-        `integers` tells whether the operator also works on quantised integers.
+        `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
         """
         name = node.input(position)
         value = self.value(name)
@@ -134,7 +134,7 @@ class Context:
         return value
 
     def operand(self, node: Node, position: int) -> Held | Quantized:
-        """Returns an operand that is an activation or an int8 constant. A float scalar becomes a constant."""
+        """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8."""
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Quantized):
@@ -161,7 +161,10 @@ class Context:
         return scales.symmetric(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
-        """Returns (quantisation as the file has it, type of the integers) of a node that (de)quantises."""
+        """Returns (quantisation, integer type) of a QuantizeLinear or DequantizeLinear, as in the file.
+
+        The type is "" for a DequantizeLinear without a zero point.
+        """
         scale = self.array(node, 1, "the scale")
         if node.integer("block_size", 0):
             hint = "quantise per tensor, or per output channel"
@@ -187,7 +190,7 @@ class Context:
         return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
     def quantization(self, node: Node) -> Quantization:
-        """Returns the int8 quantisation that a node gives an activation. uint8 is shifted by 128."""
+        """Returns the int8 quantisation that a node gives an activation. uint8 becomes int8."""
         quant, dtype = self.parameters(node)
         if not dtype:  # a DequantizeLinear without a zero point has the type of its input
             types = {interface.name: interface.dtype for interface in self.file.inputs}
@@ -214,7 +217,10 @@ class Context:
     # ---- quantisation by later operators -------------------------------------------------------------
 
     def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
-        """Yields (tensor, its reader) for a tensor, and for the results of readers of the kinds `through`."""
+        """Yields (`name`, operator) for each operator that reads the tensor `name`.
+
+        If such an operator is one of the kinds `through`, the same follows for its results.
+        """
         seen, queue = {name}, [name]
         for current in queue:
             if len(seen) > MOST_AHEAD:
@@ -260,8 +266,9 @@ class Context:
         """Returns an operator whose result has `shape` in the file, and `memory` and `layout` in memory.
 
         An operator with ElementwiseAttrs can fuse an activation. `own` is the output quantisation of a kernel
-        that keeps its input's; any other output is rounded again. So is the output of a kind whose kernel
-        demands a quantisation; `Builder.before_rounding` then returns the kernel's own result.
+        that keeps its input's quantisation. Some other kernels demand a fixed output quantisation. If the
+        output needs another one, a QUANTIZE follows the kernel. After a kernel with a fixed quantisation,
+        `Builder.before_rounding` returns the kernel's own result.
         """
         demanded = DEFS[kind].output
 
@@ -294,7 +301,7 @@ class Context:
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
         """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
 
-        Emits RELU or RELU6, a sum with 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
+        Emits RELU, RELU6, an ADD of 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
         """
         build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
@@ -318,6 +325,6 @@ class Context:
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:
-    """Returns the range of clamping first to `a`, then to `b`."""
+    """Returns the range that results from clamping first to `a` and then to `b`."""
     low, high = (min(max(v, b[0]), b[1]) for v in a)
     return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

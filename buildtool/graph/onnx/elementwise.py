@@ -28,7 +28,7 @@ from buildtool.graph.types import (
 
 
 def elementwise(ctx: Context, node: Node) -> list[Value]:
-    """Reads Add, Sub, Mul or Div. An Add of a constant behind an operator with weights becomes its bias."""
+    """Reads Add, Sub, Mul or Div. After an operator with weights, an Add of a constant becomes a bias."""
     kind = ONNX[node.kind].kind
     if kind is OpKind.ADD:
         biased = _add_bias(ctx, node)
@@ -51,7 +51,7 @@ def divide(ctx: Context, node: Node) -> list[Value]:
 
 
 def _add_bias(ctx: Context, node: Node) -> Pending | None:
-    """Returns the layer with the bias that the Add gives it, or None if the Add is not a bias.
+    """Returns the layer before an Add, with the Add's constant as its bias, or None if that is no bias.
 
     A bias is a constant per output channel that is added to a pending convolution or dense layer.
     """
@@ -75,15 +75,15 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
 
 
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """Returns an ADD, SUB, MUL or DIV whose result has the larger operand's order of dimensions.
+    """Returns an ADD, SUB, MUL or DIV. In memory, its result has the larger operand's dimension order.
 
-    Operands may have any scale, so that of a LOGISTIC is the one that its kernel demands.
+    Operands may have any scale. So a LOGISTIC result is used as its kernel gives it, before another rounding.
     """
     return _combine(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
 
 
 def _combine(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """Returns an operator on two operands, whose quantisations stay as they are."""
+    """Returns an operator of kind `kind` on two operands, which keep their quantisations."""
     shape = broadcast_of(*(x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)))
     leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
     if leader is None:
@@ -182,7 +182,7 @@ def reciprocal(ctx: Context, node: Node) -> list[Value]:
 
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
-    """Reads Relu or Clip. It becomes part of the operator before it, unless others read that one's result."""
+    """Reads Relu or Clip. The operator before it does the clamping if nothing else reads its result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
         low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
@@ -280,12 +280,12 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
 
 
 def _look_up(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
-    """Returns an operator on each byte, which keeps the layout of `x`."""
+    """Returns an operator of kind `kind` on each element of `x`. The result has the layout of `x`."""
     return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 
 
 def softmax(ctx: Context, node: Node) -> list[Value]:
-    """Reads Softmax or LogSoftmax over any dimension. That dimension lies last in the result."""
+    """Reads Softmax or LogSoftmax over any dimension. In memory, that dimension is the result's last one."""
     kind = ONNX[node.kind].kind
     attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
     x = ctx.held(node)

@@ -55,7 +55,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The operator in error messages, e.g. "#3 Conv 'stem/conv'"."""
+        """The operator's name in error messages, e.g. "#3 Conv 'stem/conv'"."""
         return f"#{self.index} {self.kind} '{self.name}'" if self.name else f"#{self.index} {self.kind}"
 
     def input(self, position: int) -> str:
@@ -81,7 +81,7 @@ class Node:
         return self._get_attribute(name, default, "a string", str)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """Returns a list attribute of integers, None if it is absent."""
+        """Returns an attribute that is a list of integers, None if it is absent."""
         value = self.attributes.get(name)
         if value is None or value == ():
             return None
@@ -101,7 +101,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class OnnxFile:
-    """The main graph. Constants are decoded on demand."""
+    """The main graph of an ONNX file. Constants are decoded on demand."""
 
     name: str
     opset: int
@@ -123,7 +123,7 @@ def printable_name(name: str) -> str:
 def parse_model(data: bytes) -> Proto:
     """Returns the file's ModelProto, which has 1 to MAX_NODES operators and no local functions.
 
-    All its names are text. Raises ModelError, UnsupportedError, and ToolError without the onnx package.
+    All its names are text. Raises ModelError, UnsupportedError, or ToolError if onnx is not installed.
     """
     try:
         import onnx
@@ -157,7 +157,7 @@ def parse_model(data: bytes) -> Proto:
 
 
 def read_file(data: bytes) -> OnnxFile:
-    """Reads the file with the bytes `data`. Raises the errors of `parse_model`."""
+    """Returns the main graph of an ONNX file with the bytes `data`. Raises errors as `parse_model` does."""
     model = parse_model(data)
     graph = model.graph
     if len(graph.sparse_initializer):
@@ -248,7 +248,10 @@ def check_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple
 
 
 def fix_input(value: Proto, hint: str) -> None:
-    """Sets the open batch of a network input to 1. Refuses other open dimensions with the hint `hint`."""
+    """Sets a network input's batch to 1 if it is not fixed.
+
+    Refuses other dimensions that are not fixed. `hint` is the hint in that error.
+    """
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise UnsupportedError(
             "an input that is not a tensor of a known rank", tensor=printable_name(value.name)

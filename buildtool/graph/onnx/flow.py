@@ -40,10 +40,10 @@ _SHAPES = frozenset({"Shape", "Size"})  # their results follow from the shapes i
 def read_onnx(
     data: bytes, *, path: str = "", batch: int | None = None, size: tuple[int, int] | None = None
 ) -> Flow:
-    """Returns the network of an .onnx file. `batch` and `size` (rows, columns) default to the file's.
+    """Returns the network of an .onnx file. `batch` and `size` (rows, columns) default to those of the file.
 
-    The size of every activation is assumed to be proportional to the batch. Raises ModelError,
-    UnsupportedError, and ToolError without the onnx package.
+    The size of every activation is assumed to be proportional to the batch. Raises ModelError or
+    UnsupportedError, or ToolError if the package onnx is missing.
     """
     try:
         return _Reader(parse_model(data), size, batch).flow()
@@ -82,7 +82,7 @@ class _Reader:
         self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
 
     def _find_stored(self) -> dict[str, str]:
-        """Returns the results that only one QuantizeLinear reads, each with the output of that operator."""
+        """Returns {tensor: output of its reader} for each result whose only reader is a QuantizeLinear."""
         stored: dict[str, str] = {}
         readers: dict[str, list[Node]] = {}
         for node in self.nodes:
@@ -107,7 +107,7 @@ class _Reader:
                 self.tensors[value.name] = sizes, _BITS[kind.elem_type]
 
     def flow(self) -> Flow:
-        """Reads all operators."""
+        """Reads all operators and returns the network."""
         inputs = tuple(self._add_value(name) for name in self.inputs)
         for node in self.nodes:
             try:
@@ -159,11 +159,11 @@ class _Reader:
             self.ops.append(FlowOp(printable_name(outputs[0]), node.kind, inputs, results, node.index))
 
     def _find_sources(self, names: list[str]) -> list[str]:
-        """Returns the tensors with dequantised ones replaced by those that are read instead."""
+        """Returns `names`, with each dequantised tensor replaced by the inputs of its DequantizeLinear."""
         return [source for name in names for source in self.same.get(name, (name,))]
 
     def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
-        """Refuses a Reshape or Gemm whose shapes do not fit, which shape inference accepts."""
+        """Refuses a Reshape or Gemm whose shapes do not fit together. Shape inference accepts them."""
         tensors = [self.tensors.get(name) for name in (*reads[:2], outputs[0])]
         if node.kind == "Reshape" and tensors[0] and tensors[-1]:
             good = math.prod(tensors[0][0]) == math.prod(tensors[-1][0])
@@ -203,7 +203,7 @@ def _read_node(node: Proto, index: int) -> Node:
 
 
 def _read_constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
-    """Returns the shapes and types of all initializers, and the small ones, which may determine shapes."""
+    """Returns ({initializer: (shape, bits per element)}, small initializers, which may determine shapes)."""
     tensors: dict[str, Tensor] = {}
     small = []
     for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
@@ -218,7 +218,7 @@ def _read_constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
 
 
 def _drop_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
-    """Returns the model for shape inference, with large constants replaced by inputs of the same shape.
+    """Returns the model's bytes for shape inference. Inputs of the same shape replace large constants.
 
     With `resized`, the shapes that the file declares are dropped.
     """
@@ -241,7 +241,7 @@ def _drop_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
 
 
 def _infer_shapes(data: bytes) -> Proto:
-    """Returns the model with the shapes that onnx infers. A separate process runs it, since it may crash."""
+    """Returns the model with the shapes that onnx infers. onnx runs in its own process, as it may crash."""
     import onnx
 
     command = [sys.executable, "-P", str(Path(__file__).with_name("shapes.py"))]

@@ -16,7 +16,10 @@ Rule = Callable[[Node, list[Array]], Any]
 
 
 def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = False) -> tuple[int, ...]:
-    """Returns the shape that Reshape gives: 0 copies a dimension (unless `keep_zero`), -1 fits the rest."""
+    """Returns the shape that Reshape gives an input of the shape `sizes`.
+
+    A 0 in `wanted` copies the input's size, unless `keep_zero` is true. A -1 becomes the size that remains.
+    """
     if len(wanted) > 16 or sum(n == -1 for n in wanted) > 1 or any(n < -1 for n in wanted):
         raise ModelError(f"{list(wanted[:16])} is not a shape")
     shape = list(wanted)
@@ -46,7 +49,7 @@ def axis_of(node: Node, rank: int, default: int = 0) -> int:
 
 
 def broadcast_of(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Returns the broadcast shape. Raises ModelError where the shapes do not broadcast."""
+    """Returns the shape to which all `shapes` broadcast. Raises ModelError if they do not broadcast."""
     try:
         return tuple(int(n) for n in np.broadcast_shapes(*map(tuple, shapes)))
     except ValueError:
@@ -63,7 +66,7 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
-    """Returns the result's shape of an operator that only changes the shape, None for any other operator."""
+    """Returns the result's shape if the operator only changes the shape, None for any other operator."""
     rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
     match node.kind:
@@ -100,7 +103,7 @@ def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tu
 
 
 def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
-    """Returns a quantised constant after Transpose or a change of shape, None for any other operator."""
+    """Applies a Transpose or a change of shape to a quantised constant. Returns None for other operators."""
     data, quant = value.data, value.quant
     per_channel, axis = len(quant.scales) > 1, 0
     if node.kind == "Transpose":
@@ -176,7 +179,7 @@ def _divide(_node: Node, x: list[Array]) -> Array:
 
 
 def _clip(node: Node, x: list[Array]) -> Array:
-    """Clips a constant, e.g. quantised weights, whose range some exporters narrow. Limits may be absent."""
+    """Clips a constant. Some exporters clip quantised weights to -127..127. A limit may be absent."""
     limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
     return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 

@@ -18,19 +18,23 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Memory holds the elements arange(n).reshape(factors).transpose(perm) of the file, flattened."""
+    """The order of a tensor's n elements in memory.
+
+    Element i in memory is the file's element p[i], where p is arange(n).reshape(factors).transpose(perm),
+    flattened.
+    """
 
     factors: Sizes
     perm: Sizes
 
     @property
     def plain(self) -> bool:
-        """Whether memory has the file's own order."""
+        """Whether the elements have the same order in memory as in the file."""
         return len(self.perm) <= 1
 
 
 def _split_runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Splits the numbers into runs of successive numbers: 3, 4, 1, 0 gives [3, 4], [1], [0]."""
+    """Splits the numbers into runs of consecutive numbers: 3, 4, 1, 0 gives [3, 4], [1], [0]."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and runs[-1][-1] + 1 == n:
@@ -41,7 +45,10 @@ def _split_runs(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def canonical(factors: Sequence[int], perm: Sequence[int]) -> Layout:
-    """Returns the canonical layout of this order: factors of 1 dropped, neighbours in both orders joined."""
+    """Returns the canonical layout for these factors and their order.
+
+    Factors of 1 are dropped. Factors that are neighbours both in the file and in memory are joined.
+    """
     order = [p for p in perm if factors[p] != 1]
     numbers = sorted(order)
     runs = _split_runs(numbers.index(p) for p in order)  # in memory order; consecutive in the file
@@ -56,17 +63,23 @@ def plain(shape: Sequence[int]) -> Layout:
 
 
 def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
-    """Returns (shape in memory, layout) of a tensor whose dimensions lie in `order` in memory."""
+    """Returns (shape in memory, layout) of a tensor with the shape `shape` in the file.
+
+    Dimension i in memory is the file's dimension order[i].
+    """
     return tuple(shape[d] for d in order), canonical(shape, order)
 
 
 def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
-    """Returns the products of the last 0, 1, 2, ... sizes: the boundaries of the sizes in the flat order."""
+    """Returns the strides in elements, the last dimension's first, and then the number of all elements."""
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 
 def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Sizes]]:
-    """Returns (the factors between `edges`, for each size the numbers of the factors whose product it is)."""
+    """Splits each size into factors at the strides `edges`.
+
+    Returns (all factors, for each size the indices of its factors).
+    """
     pieces: list[list[int]] = []
     for low, high in itertools.pairwise(_find_edges(sizes)):
         inside = [e for e in edges if low <= e <= high]
@@ -77,9 +90,10 @@ def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Size
 
 
 def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
-    """Returns (layout with smaller factors, for each size the numbers of the factors whose product it is).
+    """Splits the layout's factors so that each size is a product of factors.
 
-    Returns None if the layout and `sizes` have no common factors. The layout returned is not canonical.
+    Returns (the layout with these factors, for each size the indices of its factors). This layout is not
+    canonical. Returns None if the layout and `sizes` have no common factors.
     """
     edges = sorted({*_find_edges(layout.factors), *_find_edges(sizes)})
     if any(b % a for a, b in itertools.pairwise(edges)):
@@ -90,9 +104,10 @@ def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] |
 
 
 def transpose_layout(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
-    """Returns the layout after a transposition in the file, whose dimension i is the old dimension perm[i].
+    """Returns a tensor's layout after a transposition in the file. No byte moves in memory.
 
-    Returns None where the layout does not fit the shape, so that the tensor must be moved first.
+    The new dimension i is the old dimension perm[i]. Returns None if a dimension of `shape` cannot be made of
+    the layout's factors. Then the tensor must first be transposed in memory.
     """
     refinement = refine(layout, shape)
     if refinement is None:
@@ -104,9 +119,9 @@ def transpose_layout(shape: Sequence[int], layout: Layout, perm: Sequence[int]) 
 
 
 def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
-    """Returns the order of the file's dimensions in memory, None if one does not lie in one piece.
+    """Returns the order of the file's dimensions in memory, None if a dimension is split in memory.
 
-    Where the order is not unique, since some sizes are 1, channels last comes first, then the file's order.
+    Sizes of 1 may allow several orders. Channels last is preferred, then the file's order.
     """
     rank = len(shape)
     last = (0, *range(2, rank), 1) if rank >= 3 else tuple(range(rank))
@@ -126,9 +141,9 @@ def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
 
 
 def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | None:
-    """Returns (factors of the last dimension in the file's order, their order in memory).
+    """Returns (the last dimension's factors as in the file, their order in memory).
 
-    Returns None unless all other dimensions lie before the last one in the file's order.
+    Returns None unless memory has all other dimensions before the last one, in the file's order.
     """
     refinement = refine(layout, shape)
     if refinement is None:
@@ -142,9 +157,10 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
 
 
 def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
-    """Returns (shape of the source in memory, permutation) that transposes the source to the target.
+    """Returns (shape, permutation) of the transposition in memory from `source` to `target`.
 
-    The shape has the fewest dimensions possible. Returns None if the layouts have no common factors.
+    `shape` is the source's shape in memory, with as few dimensions as possible. Returns None if the layouts
+    have no common factors.
     """
     refinement = refine(source, target.factors)
     if refinement is None:

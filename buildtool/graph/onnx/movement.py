@@ -80,7 +80,7 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
 
 
 def concat(ctx: Context, node: Node) -> list[Value]:
-    """Reads Concat. Parts whose quantisation is not the result's are requantised."""
+    """Reads Concat. Parts with another quantisation than the result are requantised."""
     parts: list[Held] = []
     for i, name in enumerate(node.inputs):
         if isinstance(ctx.value(name), Quantized):
@@ -117,7 +117,7 @@ def concat(ctx: Context, node: Node) -> list[Value]:
 
 
 def split(ctx: Context, node: Node) -> list[Value]:
-    """Reads Split: as SPLIT if the parts are equal, as slices otherwise."""
+    """Reads Split as SPLIT if all parts have the same size, otherwise as one slice per part."""
     x = ctx.held(node, integers=True)
     axis = axis_of(node, len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
@@ -169,7 +169,7 @@ _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
 
 
 def pad(ctx: Context, node: Node) -> list[Value]:
-    """Reads Pad of mode constant or reflect, and of mode edge where that adds at most one element a side."""
+    """Reads Pad in mode constant or reflect, or in mode edge if it adds at most one element per side."""
     x = ctx.held(node, integers=True)
     pairs = _read_pads(ctx, node, len(x.shape))
     mode, value = node.text("mode", "constant"), 0
@@ -261,7 +261,7 @@ def _tile(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads ArgMax or ArgMin, whose result must be a network output.
 
-    The result is int64 and does not have the dimension; image tensors are channels last.
+    The result is int64, without the reduced dimension. Image tensors are channels last.
     """
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=True)

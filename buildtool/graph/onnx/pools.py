@@ -32,7 +32,7 @@ _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape
 
 
 def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
-    """Returns (window, the input channels last, the result's shapes and layout)."""
+    """Returns (window, number of the channels-last input tensor, the result's shapes and layout)."""
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")
@@ -65,8 +65,8 @@ def global_max_pool(ctx: Context, node: Node) -> list[Value]:
 def average_pool(ctx: Context, node: Node) -> list[Value]:
     """Reads AveragePool. Padded elements count (as zeros) only with count_include_pad.
 
-    The pool keeps its input's quantisation, as TFLite's does, so an output with another one is rounded twice.
-    A pool with one window over the whole input image becomes a MEAN there, which rounds once.
+    The pool's result has the input's quantisation, as in TFLite. So an output with another quantisation is
+    rounded twice. If such a pool has one window over the whole image, it becomes a MEAN, which rounds once.
     """
     x = ctx.held(node)
     win, tensor, result = _pool(ctx, node, x)
@@ -121,7 +121,7 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
 
 
 def _make_mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
-    """Returns a MEAN over the file's dimensions `axes`, wherever they lie in memory."""
+    """Returns a MEAN over the file's dimensions `axes`. Dimensions keep their order in memory."""
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
@@ -135,7 +135,7 @@ def _make_mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pend
 
 
 def resize(ctx: Context, node: Node) -> list[Value]:
-    """Reads Resize of rows and columns: linear, or nearest where a mode of TFLite takes the same pixels."""
+    """Reads Resize of rows and columns in mode linear, or nearest if TFLite can pick the same pixels."""
     mode = node.text("mode", "nearest")
     x = ctx.held(node, integers=mode == "nearest")
     sizes, factors = _read_sizes(ctx, node, x)
@@ -154,7 +154,7 @@ def resize(ctx: Context, node: Node) -> list[Value]:
 
 
 def _read_sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Returns (output sizes, factors) of all dimensions."""
+    """Returns (output sizes, scale factors), each with one number per dimension."""
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"
         raise UnsupportedError("a Resize with axes or keep_aspect_ratio_policy", hint=hint)

@@ -36,7 +36,7 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
     """Returns the network of the .onnx file with the bytes `data`. `path` only names the file in errors.
 
     Raises ModelError if the bytes are not a well-formed model, UnsupportedError if it is not a static int8
-    network of known operators, and ToolError without the onnx package.
+    network of known operators, and ToolError if the package onnx is missing.
     """
     try:
         graph = _Reader(read_file(data)).graph()
@@ -51,11 +51,11 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
 
 @dataclass(frozen=True)
 class _Form:
-    """How to write an operator in QOperator format as QDQ: its QDQ kind, and the positions of its inputs.
+    """Describes an operator in QOperator format: its kind in QDQ format and the positions of its inputs.
 
-    An operand is (value, scale, zero point): `operands` are the positions of the values. The output's
-    (scale, zero point) begin at `output`. `axis` is the dimension along which the second operand, a weight,
-    has its scales. `bias` is the position of an int32 bias, -1 for none.
+    Each operand is three inputs in a row: value, scale, zero point. `operands` are the positions of the
+    values. `output` is the position of the output's scale; its zero point follows. `axis` is the dimension
+    that the scales of the weights belong to. `bias` is the position of an int32 bias, -1 if there is none.
     """
 
     kind: str
@@ -81,7 +81,7 @@ _FORMS: dict[str, _Form] = {
 
 
 def _expand(node: Node) -> list[Node]:
-    """Writes an operator in QOperator format as DequantizeLinear, operator, QuantizeLinear.
+    """Turns an operator in QOperator format into DequantizeLinear, operator and QuantizeLinear.
 
     Returns any other operator as it is. The new tensors in between have names that no file can have.
     """
@@ -123,7 +123,7 @@ class _Reader:
         self.named: set[int] = set()  # network inputs and outputs, which keep their names
 
     def graph(self) -> Graph:
-        """Reads the whole network."""
+        """Reads and returns the whole network."""
         self._refuse_unknown()
         inputs = [self._add_input(interface) for interface in self.file.inputs]
         for node in self.nodes:
@@ -238,7 +238,7 @@ class _Reader:
     # ---- the interface -------------------------------------------------------------------------------
 
     def _add_input(self, interface: Interface) -> int:
-        """Adds a network input and returns its number: int8, with images channels last."""
+        """Adds a network input and returns its number. The input is int8. Images are channels last."""
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
             raise ModelError("two network inputs have the same name", tensor=printable_name(name))
@@ -253,9 +253,10 @@ class _Reader:
         return tensor
 
     def _order_input(self, name: str, rank: int) -> tuple[int, ...]:
-        """Returns the order in which a network input's dimensions lie in memory: images are channels last.
+        """Returns the order of a network input's dimensions in memory. Images are channels last.
 
-        All inputs of 4 dimensions are images. One that the file transposes to NCHW is channels last already.
+        All inputs of 4 dimensions are images. If the file transposes an image to NCHW, it is channels last
+        already.
         """
         pairs = self.ctx.following(name, _FOLLOWED)
         readers = [node for _, node in pairs if node.kind not in _FOLLOWED]  # of the quantised input
@@ -267,7 +268,7 @@ class _Reader:
         return tuple(range(rank))
 
     def _find_output(self, name: str) -> int:
-        """Returns the number of a network output: images are channels last, others in the file's order."""
+        """Returns the number of a network output. Images are channels last, others in the file's order."""
         ctx = self.ctx
         value = ctx.value(name)
         if isinstance(value, Pending):

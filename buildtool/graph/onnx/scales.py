@@ -30,7 +30,7 @@ def quantize_constant(quant: Quantization, dtype: str, x: Array) -> Constant:
 
 
 def _broadcast(quant: Quantization, x: Array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Returns the scales and zero points with a shape that broadcasts against `x`."""
+    """Returns (scales, zero points), both in a shape that broadcasts with `x`."""
     scale, zero = np.array(quant.scales, np.float32), np.array(quant.zero_points, np.int64)
     if scale.size == 1:
         return scale.reshape(()), zero.reshape(())
@@ -47,7 +47,7 @@ def _find_axis(quant: Quantization, x: Array) -> int:
 
 
 def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
-    """Returns weights or a bias that the file dequantises."""
+    """Returns weights or a bias `x` that the file dequantises with `quant`. uint8 becomes int8."""
     if x.dtype.name not in ("int8", "uint8", "int32"):
         hint = "quantise weights to int8"
         raise UnsupportedError(f"constants of type {x.dtype}", tensor=printable_name(name), hint=hint)
@@ -59,7 +59,7 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
 
 
 def symmetric(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights with zero points of 0. Refuses those that do not fit int8 after that."""
+    """Returns int8 weights whose zero points are subtracted. Refuses weights that then do not fit int8."""
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
         raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=printable_name(name), hint=hint)
@@ -77,7 +77,7 @@ def symmetric(value: Quantized, name: str) -> Quantized:
 
 
 def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
-    """Returns a float scalar as an int8 constant without loss: 1, -1 or 0 times its magnitude."""
+    """Returns a float scalar as an exact int8 constant: 1, -1 or 0, with its magnitude as the scale."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
         hint = "quantise it: put a DequantizeLinear between it and the operator"
@@ -100,7 +100,7 @@ def round_constants(data: Array, name: str) -> Quantized:
 
 
 def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
-    """Returns the smallest and largest int8 value of outputs clamped to `clamp`. Rounds as QuantizeLinear."""
+    """Returns the smallest and largest int8 value in the range `clamp`. Rounds as QuantizeLinear does."""
 
     def steps(value: float, end: int) -> int:
         if not math.isfinite(value):
@@ -112,9 +112,9 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
 
 
 def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
-    """Returns the fused activation that clamps to `clamp` in this quantisation, or None.
+    """Returns the fused activation that clamps to the range `clamp`, or None if there is none.
 
-    Another range than an activation's fits too if it clamps to the same int8 values.
+    The ranges may differ if they give the same int8 limits in the quantisation `quant`.
     """
     if clamp in ACTIVATIONS:
         return ACTIVATIONS[clamp]
@@ -129,7 +129,7 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     """Returns a bias as int32[channels].
 
     Its scales are `factors`: input scale * weight scale, one for all channels or one per channel. An int32
-    bias with these scales is returned as it is. Any other bias is rounded to them.
+    bias with these scales keeps its values. Any other bias is rounded to these scales.
     """
     data = value.data
     if data.size not in (1, channels) or data.size != max(data.shape, default=1):

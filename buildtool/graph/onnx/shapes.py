@@ -12,7 +12,7 @@ MOST_SECONDS = 60  # of processor time
 
 
 def main() -> int:
-    """Returns 0, or 1 with the reason in one line on stderr."""
+    """Returns 0 on success. Otherwise writes the reason to stderr in one line and returns 1."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

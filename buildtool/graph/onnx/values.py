@@ -39,7 +39,8 @@ class Constant:
 class Quantized:
     """A dequantised constant: scale * (data - zero point), where `data` is int8 or int32.
 
-    Several scales lie along `quant.axis`. A uint8 constant of the file is shifted by 128.
+    If there are several scales, dimension `quant.axis` has one scale per element. 128 is subtracted from the
+    values and zero points of a uint8 constant of the file.
     """
 
     data: Array
@@ -59,8 +60,8 @@ class Quantized:
 class Held:
     """An int8 activation. `tensor` is its number in the graph, `layout` the order of its bytes.
 
-    `shape` is the shape in the file. `integers` is true where the file has the quantised integers here,
-    and false where it has the dequantised numbers.
+    `shape` is the shape in the file. `integers` is true if the tensor in the file holds quantised
+    integers, and false if it holds dequantised numbers.
     """
 
     tensor: int
@@ -76,9 +77,10 @@ class Pending:
 
     `make(quantisation, activation, output name)` emits the operator and returns its result. `clamp` is the
     range to which later operators clamp the result; `fuses` tells whether the operator can do that itself.
-    `biased(bias)` returns the same operator with a bias; it is None where a bias cannot be added.
-    `scaled(factors, offsets)` returns the operator with each channel times its factor plus its offset.
-    `natural` is the output quantisation that TFLite's kernel demands. `channel` is the dimension of a bias.
+    `biased(bias)` returns the same operator with a bias; it is None if a bias cannot be added.
+    `scaled(factors, offsets)` returns the operator with each channel times its factor plus its offset; it is
+    None if that is not possible. `natural` is the output quantisation that TFLite's kernel demands.
+    `channel` is the result's dimension that a bias belongs to.
     """
 
     shape: tuple[int, ...]
@@ -93,7 +95,7 @@ class Pending:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The int64 result of ArgMax or ArgMin, which must be a network output. `shape` is that in memory."""
+    """The int64 result of ArgMax or ArgMin, which must be a network output. `shape` is the one in memory."""
 
     tensor: int
     shape: tuple[int, ...]

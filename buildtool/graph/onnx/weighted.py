@@ -36,9 +36,10 @@ def _read_bias(ctx: Context, node: Node) -> Constant | Quantized | None:
 
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights. Its result has shape `memory` in memory (channels last), `shape` in the file.
+    """An operator with weights.
 
-    `x` is the number of its input. `data` and `quant` are the filter. `attrs` have no fused activation.
+    Its result has the shape `shape` in the file and `memory` in memory, where channels are last. `x` is the
+    number of its input. `data` and `quant` are the filter. `attrs` have no fused activation.
     """
 
     ctx: Context
@@ -97,7 +98,7 @@ class _Layer:
 
 
 def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
-    """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's 4-D numbers)."""
+    """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's data in 4-D)."""
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
     if w.data.ndim != count + 2 or 0 in w.data.shape:
@@ -106,7 +107,7 @@ def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quanti
 
 
 def conv(ctx: Context, node: Node) -> list[Value]:
-    """Reads Conv with 1 or 2 spatial dimensions. One group per channel gives DEPTHWISE_CONV_2D."""
+    """Reads Conv with 1 or 2 spatial dimensions. With one group per channel, it is a DEPTHWISE_CONV_2D."""
     image, count, w, data = _read_filter(ctx, node, "a convolution")
     n, cin, height, width = image.shape
     cout, depth, kh, kw = data.shape
@@ -129,9 +130,9 @@ def conv(ctx: Context, node: Node) -> list[Value]:
 
 
 def _check_axis(w: Quantized, channels: int, axis: int) -> Quantization:
-    """Returns the filter's quantisation, whose scales must be per output channel.
+    """Returns the filter's quantisation. Its scales must be per tensor or per output channel.
 
-    The output channels are dimension `channels` in the file and `axis` in our filter.
+    The output channels are dimension `channels` in the file's filter and `axis` in the graph's filter.
     """
     quant = w.quant
     if len(quant.scales) > 1 and quant.axis != channels:
@@ -184,7 +185,7 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """Reads MatMul: a dense layer for an activation and a constant matrix, otherwise BATCH_MATMUL."""
+    """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
     computed = (Held, Pending)
     is_dense = isinstance(first, computed) and not isinstance(second, computed)
@@ -218,9 +219,9 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
 def _make_dense(
     ctx: Context, x: Held, w: Quantized, transposed: bool, bias: Constant | Quantized | None
 ) -> Pending:
-    """Returns a FULLY_CONNECTED. The weights are (out, in) if `transposed`, else (in, out).
+    """Returns a FULLY_CONNECTED. The weights are (out, in) if `transposed`, otherwise (in, out).
 
-    A flattened image tensor is not moved. The columns of the weights are permuted instead.
+    A flattened image tensor is not transposed. The columns of the weights are permuted instead.
     """
     data = w.data if transposed else w.data.T
     outputs, inputs = data.shape
@@ -248,8 +249,8 @@ _WEIGHT = 127  # weight of a batch normalisation's tap: the larger, the finer ar
 def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     """Reads BatchNormalization, which multiplies each channel by a factor and adds an offset.
 
-    The factors become part of the scales of the weights before it, without loss. Where there are no such
-    weights, it becomes a DEPTHWISE_CONV_2D with one tap per channel.
+    If an operator with weights precedes it, the factors multiply the scales of the weights, without loss.
+    Otherwise it becomes a DEPTHWISE_CONV_2D with one tap per channel.
     """
     if node.integer("training_mode", 0) or len(node.outputs) != 1:
         hint = "export the network for inference"
@@ -283,7 +284,7 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
 
 
 def _read_floats(ctx: Context, node: Node, position: int) -> Array:
-    """Returns a parameter, one float per channel. Some quantisers quantise parameters like weights."""
+    """Returns a parameter as one float per channel, also if the file quantises it like weights."""
     value = ctx.value(node.input(position))
     if isinstance(value, Quantized) and len(value.quant.scales) == 1:
         return value.real.reshape(-1)

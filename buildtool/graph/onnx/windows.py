@@ -18,7 +18,7 @@ _MOST = 1 << 20  # upper limit for a stride, dilation, kernel size or padding
 class Window:
     """A window's geometry, rows before columns. `out` is the output's size.
 
-    `pad` is the padding that the windows use, `asked` the padding that the file gives.
+    `pad` is the padding that the windows really cover. `asked` is the padding that the file gives.
     """
 
     kernel: Pair
@@ -32,7 +32,7 @@ class Window:
 def as_image(x: Held, text: str) -> tuple[Held, int]:
     """Returns (`x` as an NCHW tensor, its number of spatial dimensions in the file, 1 or 2).
 
-    An (N, C, L) tensor gets one row; its bytes stay the same. `text` is the operator, e.g. "a convolution".
+    An (N, C, L) tensor gets one row; its bytes stay the same. `text` names the operator in errors.
     """
     count = len(x.shape) - 2
     if count not in (1, 2):
@@ -42,7 +42,7 @@ def as_image(x: Held, text: str) -> tuple[Held, int]:
 
 
 def pair(node: Node, name: str, count: int, default: int = 1) -> Pair:
-    """Returns an attribute of one number per spatial dimension as (rows, columns). A line has 1 row."""
+    """Returns an attribute as (rows, columns). With one spatial dimension, the number for rows is 1."""
     numbers = node.integers(name) or (default,) * count
     if len(numbers) != count or not all(1 <= n <= _MOST for n in numbers):
         raise ModelError(f"{name} {list(numbers)} for {count} spatial dimensions")
@@ -58,7 +58,7 @@ def paddings(node: Node, count: int) -> tuple[Pair, Pair]:
 
 
 def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
-    """Returns the window of a convolution or pool over an input image of `sizes`.
+    """Returns the window of a convolution or pool over an input image of size `sizes`.
 
     `count` is the number of spatial dimensions in the file.
     """

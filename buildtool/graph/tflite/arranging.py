@@ -37,7 +37,7 @@ def pack(view: OpView) -> None:
 
 
 def unpack(view: OpView) -> None:
-    """Decodes UNPACK as one slice per output, without the dimension."""
+    """Decodes UNPACK as one slice per output. The outputs do not have the unpacked dimension."""
     source, count = view.input(0), len(view.op.outputs)
     options = view.options(tflite.UnpackOptions)
     axis = view.axis(int(options.Axis()), len(source.shape))
@@ -64,7 +64,7 @@ def split_v(view: OpView) -> None:
 
 
 def _cut(view: OpView, kind: OpKind, axis: int, sizes: list[int]) -> None:
-    """Adds one slice per output along `axis`."""
+    """Adds one slice per output. Together the slices cut the input along `axis` into parts of `sizes`."""
     for attrs, output in zip(cuts(view.input(0).shape, axis, sizes), view.outputs(), strict=True):
         view.emit(kind, (view.operand(0),), attrs, (output,))
 
@@ -81,9 +81,9 @@ def reverse_v2(view: OpView) -> None:
 
 
 def gather(view: OpView) -> None:
-    """Decodes GATHER (x, indices), as a slice if the indices have equal distances.
+    """Decodes GATHER (x, indices). It becomes a slice if the distances between the indices are equal.
 
-    With batch_dims, the dimensions up to the axis become one, and the indices are places in it.
+    With batch_dims, all dimensions up to the axis are merged into one. The indices are adapted.
     """
     x, indices = view.input(0), _indices(view)
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
@@ -110,7 +110,7 @@ def gather(view: OpView) -> None:
 
 
 def gather_nd(view: OpView) -> None:
-    """Decodes GATHER_ND (x, indices). The indexed dimensions become one; the indices are places in it."""
+    """Decodes GATHER_ND (x, indices). The indexed dimensions are merged into one. The indices are adapted."""
     x, indices = view.input(0), _indices(view)
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= len(x.shape):
@@ -124,7 +124,7 @@ def gather_nd(view: OpView) -> None:
 
 
 def _indices(view: OpView) -> _Ints:
-    """Returns the indices. Refuses indices that are not constant."""
+    """Returns the indices of a gather. Refuses indices that are not constant."""
     tensor = view.input(1)
     if tensor.is_constant or tensor.elements == 0 or tensor.index in view.network.known:
         return np.asarray(view.ints(1), np.int64).reshape(tensor.shape)
@@ -138,7 +138,7 @@ def _check_indices(indices: _Ints, size: int) -> None:
 
 
 def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> None:
-    """Takes elements along `axis` of the input in `shape`; reshapes them to the output's shape."""
+    """Reshapes the input to `shape`, takes elements along `axis` and reshapes them to the output's shape."""
     source, result = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
     if shape != view.input(0).shape:
         source = view.then(OpKind.RESHAPE, source, shape)

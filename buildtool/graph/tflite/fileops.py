@@ -22,7 +22,7 @@ TYPE_CODES: dict[g.DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) 
 
 @dataclass(frozen=True)
 class FileOp:
-    """An operator of the file. `options` are fields of its option table; others have default values."""
+    """An operator of the file. `options` are fields of its option table; the rest have default values."""
 
     builtin: str
     version: int
@@ -44,10 +44,10 @@ class Variable:
 
 @dataclass
 class Lowering:
-    """A graph during its conversion into a file. Its tensors keep their indices; new ones follow.
+    """A graph during its conversion into a file. Its tensors keep their indices. New tensors follow them.
 
-    `variables` maps the tensor `before` of a state to its resource variable in the file. `variable` holds the
-    tensors that are marked as variable.
+    `variables` maps a state's tensor `before` to the state's resource variable in the file. `variable` holds
+    the tensors that the file marks as variable.
     """
 
     graph: g.Graph
@@ -59,7 +59,7 @@ class Lowering:
     def file_op(
         self, op: g.Op, version: int, *parameters: int, table: str = "", **options: OptionValue
     ) -> FileOp:
-        """Returns an operator with the name of its kind, with `parameters` after its operands."""
+        """Returns `op` as a file's operator of the same name. The tensors `parameters` follow its inputs."""
         inputs = (*op.inputs, *parameters)
         return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
 

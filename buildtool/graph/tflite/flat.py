@@ -32,7 +32,7 @@ _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
 def _names_by_code(table: Accessor) -> dict[int, str]:
-    """Returns the names of an enumeration of the schema, by code."""
+    """Returns {code: name} for an enumeration of the schema."""
     return {code: name for name, code in vars(table).items() if isinstance(code, int)}
 
 
@@ -67,7 +67,7 @@ class RawTensor:
         return self.data is not None
 
     def array(self) -> npt.NDArray[np.generic]:
-        """Returns the constant's value: a read-only array over the file's bytes."""
+        """Returns the constant's value as a read-only array, which uses the file's bytes without a copy."""
         assert self.data is not None
         if self.dtype not in _NUMPY:
             raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
@@ -93,7 +93,7 @@ class RawOperator:
 
     @property
     def place(self) -> str:
-        """For error messages: "#12 CONV_2D"."""
+        """The operator's name in error messages, e.g. "#12 CONV_2D"."""
         return f"#{self.index} {self.name}"
 
     def options(self, cls: type[Accessor]) -> Accessor:
@@ -108,7 +108,7 @@ class RawOperator:
 
 
 def printable(raw: bytes) -> str:
-    """Returns text of the file. Characters that do not print become '?'."""
+    """Returns bytes of the file as text. Characters that cannot be printed become '?'."""
     return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", errors="replace"))
 
 
@@ -155,7 +155,7 @@ class FlatFile:
         return self._read_ints(op.table, "Intermediates")
 
     def _charge(self, count: int, width: int) -> int:
-        """Charges `count` elements of `width` bytes to the budget; returns the count."""
+        """Subtracts `count` elements of `width` bytes from the budget. Returns `count`."""
         if count < 0 or count * width > len(self.data):
             raise ModelError(f"a vector of {count} elements does not fit in the file")
         self._budget -= count * width
@@ -164,7 +164,7 @@ class FlatFile:
         return int(count)
 
     def _read_text(self, table: Accessor, slot: int) -> str:
-        """Returns the string in `slot`, cut to MAX_NAME bytes. Characters that do not print become '?'."""
+        """Returns the string in `slot`, cut to MAX_NAME bytes. Unprintable characters become '?'."""
         tab = table._tab
         offset = tab.Offset(slot)
         if offset == 0:
@@ -183,7 +183,7 @@ class FlatFile:
         return tuple(int(i) for i in getattr(table, f"{field}AsNumpy")()) if count else ()
 
     def _count_tables(self, field: str, most: int) -> int:
-        """Returns the number of tables in a vector of the subgraph."""
+        """Returns the number of tables in a vector of the subgraph. Refuses more than `most`."""
         count = self._charge(getattr(self._graph, f"{field}Length")(), 4)
         if count > most:
             raise ModelError(f"{count} {field.lower()}, more than {most}")
@@ -242,7 +242,7 @@ class FlatFile:
         )
 
     def _read_quantization(self, entry: Accessor, name: str) -> Quantization | None:
-        """Returns the quantisation, None if it has no scale, as TFLite does."""
+        """Returns the quantisation, None if it has no scale. TFLite also treats that as no quantisation."""
         count = self._charge(entry.ScaleLength(), 4)
         if count == 0:
             return None
@@ -255,7 +255,7 @@ class FlatFile:
         return Quantization(scales, points, int(entry.QuantizedDimension()))
 
     def _read_buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
-        """Returns the bytes of buffer `index`, not copied; None if it is empty, as for activations."""
+        """Returns the bytes of buffer `index` without a copy, None if it is empty. Activations have none."""
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = quick(self._model.Buffers(index))
@@ -273,7 +273,7 @@ _COUNT, _PLACE, _BACK = (Struct(code).unpack_from for code in ("<H", "<I", "<i")
 
 
 class QuickTable(Table):  # type: ignore[misc]  # the package has no types
-    """A table that looks up the place of its list of fields only once."""
+    """A flatbuffer table that finds its list of fields (vtable) only once."""
 
     __slots__ = ("_end", "_fields")
 
@@ -301,14 +301,17 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
 
 
 def _check_place(place: int) -> int:
-    """Returns `place`; TypeError if it is negative, which Python would count from the end of the file."""
+    """Returns `place`. Raises TypeError if it is negative.
+
+    Python would count a negative place from the end of the file.
+    """
     if place < 0:
         raise TypeError("an offset points before the start of the file")
     return place
 
 
 def quick(accessor: Accessor) -> Accessor:
-    """Lets an accessor of the schema package read a QuickTable; returns the accessor."""
+    """Makes an accessor of the schema package use a QuickTable. Returns the accessor."""
     table = getattr(accessor, "_tab")  # noqa: B009 - the class is not known here
     setattr(accessor, "_tab", QuickTable(table.Bytes, table.Pos))  # noqa: B010
     return accessor

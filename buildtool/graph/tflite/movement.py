@@ -18,7 +18,7 @@ from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, Slic
 
 
 def pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Returns (before, after) for each dimension, from the values of a parameter in this order."""
+    """Returns a (before, after) pair for each dimension. `flat` has the numbers of these pairs in a row."""
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
@@ -54,7 +54,7 @@ def mirror_pad(view: OpView) -> None:
 
 
 def reshape(view: OpView) -> None:
-    """Decodes RESHAPE. The new shape is the second input, in old files an option. It has at most one -1."""
+    """Decodes RESHAPE. The new shape is the second input, or an option in old files. One size may be -1."""
     target, shape = None, view.output.shape
     if view.optional(1) is not None:
         target = view.ints(1)
@@ -110,7 +110,7 @@ def concatenation(view: OpView) -> None:
 
 
 def split(view: OpView) -> None:
-    """Decodes SPLIT. The operands (axis, x) become (x)."""
+    """Decodes SPLIT (axis, x). The axis becomes an attribute."""
     axis = view.axis_at(0, len(view.input(1).shape))
     parts = view.options(tflite.SplitOptions).NumSplits()
     if parts != len(view.op.outputs):
@@ -135,9 +135,9 @@ def strided_slice(view: OpView) -> None:
 
 
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
-    """Returns the attributes and the output shape of a STRIDED_SLICE, resolved as in TFLite.
+    """Returns the attributes and the output shape of a STRIDED_SLICE. Resolves its masks as TFLite does.
 
-    An ellipsis stands for all missing dimensions; a new axis uses no dimension of the input. Begins and ends
+    An ellipsis means all missing dimensions. A new axis uses no dimension of the input. Begins and ends
     are clamped to the dimension, as in Python. A shrunk axis takes one element and is removed.
     """
     shape = view.input(0).shape
@@ -162,7 +162,10 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
 
 
 def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """Returns (slice or None for a new axis, whether it is removed) per dimension, without ellipsis."""
+    """Returns (slice, whether the dimension is removed) for each dimension.
+
+    The slice is None for a new axis. An ellipsis becomes a whole slice per dimension.
+    """
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
     if not len(begin) == len(end) == len(strides) or len(begin) > 16:
@@ -263,7 +266,7 @@ def write_slice(low: Lowering, op: Op) -> FileOp:
 
 
 def write_strided_slice(low: Lowering, op: Op) -> FileOp:
-    """Writes STRIDED_SLICE: three tensors, and masks for removed axes and for ends at the end."""
+    """Writes STRIDED_SLICE with three tensors, and with masks for removed axes and slices without an end."""
     attrs = attributes(op, SliceAttrs)
     shrunk = _find_removed_dims(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]

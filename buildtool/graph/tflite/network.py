@@ -46,7 +46,7 @@ class Network:
         return len(self.tensors) - 1
 
     def place(self, index: int) -> int:
-        """Returns the graph's tensor for the file's tensor `index`, which is added at its first use."""
+        """Returns the graph's tensor for the file's tensor `index`. Adds the tensor at its first use."""
         raw = self.file.tensor(index)
         if index not in self.places:
             self.places[index] = self.add(_convert_tensor(raw))
@@ -77,7 +77,11 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
 
 @dataclass
 class _Variable:
-    """A resource variable. Its value is tensor `before` when the invoke starts, then `now`; -1: no value."""
+    """A resource variable.
+
+    Tensor `before` is its value at the start of the invoke, and tensor `now` its present value. Both are -1
+    if there is no such tensor.
+    """
 
     name: str
     initial: RawTensor | None = None
@@ -89,7 +93,7 @@ _Handles = dict[int, _Variable]  # by the tensor of a subgraph that names the va
 
 
 class Variables:
-    """The file's variables while its operators are read in order."""
+    """The file's variables, with their values at the operator that is being read."""
 
     def __init__(self, network: Network) -> None:
         self._network, self._file = network, network.file
@@ -108,13 +112,13 @@ class Variables:
         handles[op.outputs[0]] = self._variables.setdefault((container, name), _Variable(name or "variable"))
 
     def _find_variable(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
-        """Returns the variable that the first input of an operator with `count` inputs names."""
+        """Returns the variable that an operator's first input names. It must have `count` inputs."""
         if len(op.inputs) != count or op.inputs[0] not in handles:
             raise ModelError("the first input does not name a variable", hint=_INIT)
         return handles[op.inputs[0]]
 
     def read(self, op: RawOperator) -> None:
-        """Reads an operator of `support.VARIABLES`."""
+        """Reads an operator that initialises, names, reads or assigns variables."""
         if op.code == _B.CALL_ONCE:
             self._call_once(op)
         elif op.code == _B.VAR_HANDLE:
@@ -180,7 +184,7 @@ class Variables:
         variable.initial = value
 
     def read_marked(self, raw: RawTensor, number: int) -> int:
-        """Returns the present value of a tensor that is marked as variable. Its first value is `number`."""
+        """Returns the tensor with a variable tensor's present value. The first value is tensor `number`."""
         if raw.index not in self._marked:
             if raw.is_constant:
                 text = "a variable tensor has a value in the file; LiteRT ignores such a value"
@@ -194,7 +198,7 @@ class Variables:
         return self._marked[raw.index].after
 
     def update(self, raw: RawTensor, number: int) -> None:
-        """Makes the graph's tensor `number` the new value of a tensor that is marked as variable."""
+        """Makes the graph's tensor `number` the present value of a variable tensor."""
         state = self._marked[raw.index]
         if state.before != state.after:
             hint = "use a separate variable tensor for each operator"
@@ -218,7 +222,7 @@ class Variables:
 
 
 def _check_type(variable: _Variable, raw: RawTensor) -> None:
-    """Refuses types that state cannot have, and a variable of two types or sizes."""
+    """Refuses a type that state cannot have, and a variable that has two types or sizes."""
     _check_state_type(raw, f"variable '{variable.name}' is")
     first = variable.initial
     if first is not None and (first.dtype != raw.dtype or first.elements != raw.elements):

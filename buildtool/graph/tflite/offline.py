@@ -40,11 +40,11 @@ class _Prefix:
         self.data += data + bytes(-len(data) % _UINT32)
 
     def old(self, target: int) -> None:
-        """Appends an offset to place `target` of the old file."""
+        """Appends an offset that points to the place `target` in the old file."""
         self._pending.append((self.put(0), target))
 
     def point(self, place: int) -> None:
-        """Lets the offset at `place` point to the current end of the prefix."""
+        """Sets the offset at `place` so that it points to the current end of the prefix."""
         struct.pack_into("<I", self.data, place, len(self.data) - place)
 
     def before(self, old: bytes) -> bytes:
@@ -58,8 +58,8 @@ class _Prefix:
 def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
     """Returns the .tflite file `data` with one arena offset for each tensor.
 
-    The reader must have accepted the file before. The new file contains every byte of the old one. A new root
-    table before it refers to the old tables. An old allocation loses its metadata entry.
+    `read_model` must have accepted the file before. The new file has a new root table, followed by all bytes
+    of the old file. The root table refers to the old tables, but not to an old metadata entry for offsets.
     """
     model = tflite.Model.GetRootAs(data, 0)
     entries = model.MetadataLength()
@@ -82,7 +82,7 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
 
 
 def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
-    """Appends the file header and the root table; returns the places of the offsets that are still 0."""
+    """Appends the file header and the root table. Returns {field: place} of the offsets that are still 0."""
     places = {field: _find_target(model._tab, field) for field in range(1, _FIELDS)}
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
@@ -101,7 +101,7 @@ def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
 
 
 def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
-    """Appends a Metadata table: the name, and the number of a buffer."""
+    """Appends a Metadata table with `NAME` and the number of a buffer. The offset at `hole` points to it."""
     prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
     prefix.point(hole)
     prefix.put(8)
@@ -111,7 +111,7 @@ def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
 
 
 def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
-    """Appends a Buffer table with the offsets. Its data start at a multiple of `ALIGNMENT`."""
+    """Appends a Buffer table with the arena offsets. Its data start at a multiple of `ALIGNMENT`."""
     values = struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets)
     prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
     prefix.point(hole)
@@ -130,7 +130,10 @@ def _find_target(table: Any, field: int) -> int:
 
 
 def _put_vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
-    """Appends a vector of `old` and one new table; returns the place of the new table's offset."""
+    """Appends a vector that refers to the tables `old` and to one new table.
+
+    Returns the place of the offset to the new table.
+    """
     prefix.point(hole)
     prefix.put(len(old) + 1)
     for table in old:

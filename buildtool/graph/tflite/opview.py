@@ -117,7 +117,7 @@ class OpView:
         return value % rank
 
     def axis_at(self, position: int, rank: int) -> int:
-        """Returns the axis that the one element of input `position` gives."""
+        """Returns the axis in input `position`, which must have one element."""
         axes = self.ints(position)
         if len(axes) != 1:
             raise ModelError(f"{len(axes)} axes, expected 1")
@@ -152,7 +152,10 @@ class OpView:
     def then(
         self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
     ) -> int:
-        """Adds an operator that makes a tensor of `shape`, else like `like` (or `source`); returns it."""
+        """Adds an operator from tensor `source` to a new tensor of `shape`. Returns the new tensor.
+
+        Its type and quantisation are those of the tensor `like`, or of `source` without `like`.
+        """
         model = self.network.tensors[like if like >= 0 else source]
         name = f"{model.name}/{self.op.index}.{self._added}"
         self._added += 1
@@ -162,7 +165,7 @@ class OpView:
 
 
 def plain(view: OpView) -> None:
-    """Decodes an operator with the same name as its kind. Its attributes are fields of its option table."""
+    """Decodes an operator whose kind has the same name. Fields of its option table become its attributes."""
     definition = DEFS[view.kind]
     form, attrs = definition.written, Attrs()
     if isinstance(form, Plain) and form.fields:

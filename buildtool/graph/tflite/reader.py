@@ -55,7 +55,7 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
 
 
 def _read(file: FlatFile) -> Graph:
-    """Reads all operators. Raises one error that names all operators that are refused."""
+    """Returns the network in the file. Raises one error that names all operators that are refused."""
     network, refused = Network(file), list[UnsupportedError]()
     follow_shapes(network)
     for op in file.operators:
@@ -98,7 +98,7 @@ def _read_operator(network: Network, op: RawOperator) -> None:
 
 
 def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
-    """Refuses tensors that are marked as variable and are not the state of an operator."""
+    """Refuses network inputs or operator outputs that are variable tensors. Only states can be variable."""
     for raw in map(file.tensor, tensors):
         if raw.variable:
             hint = "use a variable tensor only as the state of an operator"
@@ -107,7 +107,7 @@ def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
 
 
 def _refuse_operator(op: RawOperator) -> NoReturn:
-    """Raises UnsupportedError for an operator that is not read, with a hint."""
+    """Raises UnsupportedError with a hint for an operator that is not supported."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)

@@ -20,7 +20,7 @@ _RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8, for int8 activations and
 
 
 def _check_ends(view: OpView) -> None:
-    """Refuses operators without exactly one output or with an int16 input."""
+    """Refuses an operator that has an int16 input or not exactly one output."""
     if len(view.op.outputs) != 1:
         raise ModelError(f"{len(view.op.outputs)} outputs, expected 1")
     if view.input(0).dtype == "int16":
@@ -42,7 +42,7 @@ def svdf(view: OpView) -> None:
 
 
 def lstm(view: OpView) -> None:
-    """Decodes UNIDIRECTIONAL_SEQUENCE_LSTM, of 24 operands, or 20 from before layer normalisation."""
+    """Decodes UNIDIRECTIONAL_SEQUENCE_LSTM. It has 24 inputs, or 20 if it has no layer normalisation."""
     options = view.options(tflite.UnidirectionalSequenceLSTMOptions)
     _check_ends(view)
     if len(view.op.inputs) not in (LstmInput.INPUT_NORM, len(LstmInput)):
@@ -58,7 +58,7 @@ def lstm(view: OpView) -> None:
 
 
 def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
-    """Adds the operator. After its output come the new values of its state."""
+    """Adds the operator. Its outputs are the file's output and the new values of its states."""
     network = view.network
     inputs, outputs = [view.operand(i) for i in range(operands)], [*view.outputs()]
     for position, output in sorted(STATEFUL[view.kind].items(), key=lambda pair: pair[1]):
@@ -73,7 +73,10 @@ def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
 
 
 def _read_intermediates(view: OpView) -> tuple[Quantization, tuple[float, ...]]:
-    """Returns the hidden product's quantisation; with layer normalisation also the gates' scales."""
+    """Returns (quantisation of the hidden product, scales of the gates' sums).
+
+    Without layer normalisation, it returns no scales.
+    """
     places = view.file.intermediates(view.op)
     if len(places) != _INTERMEDIATES:
         text = f"{len(places)} intermediate tensors, expected {_INTERMEDIATES}: for a kernel with 8-bit cells"

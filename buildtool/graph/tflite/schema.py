@@ -15,7 +15,7 @@ NAME = "tflite"
 
 
 class _Package(ModuleType):
-    """The package. Its attributes are classes; each is defined in a module with the same name."""
+    """The package `tflite`. Its attributes are classes. Each class is in a module with the same name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         own = isinstance(value, ModuleType) and value.__name__ == f"{NAME}.{name}"
@@ -55,5 +55,5 @@ tflite = _lazy_package()
 
 
 def functions(table: str) -> ModuleType:
-    """Returns the module that writes a table: `BufferStart`, `BufferAddData`, ..., `BufferEnd`."""
+    """Returns the module whose functions write a table, such as `BufferStart` and `BufferAddData`."""
     return import_module(f"{NAME}.{table}")

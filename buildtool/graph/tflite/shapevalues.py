@@ -68,7 +68,7 @@ def _strided_slice(view: OpView, x: _Ints) -> _Ints:
 
 
 def _make_reduction(function: Callable[..., object]) -> _Rule:
-    """Returns the rule of a reduction over one axis or over all axes."""
+    """Returns the rule that reduces a vector, or any array over all its axes, to one number."""
 
     def rule(_view: OpView, x: _Ints, axes: _Ints) -> _Ints | None:
         if x.size == 0 or (x.ndim not in (1, axes.size)):
@@ -94,7 +94,7 @@ def _range(_view: OpView, *parts: _Ints) -> _Ints | None:
 
 
 def _gather(_view: OpView, x: _Ints, indices: _Ints, *_: _Ints) -> _Ints | None:
-    """GATHER from a vector; shapes are vectors."""
+    """Computes GATHER from a vector. Returns None for other inputs, since shapes are vectors."""
     if x.ndim != 1 or x.size == 0:
         return None
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < x.size:
@@ -149,7 +149,7 @@ def _make_arithmetic(function: Callable[..., object], divides: bool = False) -> 
 
 
 def _check_range(value: object) -> _Ints:
-    """Returns `value` as int64. Raises OverflowError beyond int32: then the model is malformed."""
+    """Returns `value` as int64. Raises OverflowError if it exceeds int32, which means a malformed model."""
     array = np.asarray(value, dtype=object)
     if any(abs(int(v)) >= 1 << 31 for v in array.reshape(-1)):
         raise OverflowError("a value of a shape exceeds int32")

@@ -49,13 +49,13 @@ STATEFUL = {
 
 
 def table() -> dict[str, dict[str, str]]:
-    """Returns, by operator and data type, the reason for a refusal, "" if the operator is read."""
+    """Returns {operator: {data type: reason for a refusal}}. The reason is "" if there is no refusal."""
     named = sorted((name, code) for code, name in BUILTIN_NAMES.items())
     return {name: {str(dtype): reason(code) for dtype, reason in TYPES.items()} for name, code in named}
 
 
 def _int8(code: int) -> str:
-    """Returns the reason why an operator is refused, "" if it is read."""
+    """Returns the reason why an operator is refused in int8. It is "" if the operator is supported."""
     if code in SPELLINGS or code in VARIABLES:
         return ""
     if code in CONTROL_FLOW:

@@ -38,7 +38,7 @@ def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
 
 @dataclass
 class Shifted:
-    """An int8 network under construction. Tensors keep their numbers; new tensors follow."""
+    """An int8 network under construction. Old tensors keep their numbers, and new tensors follow."""
 
     tensors: list[Tensor]
     ops: list[Op] = field(default_factory=list)
@@ -99,7 +99,11 @@ class Shifted:
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
-        """Returns the operands and attributes with the filter minus its zero point, where that fits int8."""
+        """Returns the inputs and attributes with an int8 filter.
+
+        The zero point is subtracted from the filter if the result fits int8. Otherwise 128 is subtracted from
+        both, and the new attributes allow a zero point.
+        """
         weights = self._originals.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
             return inputs, attrs  # the consistency check says what is wrong
@@ -124,11 +128,11 @@ class Shifted:
         return (inputs[0], self._filters[key], *inputs[2:]), attrs
 
     def _scale_in_floats(self, op: Op, scale: float) -> float:
-        """Returns the scale of the filter that gives the multiplier of LiteRT's uint8 kernels.
+        """Returns a filter scale for which int8 kernels have the same multiplier as LiteRT's uint8 kernels.
 
-        These multiply the scales in float32 (GetQuantizedConvolutionMultipler), int8 kernels in double
-        precision (PopulateConvolutionQuantizationParams). The multipliers may differ by one unit, which
-        changes results whose first rounding is close to a tie.
+        The uint8 kernels multiply the scales in float32 (GetQuantizedConvolutionMultipler). The int8 kernels
+        multiply them in double precision (PopulateConvolutionQuantizationParams). The multipliers may differ
+        by one unit, which changes results whose first rounding is close to a tie.
         """
         source, out = (self.tensors[t].quant for t in (op.inputs[0], op.outputs[0]))
         if source is None or out is None or not source.scale:
@@ -140,7 +144,7 @@ class Shifted:
         return next(fitting, nearest)
 
     def _rescale(self, t: int, out: int) -> int:
-        """Returns an operand of a CONCATENATION in the scale of the result; adds a QUANTIZE if necessary."""
+        """Returns a CONCATENATION's operand in the result's quantisation. Adds a QUANTIZE if needed."""
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t
@@ -154,7 +158,7 @@ def _quantize(source: int, target: int) -> Op:
 
 
 def _shift(tensor: Tensor) -> Tensor:
-    """Returns a uint8 tensor as int8."""
+    """Returns a uint8 tensor as int8. 128 is subtracted from its values and zero points."""
     quant, data = tensor.quant, tensor.data
     if quant is not None:
         quant = replace(quant, zero_points=tuple(z - SHIFT for z in quant.zero_points))

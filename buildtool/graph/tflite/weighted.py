@@ -23,7 +23,7 @@ Pair = tuple[int, int]  # rows, columns
 
 
 def _read_window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
-    """Returns a window's stride, padding, activation, and dilation if the options have it."""
+    """Returns the stride, padding and activation of a window, and its dilation if the options have one."""
     padding, stride, dilation = options.Padding(), (int(options.StrideH()), int(options.StrideW())), (1, 1)
     fields: dict[str, Any] = {"stride": stride}
     if hasattr(options, "DilationHFactor"):
@@ -40,14 +40,15 @@ def _read_window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> d
 
 
 def _add_layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
-    """Adds an operator with weights. `places` are the positions of input, filter and bias in the file."""
+    """Adds an operator with weights. `places` are the file's positions of x, filter and bias."""
     x, weights, bias = map(view.operand, places)
     view.emit(kind, (x, weights, _convert_bias(view, bias, x)), attrs)
 
 
 def _convert_bias(view: OpView, index: int, x: int) -> int:
-    """Gives a bias such as (1, 1, 1, C) the shape (C,), and int64 for int16 activations; returns `index`.
+    """Gives the bias, tensor `index`, the shape (C,). Returns `index`.
 
+    In the file, the shape may be (1, 1, 1, C), for example. For int16 activations, the bias becomes int64.
     The axis of its scales becomes 0. The file may name another axis, because LiteRT does not read it.
     """
     tensors = view.network.tensors
@@ -89,7 +90,7 @@ def depthwise_conv_2d(view: OpView) -> None:
 def transpose_conv(view: OpView) -> None:
     """Decodes TRANSPOSE_CONV. The operands (output shape, filter, x, bias) become (x, filter, bias).
 
-    The padding is that of the convolution that it transposes: from this output to this input.
+    The padding is that of the convolution in the other direction, from this output to this input.
     """
     options = view.options(tflite.TransposeConvOptions)
     shape = view.ints(0)
@@ -160,7 +161,7 @@ def resize(view: OpView) -> None:
 
 
 def _present_inputs(op: Op) -> tuple[int, ...]:
-    """Returns the inputs, without the bias if the operator does not have one."""
+    """Returns the inputs. Omits the last one, the bias, if the operator has none."""
     return op.inputs[:-1] if op.inputs[-1] < 0 else op.inputs
 
 
@@ -172,9 +173,9 @@ def _find_size(tensor: Tensor) -> Pair:
 def _window_options(
     attrs: g.ConvAttrs | g.PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
 ) -> dict[str, OptionValue]:
-    """Returns a window's option fields. Padding is -1 if neither VALID nor SAME has the same pads.
+    """Returns a window's option fields. Padding is -1 if it is neither VALID nor SAME.
 
-    `kernel` includes the dilation. `more` holds fields between stride and activation.
+    `kernel` includes the dilation. `more` holds other fields, which follow the stride.
     """
     before, outputs, size = (attrs.pad.top, attrs.pad.left), _find_size(out), _find_size(source)
     windows = list(zip(size, kernel, attrs.stride, strict=True))
@@ -188,7 +189,10 @@ def _window_options(
 
 
 def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
-    """Adds a PAD before an operator, of the zero point or the `least` value; returns the padded tensor."""
+    """Adds a PAD before an operator. Returns the padded tensor.
+
+    It pads with the zero point, or with the least value of the type if `least` is true.
+    """
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
@@ -253,7 +257,7 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. Other paddings of a maximum become a PADV2 of least values."""
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. A PADV2 does a maximum's padding if it is not SAME or VALID."""
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])

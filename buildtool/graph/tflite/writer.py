@@ -75,7 +75,10 @@ def _lower_op(low: Lowering, op: Op) -> FileOp:
 
 
 def _begin_states(low: Lowering) -> None:
-    """Adds VAR_HANDLE and READ_VARIABLE per variable; states of SVDF and LSTM are marked tensors."""
+    """Adds a VAR_HANDLE and a READ_VARIABLE for each variable.
+
+    The states of SVDF and LSTM become tensors that are marked as variable instead.
+    """
     graph, names = low.graph, set[str]()
     operands = {
         op.inputs[operand]
@@ -111,7 +114,7 @@ def _assign(handle: int, source: int) -> FileOp:
 
 
 def write_read_variable(low: Lowering, op: Op) -> FileOp:
-    """Writes READ_VARIABLE. It reads the value before the invoke: assignments follow all other operators."""
+    """Writes READ_VARIABLE. It reads the old value, because all assignments come last."""
     if op.inputs[0] not in low.variables:
         raise UnsupportedError("READ_VARIABLE of a tensor that is not a variable", operator=op.place)
     return _read(low.variables[op.inputs[0]].handle, op.outputs[0])
@@ -191,7 +194,7 @@ class _File:
         return bytes(self._builder.Output())
 
     def _add_subgraph(self, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]) -> int:
-        """Adds a subgraph. `buffers` gives the buffer numbers of its tensors next."""
+        """Adds a subgraph. The next numbers from `buffers` are its tensors' buffers."""
         tensors = []
         for i, t in enumerate(part.tensors):
             dtype = tflite.TensorType.RESOURCE if i in part.handles else TYPE_CODES[t.dtype]
@@ -216,7 +219,7 @@ class _File:
         return int(getattr(of_table, f"{name}End")(self._builder))
 
     def _add_offsets(self, offsets: Sequence[int]) -> int:
-        """Adds a vector of tables."""
+        """Adds a vector of the tables at these offsets."""
         self._builder.StartVector(4, len(offsets), 4)
         for offset in reversed(offsets):
             self._builder.PrependUOffsetTRelative(offset)
@@ -237,7 +240,7 @@ class _File:
         return int(builder.EndVector())
 
     def _add_buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
-        """Adds all buffers; returns their tables, and the number per tensor (0 for activations: empty)."""
+        """Adds all buffers. Returns (tables, buffer number of each tensor). Buffer 0 is empty."""
         tables, numbers = [self._add_table("Buffer")], []
         for tensor in tensors:
             numbers.append(0 if tensor.data is None else len(tables))
@@ -268,7 +271,7 @@ class _File:
         )
 
     def _convert_option(self, value: OptionValue) -> OptionValue:
-        """Returns a field of an option table: a scalar or an offset."""
+        """Returns an option's value as its field in the option table: a scalar or an offset."""
         if isinstance(value, tuple):
             return self._add_ints(value)
         if isinstance(value, Activation):
