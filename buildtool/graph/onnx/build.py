@@ -29,7 +29,7 @@ _LARGEST = (1 << 31) - 1  # bytes of one tensor, which the kernels count in int3
 
 
 def _label(name: str) -> str:
-    """Returns `name` as printable text, without its internal part: from a NUL up to the next slash."""
+    """Returns `name` as printable text. Removes an internal part, from a NUL up to the next slash."""
     head, _, tail = name.partition("\0")
     return printable_name(head + "".join(part for part in tail.partition("/")[1:]))
 

@@ -190,7 +190,7 @@ class Context:
         return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
     def quantization(self, node: Node) -> Quantization:
-        """Returns the int8 quantisation that a node gives an activation. uint8 becomes int8."""
+        """Returns the int8 quantisation that a node gives an activation. A uint8 one becomes int8."""
         quant, dtype = self.parameters(node)
         if not dtype:  # a DequantizeLinear without a zero point has the type of its input
             types = {interface.name: interface.dtype for interface in self.file.inputs}
@@ -217,9 +217,9 @@ class Context:
     # ---- quantisation by later operators -------------------------------------------------------------
 
     def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
-        """Yields (`name`, operator) for each operator that reads the tensor `name`.
+        """Yields (tensor, operator) for each operator that reads the tensor `name`.
 
-        If such an operator is one of the kinds `through`, the same follows for its results.
+        If such an operator is one of the kinds `through`, also yields the readers of its results.
         """
         seen, queue = {name}, [name]
         for current in queue:
@@ -263,8 +263,9 @@ class Context:
         attrs: Attrs | None = None,
         own: Quantization | None = None,
     ) -> Pending:
-        """Returns an operator whose result has `shape` in the file, and `memory` and `layout` in memory.
+        """Returns an operator whose output quantisation is not known yet.
 
+        Its result has the shape `shape` in the file. In memory, it has the shape `memory` and `layout`.
         An operator with ElementwiseAttrs can fuse an activation. `own` is the output quantisation of a kernel
         that keeps its input's quantisation. Some other kernels demand a fixed output quantisation. If the
         output needs another one, a QUANTIZE follows the kernel. After a kernel with a fixed quantisation,

@@ -77,7 +77,7 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
     """Returns an ADD, SUB, MUL or DIV. In memory, its result has the larger operand's dimension order.
 
-    Operands may have any scale. So a LOGISTIC result is used as its kernel gives it, before another rounding.
+    Operands may have any scale. So a LOGISTIC's result is used as its kernel computes it, not rounded again.
     """
     return _combine(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
 

@@ -123,7 +123,7 @@ def printable_name(name: str) -> str:
 def parse_model(data: bytes) -> Proto:
     """Returns the file's ModelProto, which has 1 to MAX_NODES operators and no local functions.
 
-    All its names are text. Raises ModelError, UnsupportedError, or ToolError if onnx is not installed.
+    All its names are text. Raises ModelError or UnsupportedError, and ToolError if onnx is not installed.
     """
     try:
         import onnx

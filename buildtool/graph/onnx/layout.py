@@ -71,7 +71,7 @@ def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
 
 
 def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
-    """Returns the strides in elements, the last dimension's first, and then the number of all elements."""
+    """Returns the strides of these dimensions in elements, the last one's first, then the element count."""
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 

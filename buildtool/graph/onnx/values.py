@@ -95,7 +95,7 @@ class Pending:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The int64 result of ArgMax or ArgMin, which must be a network output. `shape` is the one in memory."""
+    """The int64 result of ArgMax or ArgMin. It must be a network output. `shape` is its shape in memory."""
 
     tensor: int
     shape: tuple[int, ...]

@@ -59,7 +59,7 @@ class Lowering:
     def file_op(
         self, op: g.Op, version: int, *parameters: int, table: str = "", **options: OptionValue
     ) -> FileOp:
-        """Returns `op` as a file's operator of the same name. The tensors `parameters` follow its inputs."""
+        """Returns the file's operator for `op`, with the same name. `parameters` follow its inputs."""
         inputs = (*op.inputs, *parameters)
         return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
 

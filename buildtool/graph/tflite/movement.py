@@ -18,7 +18,7 @@ from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, Slic
 
 
 def pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Returns a (before, after) pair for each dimension. `flat` has the numbers of these pairs in a row."""
+    """Returns a (before, after) pair for each dimension. `flat` lists the numbers of all pairs."""
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -28,7 +28,7 @@ def _check_ends(view: OpView) -> None:
 
 
 def svdf(view: OpView) -> None:
-    """Decodes SVDF (x, weights of the features, weights over time, bias, state)."""
+    """Decodes SVDF (x, feature weights, time weights, bias, state)."""
     options = view.options(tflite.SVDFOptions)
     _check_ends(view)
     if len(view.op.inputs) != 5:

@@ -40,7 +40,7 @@ def _read_window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> d
 
 
 def _add_layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
-    """Adds an operator with weights. `places` are the file's positions of x, filter and bias."""
+    """Adds an operator with weights. `places` are the positions of input, filter and bias in the file."""
     x, weights, bias = map(view.operand, places)
     view.emit(kind, (x, weights, _convert_bias(view, bias, x)), attrs)
 
@@ -102,7 +102,7 @@ def transpose_conv(view: OpView) -> None:
 
 
 def fully_connected(view: OpView) -> None:
-    """Decodes FULLY_CONNECTED (filter OI). A RESHAPE flattens the input, as TFLite does implicitly."""
+    """Decodes FULLY_CONNECTED. The filter is OI. A RESHAPE flattens the input, as TFLite does itself."""
     options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         view.refuse("shuffled weights", "re-export with the default weight format of the CPU")
@@ -257,7 +257,7 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. A PADV2 does a maximum's padding if it is not SAME or VALID."""
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. A PADV2 does other paddings of a maximum."""
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])

@@ -121,7 +121,7 @@ def write_read_variable(low: Lowering, op: Op) -> FileOp:
 
 
 def write_shift(low: Lowering, op: Op) -> FileOp:
-    """Writes SHIFT as a SLICE of the end of the old value and a CONCATENATION with the new one."""
+    """Writes SHIFT as a SLICE, which takes the end of the old value, and a CONCATENATION with the new one."""
     axis = attributes(op, AxisAttrs).axis
     old, new = (low.graph.tensors[t] for t in op.inputs)
     begin = [new.shape[axis] if d == axis else 0 for d in range(len(old.shape))]
@@ -240,7 +240,7 @@ class _File:
         return int(builder.EndVector())
 
     def _add_buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
-        """Adds all buffers. Returns (tables, buffer number of each tensor). Buffer 0 is empty."""
+        """Adds all buffers. Returns (tables, each tensor's buffer number). Activations have buffer 0."""
         tables, numbers = [self._add_table("Buffer")], []
         for tensor in tensors:
             numbers.append(0 if tensor.data is None else len(tables))
