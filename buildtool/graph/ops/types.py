@@ -101,7 +101,7 @@ class Plain:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, kind: OpKind) -> str:
-        """Returns the name of the option table, "" where there is none."""
+        """Returns the name of the option table, or "" if there is none."""
         return option_table(kind) if self.options is None else self.options
 
 
