@@ -31,7 +31,10 @@ _ROUND_31 = np.int64(1 << 30)
 
 
 def round_half_away(value: float) -> int:
-    """The nearest integer, halves away from zero (C's `round`); exact for every finite double."""
+    """Returns the nearest integer, with halves rounded away from zero, as C's `round` does.
+
+    It is exact for every finite double.
+    """
     whole = math.trunc(value)
     return whole + (abs(value - whole) >= 0.5) * (1 if value > 0 else -1)
 

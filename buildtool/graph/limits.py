@@ -56,7 +56,7 @@ def check_limits(graph: Graph, op: Op) -> None:
 
 
 def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
-    """Returns the largest number of terms in one of the operator's sums; 0 where no limit applies.
+    """Returns the largest number of terms in one of the operator's sums, or 0 if no limit applies.
 
     The sum of an int16 MEAN has no limit: it wraps around as in LiteRT.
     """

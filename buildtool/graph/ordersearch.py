@@ -248,7 +248,10 @@ class Found:
 
 
 def beam(segment: Segment, goal: int, width: int) -> Found:
-    """Beam search: keeps the best `width` sets of each length, by peak, then by live bytes."""
+    """Finds an order by beam search.
+
+    Of all sets of the same length it keeps the best `width`, by peak, then by live bytes.
+    """
     states: dict[int, tuple[State, tuple[int, ...]]] = {0: (segment.initial, ())}
     nodes, whole = 0, (1 << segment.count) - 1
     finished: tuple[State, tuple[int, ...]] | None = None

@@ -114,9 +114,9 @@ def takes_channels(graph: Graph, op: Op) -> bool:
 
 
 def joins_channels(graph: Graph, op: Op) -> bool:
-    """Whether an operator concatenates channels, and each input is written by one operator only for it.
+    """Whether an operator concatenates channels of tensors that no other operator reads.
 
-    No input may be an alias, a network output or a state.
+    No input may be a constant, a network output, a state or an alias (except a JOINED).
     """
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:

@@ -16,7 +16,10 @@ MAX_RANK = 6  # NN_MAX_RANK in nn.h
 
 @dataclass(frozen=True)
 class Copy:
-    """out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)] over a box, in bytes."""
+    """A strided copy over a box of indices i, in bytes.
+
+    out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)].
+    """
 
     size: tuple[int, ...]
     in_stride: tuple[int, ...]
@@ -34,14 +37,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def merge_dims(copy: Copy) -> Copy:
-    """Returns the same copy without dimensions of one element, and with contiguous neighbours joined."""
+    """Returns the same copy without dimensions of one element, and with contiguous dimensions merged."""
     dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
 
 
 def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Drops dimensions of one element and joins contiguous neighbours. A dimension is (size, *strides)."""
+    """Drops dimensions of one element and merges contiguous ones. A dimension is (size, *strides)."""
     joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if size == 1:
@@ -164,7 +167,7 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns the number of innermost rows that are copied, and the bytes of the copies with gaps in them."""
+    """Returns the number of innermost rows that are copied, and the bytes in rows with gaps."""
     counts = gaps = 0
     for copy in copies(graph, op):
         counts += math.prod(copy.size[:-1])

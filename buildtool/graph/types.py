@@ -589,9 +589,9 @@ class SecondPass:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A state, which is kept between invokes.
+    """A value that lasts from one invoke to the next.
 
-    The tensor `before` has its value when an invoke begins, and the tensor `after` when the invoke ends. In
+    The tensor `before` has this value when an invoke begins, and the tensor `after` when the invoke ends. In
     the next invoke, `before` has the bytes of `after`. No operator writes `before`. If nothing assigns the
     state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and type of
     `before`, which becomes read-only.
@@ -623,7 +623,7 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Cached results of functions of the graph only (see `of_graph`). A graph never changes."""
+        """Results that `of_graph` has cached. A graph never changes, so they stay valid."""
         return {}
 
     def producers(self) -> dict[int, int]:

@@ -234,7 +234,7 @@ def location(name: str, value: object) -> str | dict[str, Any]:
 
 
 def _integer(value: object) -> int | None:
-    """Returns a whole number from a number or its digits; None for anything else."""
+    """Returns a whole number from a number or its digits, or None for anything else."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
@@ -268,7 +268,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """Parses a rule for the values of pixels; None for `auto`."""
+    """Parses a rule for the values of pixels. Returns None for `auto`."""
     words = text(name, value)
     if words == "auto":
         return None

@@ -99,7 +99,7 @@ class Wanted:
     """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
 
     `limit` is the number of inputs (None: all), and `seed` chooses them. If `normalise` is None, the input's
-    quantisation determines the rule.
+    quantisation determines the rule for pixels.
     """
 
     file: File

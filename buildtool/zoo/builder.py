@@ -59,7 +59,10 @@ class Builder(GraphBuilder):
     def __init__(
         self, name: str, seed: str, shape: tuple[int, ...], quant: Quantization, values: Int8s
     ) -> None:
-        """`seed` names the streams of weights; `values` is the calibration input, (samples, *shape)."""
+        """`seed` is part of the names of the weights' streams. `values` is the calibration input.
+
+        Its shape is (samples, *shape).
+        """
         super().__init__(name)
         self._seed = seed
         self.input = self.feed((1, *shape), quant, name="input")

@@ -57,7 +57,7 @@ def feed(choice: Choice) -> Feed:
 
 
 def network(choice: Choice) -> Graph:
-    """Builds a network of the zoo. Its name and its seed name the streams of its weights."""
+    """Builds a network of the zoo. Its name and seed determine its random weights."""
     source, seed = feed(choice), f"{choice.name}/{choice.values['seed']}"
     quant = Quantization((float32(float(source.scale)),), (source.zero_point,))
     b = Builder(choice.slug, seed, source.shape, quant, calibration_input(source, f"{seed}/input"))

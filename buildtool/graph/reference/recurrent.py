@@ -149,7 +149,7 @@ def _read_scale(graph: Graph, op: Op, place: LstmInput) -> np.float32:
 
 
 def _read_constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
-    """Returns the value of a constant operand, None if the operator does not have it."""
+    """Returns the value of a constant operand, or None if the operator does not have this operand."""
     index = op.inputs[place]
     if index < 0:
         return None

@@ -91,7 +91,10 @@ class Draft:
                 yield node
 
     def only_reader(self, tensor: int) -> Node | None:
-        """Returns the only reader of a tensor, None if there are more or it is a network input or output."""
+        """Returns the only reader of a tensor, or None.
+
+        It is None if there are more readers, or if the tensor is a network input or output.
+        """
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and self.private(tensor) else None
 

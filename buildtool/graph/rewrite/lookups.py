@@ -167,8 +167,8 @@ def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Functio
     """Returns the largest function of one int8 tensor that ends with `last`, or None.
 
     No other operator may read its intermediate tensors. The search goes backwards. It always continues with
-    the tensor whose producer is last in execution order (`places`), because all readers of this tensor have
-    been examined.
+    the tensor whose producer is last in execution order (`places`), because by then all readers of this
+    tensor have been examined.
     """
     nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None

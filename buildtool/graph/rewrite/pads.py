@@ -31,7 +31,10 @@ def simplify_pads(draft: Draft) -> None:
 
 
 def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Adds this PAD's sizes to the PADs that read it, if they are its only readers and pad the same value."""
+    """Adds this PAD's sizes to the PADs that read it. Nothing else may read it.
+
+    All PADs must pad with the same value.
+    """
     readers = draft.readers(node.outputs[0])
     others = [r.attrs for r in readers if isinstance(r.attrs, g.PadAttrs)]
     alike = all((other.mode, other.value) == (attrs.mode, attrs.value) for other in others)
