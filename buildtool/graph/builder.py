@@ -18,7 +18,7 @@ NO_PAD, NO_ATTRS = Pad(), Attrs()
 
 
 class GraphBuilder:
-    """Collects tensors and operators. A method that adds one returns the number of the new tensor."""
+    """Builds a network. A method that adds a tensor or an operator returns the number of the new tensor."""
 
     def __init__(self, name: str = "net") -> None:
         self.network = name
@@ -35,7 +35,10 @@ class GraphBuilder:
         data: npt.NDArray[np.generic] | None = None,
         name: str = "",
     ) -> int:
-        """Adds a tensor, a constant where `data` is given. Default names: t0, t1, ...; constants: w0, ..."""
+        """Adds a tensor, which is a constant if `data` is given.
+
+        The default names are t0, t1, ... for activations and w0, w1, ... for constants.
+        """
         number = len(self.tensors)
         label = name or f"{'t' if data is None else 'w'}{number}"
         self.tensors.append(Tensor(label, tuple(int(n) for n in shape), dtype, quant, data))

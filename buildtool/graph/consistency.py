@@ -93,7 +93,7 @@ def _check_tensor(tensor: Tensor) -> None:
 
 
 def _check_order(graph: Graph) -> None:
-    """Checks that each activation is made once, before any operator reads it, and no constant is made."""
+    """Checks that each activation is written once, before it is read, and that no constant is written."""
     if not graph.inputs or not graph.outputs:
         raise ModelError(f"{len(graph.inputs)} network inputs, {len(graph.outputs)} outputs")
     for t in (*graph.inputs, *graph.outputs):

@@ -57,8 +57,8 @@ class Section:
 def read_cfg(data: bytes, *, path: str = "", batch: int = 1, size: tuple[int, int] | None = None) -> Flow:
     """Returns the network of a .cfg file for `batch` input images of `size` (rows, columns).
 
-    `size` defaults to the file's. The file's batch is that of training and has no effect. Raises ModelError
-    for malformed files, UnsupportedError for unknown layers.
+    The default of `size` is the size in the file. The file's batch size is for training and is ignored.
+    Raises ModelError for malformed files and UnsupportedError for unknown layers.
     """
     try:
         return _Network(_read_sections(data), batch, size).flow()
@@ -166,13 +166,16 @@ class _Network:
         return self.outputs[number]
 
     def _count_windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
-        """Returns the rows and columns of the output of windows of `size`. `pad` is the sum of both sides."""
+        """Returns an output's (rows, columns). Windows are `size` x `size`.
+
+        `pad` is the sum of the padding on both sides of the input.
+        """
         stride, (_, *sides) = section.number("stride", 1, 1), self.shape
         rows, columns = ((n + pad - size) // stride + 1 if n + pad >= size else 0 for n in sides)
         return rows, columns
 
     def _count_bias(self, section: Section, channels: int) -> int:
-        """Returns the number of biases: 0 with a batch normalisation, whose weights include them."""
+        """Returns the number of biases. With a batch normalisation it is 0: its weights include them."""
         return 0 if section.number("batch_normalize", 0) else channels
 
     def _read_convolutional(self, s: Section) -> None:

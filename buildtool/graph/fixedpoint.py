@@ -31,16 +31,20 @@ _ROUND_31 = np.int64(1 << 30)
 
 
 def round_half_away(value: float) -> int:
-    """The nearest integer, halves away from zero (C's `round`); exact for every finite double."""
+    """Returns the nearest integer, with halves rounded away from zero, as C's `round` does.
+
+    It is exact for every finite double.
+    """
     whole = math.trunc(value)
     return whole + (abs(value - whole) >= 0.5) * (1 if value > 0 else -1)
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(multiplier, shift) with real ~ multiplier * 2^(shift - 31), 2^30 <= |multiplier| < 2^31.
+    """Returns (multiplier, shift) such that `real` is about multiplier * 2^(shift - 31).
 
-    Below 2^-32 the result is (0, 0), as in TFLite's QuantizeMultiplier. Raises ModelError when
-    `real` is not finite or when its shift does not fit a 32-bit left shift.
+    |multiplier| is at least 2^30 and below 2^31. If |real| is below 2^-32, the result is (0, 0), as in
+    TFLite's QuantizeMultiplier. Raises ModelError if `real` is not finite or its shift does not fit a 32-bit
+    left shift.
     """
     if not math.isfinite(real):
         raise ModelError(f"a requantisation factor is {real}", hint="check the tensors' scales")
@@ -64,16 +68,17 @@ _DENSE_STEPS = 256  # outputs differ from the zero point by at most 255
 
 
 def dense_multiplier(real: float) -> tuple[int, int, int]:
-    """(multiplier, low, shift): FULLY_CONNECTED's requantisation in integers.
+    """Returns (multiplier, low, shift) for FULLY_CONNECTED's requantisation in integers.
 
-    The reference computes round(sum * real) in double precision, halves away from zero. With
-    factor = multiplier * 2^16 + low, this integer formula gives the same results:
+    The reference computes round(sum * real) in double precision, halves away from zero. With factor =
+    multiplier * 2^16 + low, this integer formula gives the same results:
 
         sign(sum) * ((|sum| * factor + 2^(46 - shift)) >> (47 - shift))
 
-    It holds for every int32 sum whose output is less than 256 away from the zero point; farther away
-    both are clamped. Both are odd step functions, so they are equal when they step at the same sums:
-    each of the 256 steps gives bounds for the factor. `low` is 0 where 31 bits suffice (mostly).
+    It holds for every int32 sum whose output is less than 256 away from the zero point. Farther away both
+    outputs are clamped. Both formulas are odd step functions of the sum, so they are equal if they step at
+    the same sums. Each of the 256 steps gives a lower and an upper bound for the factor. In most cases 31
+    bits suffice, and `low` is 0.
     """
     _, shift = quantize_multiplier(real)
     bits = 31 + DENSE_LOW_BITS - shift
@@ -97,7 +102,7 @@ def dense_multiplier(real: float) -> tuple[int, int, int]:
 
 
 def _first_sum(real: float, edge: float) -> int:
-    """The smallest positive sum with sum * real >= edge, where the product is in double precision."""
+    """Returns the smallest positive sum for which sum * real, in double precision, is at least `edge`."""
     first = max(math.ceil(edge / real), 1)
     while first * real < edge:
         first += 1
@@ -114,10 +119,10 @@ def wrap_int32(x: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def saturating_rounding_doubling_high_mul(
     a: npt.NDArray[np.int64], b: int | npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """round(a * b / 2^31), halves up, of int32 values; (-2^31)^2 saturates to 2^31 - 1.
+    """Returns round(a * b / 2^31) of int32 values, with halves rounded up.
 
-    Adding 2^30 and shifting equals gemmlowp's sign-dependent nudge and truncating division:
-    ceil((ab + 1 - 2^30) / 2^31) = floor((ab + 2^30) / 2^31).
+    (-2^31)^2 saturates to 2^31 - 1. Adding 2^30 and shifting gives the same as gemmlowp's sign-dependent
+    nudge and truncating division: ceil((ab + 1 - 2^30) / 2^31) = floor((ab + 2^30) / 2^31).
     """
     product = a * b
     product += _ROUND_31
@@ -128,7 +133,7 @@ def saturating_rounding_doubling_high_mul(
 def rounding_divide_by_pot(
     x: npt.NDArray[np.int64], exponent: int | npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """round(x / 2^exponent), halves away from zero; exponents 0..31."""
+    """Returns round(x / 2^exponent). Halves are rounded away from zero. Exponents are 0 to 31."""
     exponents = np.asarray(exponent, np.int64)
     half = (np.int64(1) << exponents) >> 1
     # x >> 63 is -1 for negative x, which turns "halves up" into "halves away from zero".
@@ -139,10 +144,10 @@ def rounding_divide_by_pot(
 def multiply_by_quantized_multiplier(
     x: npt.ArrayLike, multiplier: int | npt.ArrayLike, shift: int | npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Product x * multiplier * 2^(shift - 31) with both of TFLite's roundings; arguments broadcast.
+    """Returns x * multiplier * 2^(shift - 31) with both of TFLite's roundings. The arguments broadcast.
 
-    `x` holds int32 values; the result is int64 that fits int32. A positive shift moves x left
-    first, modulo 2^32, as the C code does.
+    `x` holds int32 values. The result is an int64 array of values that fit int32. A positive shift first
+    moves x left, modulo 2^32, as the C code does.
     """
     values = np.asarray(x, np.int64)
     shifts = np.asarray(shift, np.int64)
@@ -156,9 +161,10 @@ def multiply_by_quantized_multiplier(
 def multiply_wide(
     x: npt.NDArray[np.int64], multiplier: npt.ArrayLike, shift: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Product x * multiplier * 2^(shift - 31) of 64-bit sums, as MultiplyByQuantizedMultiplier(int64_t, ...).
+    """Returns x * multiplier * 2^(shift - 31) for 64-bit sums `x`.
 
-    As LiteRT does, it uses 15 bits of the multiplier, rounds halves up and cuts the result to 32 bits.
+    Like LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...), it uses 15 bits of the multiplier, rounds
+    halves up and cuts the result to 32 bits.
     """
     reduced, total = reduce_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
     return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)

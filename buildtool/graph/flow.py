@@ -18,7 +18,10 @@ MAX_VALUE = 1 << 50  # bytes of a value that files may claim
 
 @dataclass(frozen=True)
 class Value:
-    """An input, a result or a weight; `size` in bytes. Raises ModelError above MAX_VALUE."""
+    """A network input, an operator's result or a weight. `size` is in bytes.
+
+    Raises ModelError if `size` is above MAX_VALUE.
+    """
 
     name: str
     size: int
@@ -125,9 +128,10 @@ def _order_state_writes(
 
 
 def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:
-    """Returns each activation's lifetime, as liveness.live_ranges does. Unread inputs live at operator 0.
+    """Returns each activation's lifetime, as liveness.live_ranges does.
 
-    With `weights`, weights have lifetimes too: from their first reader to their last.
+    An input that no operator reads is live at operator 0. With `weights`, weights have lifetimes too, from
+    the first operator that reads them to the last.
     """
     first = dict.fromkeys(flow.inputs, 0)
     last = dict(first)
@@ -156,7 +160,7 @@ def peak(lifetimes: Sequence[Life]) -> int:
 
 
 def reorder(flow: Flow, order: Sequence[int]) -> Flow:
-    """Returns the flow with operator order[i] (a place in `ops`) at place i."""
+    """Returns the flow with its operators in another order: operator order[i] moves to place i."""
     return replace(flow, ops=tuple(flow.ops[i] for i in order))
 
 

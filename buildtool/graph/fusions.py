@@ -21,9 +21,10 @@ from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, 
 
 
 class Fusion(NamedTuple):
-    """Operators `first` to `last`: a concatenation, then a 1x1 convolution of it for each of its parts.
+    """A concatenation (operator `first`) and the 1x1 convolutions of its output (up to operator `last`).
 
-    Nothing else reads the `parts`. results[i], a convolution's output, has the shape of parts[i].
+    There is one convolution for each of the concatenated `parts`. Its output, results[i], has the shape of
+    parts[i]. No other operator reads the parts.
     """
 
     first: int
@@ -34,7 +35,7 @@ class Fusion(NamedTuple):
 
 @of_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
-    """Returns the fusions by slices of a network, in order."""
+    """Returns every `Fusion` of a network, in execution order."""
     fusions, readers = list[Fusion](), graph.consumers()
     for first, op in enumerate(graph.ops):
         joined, last = op.outputs[0], first + len(op.inputs)
@@ -75,7 +76,7 @@ def _have_equal_shapes(graph: Graph, parts: Sequence[int], results: Sequence[int
 
 
 def _are_read_only_by(graph: Graph, parts: Sequence[int], position: int) -> bool:
-    """Whether operators make all the tensors, and only the operator at `position` reads them."""
+    """Whether operators write all `parts`, and only the operator at `position` reads them."""
     readers, makers = graph.consumers(), graph.producers()
     aliases = {t for op in graph.ops if op.kind in ALIAS_KINDS for t in (*op.inputs, *op.outputs)}
     return len(set(parts)) == len(parts) and all(
@@ -88,7 +89,7 @@ def _are_read_only_by(graph: Graph, parts: Sequence[int], position: int) -> bool
 
 
 class _Wide(NamedTuple):
-    """A 1x1 convolution of joined branches whose output is read in slices."""
+    """A 1x1 convolution of concatenated branches. Slices read its output."""
 
     position: int
     parts: tuple[int, ...]  # the branches' outputs
@@ -97,9 +98,10 @@ class _Wide(NamedTuple):
 
 
 def with_sliced_fusions(graph: Graph) -> Graph:
-    """Returns the network with one convolution per slice of its fusions; `graph` where there is no fusion.
+    """Splits each 1x1 convolution whose output is sliced (see `_Wide`) into one per slice.
 
-    Nested concatenations become one. The remaining tensors keep their names and bytes.
+    Returns `graph` if there is no such convolution. Nested concatenations become one concatenation. The
+    remaining tensors keep their names and bytes.
     """
     wide = {one.position: one for p in range(len(graph.ops)) if (one := _find_wide(graph, p)) is not None}
     if not wide:
@@ -115,7 +117,7 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 
 
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
-    """Returns the sliced convolution at `position`, None where the operator is anything else."""
+    """Returns the convolution at `position` if it is a `_Wide`, otherwise None."""
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
     if not _is_pointwise(graph, op) or result in graph.outputs or op.inputs[0] not in makers:
@@ -137,7 +139,7 @@ def _find_wide(graph: Graph, position: int) -> _Wide | None:
 
 
 def _channels(graph: Graph, position: int) -> range:
-    """The range of channels that an operator slices from its input; empty where it does anything else."""
+    """Returns the range of channels that an operator slices. It is empty for other operators."""
     op = graph.ops[position]
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     same = same_quantization(source.quant, result.quant)
@@ -148,7 +150,10 @@ def _channels(graph: Graph, position: int) -> range:
 
 
 def _find_joins(graph: Graph, position: int) -> Iterator[int]:
-    """Yields a concatenation, and those before it whose parts it could join directly with the same bytes."""
+    """Yields the positions of a concatenation and of the earlier ones that can be merged into it.
+
+    The merged concatenation has the same bytes as output.
+    """
     yield position
     op, makers = graph.ops[position], graph.producers()
     for t in op.inputs:
@@ -161,7 +166,10 @@ def _find_joins(graph: Graph, position: int) -> Iterator[int]:
 
 
 def _find_parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
-    """Yields the parts of a concatenation and of those in `joins` before it, in the order of channels."""
+    """Yields the parts of a concatenation, in the order of channels.
+
+    A part that a concatenation in `joins` writes is replaced by that concatenation's parts.
+    """
     makers = graph.producers()
     for t in graph.ops[position].inputs:
         if makers.get(t) in joins:
@@ -171,7 +179,7 @@ def _find_parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[
 
 
 def _slice_fusion(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
-    """Yields the operators of a fusion by slices, and appends their constants to `tensors`."""
+    """Yields the operators that replace `wide`, and appends their constants to `tensors`."""
     op = graph.ops[wide.position]
     join = graph.ops[graph.producers()[op.inputs[0]]]
     yield replace(join, inputs=wide.parts)

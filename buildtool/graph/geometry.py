@@ -33,7 +33,10 @@ def dilated_extent(kernel: int, dilation: int) -> int:
 
 
 def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
-    """Returns (outputs, padding before, padding after) of TFLite's SAME: ceil(size / stride) outputs."""
+    """Returns (outputs, padding before, padding after) for TFLite's SAME padding.
+
+    The number of outputs is ceil(size / stride).
+    """
     outputs = -(-size // stride)
     total = max((outputs - 1) * stride + extent - size, 0)
     return outputs, total // 2, total - total // 2
@@ -97,9 +100,9 @@ def axis_of(op: Op, rank: int) -> int:
 
 
 def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
-    """Returns an operator that takes elements of dimension `axis`: STRIDED_SLICE or, where it must, GATHER.
+    """Returns an operator that takes the elements `indices` along dimension `axis`.
 
-    A STRIDED_SLICE takes indices that are equally far apart.
+    It is a STRIDED_SLICE if the indices differ and are equally far apart, otherwise a GATHER.
     """
     steps = {b - a for a, b in itertools.pairwise(indices)} or {1}
     if len(steps) > 1 or steps == {0} or not indices:

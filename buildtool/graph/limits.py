@@ -56,7 +56,7 @@ def check_limits(graph: Graph, op: Op) -> None:
 
 
 def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
-    """Returns the largest number of terms in one of the operator's sums; 0 where no limit applies.
+    """Returns the largest number of terms in one of the operator's sums, or 0 if no limit applies.
 
     The sum of an int16 MEAN has no limit: it wraps around as in LiteRT.
     """
@@ -72,7 +72,10 @@ def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
 
 
 def _check_extent(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> None:
-    """Refuses a windowed operator whose padded input, with one stride or tap more, does not fit int32."""
+    """Refuses a windowed operator whose padded input is too large for int32 offsets.
+
+    The padded input must also fit int32 when it is longer by one stride or one dilation step.
+    """
     pad, stride = attrs.pad, attrs.stride
     n, h, w, c = graph.tensors[op.inputs[0]].nhwc
     rows, columns = h + pad.top + pad.bottom, w + pad.left + pad.right

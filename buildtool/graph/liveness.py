@@ -11,12 +11,12 @@ from buildtool.graph.types import Graph, OpKind, of_graph
 
 @dataclass(frozen=True)
 class LiveRange:
-    """Tensors that share their bytes, and how long those must be kept.
+    """Tensors that share their bytes, and the operators during which these bytes are needed.
 
-    `tensors` begins with the tensor that is computed or fed first, or with the one that contains the others;
-    the aliases follow in operator order. `size` is in bytes. `first` and `last` are positions in Graph.ops,
-    both included. A network input lives from position 0 to the first operator that is not an alias, or
-    longer. A network output lives to the last position.
+    `tensors` begins with the tensor that is the first to be computed or fed, or with the one that contains
+    the others. Its aliases follow in operator order. `size` is in bytes. `first` and `last` are positions in
+    Graph.ops, both included. A network input lives from position 0 to the first operator that is not an
+    alias, or longer. A network output lives to the last position.
     """
 
     tensors: tuple[int, ...]
@@ -37,10 +37,10 @@ class LiveSum:
 
 @of_graph
 def alias_roots(graph: Graph) -> Mapping[int, int]:
-    """Maps each activation to the tensor whose bytes it shares (itself where it is not an alias).
+    """Maps each activation to the tensor whose bytes it shares, or to itself if it is not an alias.
 
-    Raises ModelError where an operator reads a tensor that nothing has made, or reshapes a constant, which no
-    code would copy.
+    Raises ModelError if an operator reads a tensor that no earlier operator writes. Also raises it if an
+    alias reshapes a constant, because no code would copy the constant's bytes.
     """
     wider = tensors_written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
@@ -66,10 +66,10 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
 
 @of_graph
 def state_of(graph: Graph) -> Mapping[int, int]:
-    """Maps tensors that share a state's bytes (before, after and aliases) to its index in Graph.states.
+    """Maps each tensor that shares a state's bytes to the state's index in Graph.states.
 
-    These bytes lie outside the arena. Before `settle_states` (see `states`) an assigned value may still lie
-    elsewhere.
+    These tensors are `before`, `after` and their aliases. Their bytes lie outside the arena. Until
+    `settle_states` (see `states`) has run, `after` may have bytes of its own.
     """
     roots, states = alias_roots(graph), dict[int, int]()
     for index, state in enumerate(graph.states):
@@ -132,7 +132,7 @@ def live_sums(ranges: Sequence[LiveRange], positions: int, alignment: int = 1) -
 
 
 def live_sum_bound(graph: Graph, alignment: int = 1) -> LiveSum:
-    """Returns the largest live sum in the given order: no placement without overlaps needs less."""
+    """Returns the largest live sum in the given order. Every valid placement needs at least as many bytes."""
     positions = max(len(graph.ops), 1)
     sums = live_sums(live_ranges(graph), positions, alignment)
     largest = max(sums)

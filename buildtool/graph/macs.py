@@ -7,7 +7,7 @@ from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, LstmInp
 
 
 def op_macs(graph: Graph, op: Op) -> int:
-    """Returns the multiply-accumulates of an operator for its whole output; 0 for kinds without any.
+    """Returns an operator's multiply-accumulates for its whole output. Kinds without any give 0.
 
     A grouped convolution counts the input channels of one group, a depthwise one counts 1. A transpose
     convolution counts every tap of every input pixel. An SVDF's filters count once per image, an LSTM's

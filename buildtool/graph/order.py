@@ -39,8 +39,9 @@ _READY = 4  # typical number of operators that can run next
 class Order:
     """An order of a flow's operators (places in Flow.ops), and its peak of live bytes.
 
-    `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, that
-    of the given order; where they are equal, `order` is the given order. `nodes` counts the visited sets.
+    `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, the
+    peak of the given order. If the two are equal, `order` is the given order. `nodes` is the number of sets
+    of operators that the search visited.
     """
 
     order: tuple[int, ...]
@@ -51,7 +52,7 @@ class Order:
 
 
 def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """Returns the order of `flow`'s operators with the lowest peak found within `budget` visited sets."""
+    """Searches for the order of operators with the lowest peak. It visits at most `budget` sets."""
     given = tuple(range(len(flow.ops)))
     before = peak(lives(flow))
     if len(given) > MOST_OPS:
@@ -80,9 +81,10 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
 
 
 def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
-    """Returns (order, peak, visited sets, whether no order is below max(goal, peak)) of one segment.
+    """Searches for a segment's best order. Returns (order, peak, visited sets, proven).
 
-    `width` is that of the beam; at 0 the budget determines it.
+    `proven` tells whether no order has a peak below max(goal, peak). `width` is the beam's width; if it is 0,
+    the budget determines it.
     """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:
@@ -147,7 +149,8 @@ def is_order(graph: Graph, order: Order) -> bool:
 def _segments(uses: Uses) -> list[tuple[int, ...]]:
     """Returns runs of operators that stay together in every order.
 
-    An operator that runs before or after every other one is a segment of its own, and ends the one before.
+    If an operator runs before or after every other one in all orders, it is a segment of its own. The
+    operators between two such operators are a segment.
     """
     segments: list[tuple[int, ...]] = []
     run: list[int] = []
@@ -161,9 +164,9 @@ def _segments(uses: Uses) -> list[tuple[int, ...]]:
 
 
 def chains(flow: Flow) -> list[list[int]]:
-    """Returns the operators (places in Flow.ops) of each chain, in the flow's order.
+    """Returns each chain as places in Flow.ops, in the flow's order.
 
-    The chains are in the order of their last operators.
+    The chains are sorted by their last operators.
     """
     readers: dict[int, list[int]] = {}
     for i, op in enumerate(flow.ops):
@@ -186,10 +189,10 @@ def chains(flow: Flow) -> list[list[int]]:
 
 
 def least_peak_of_chains(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """Returns an order that keeps chains together and has the lowest peak of bytes live between chains.
+    """Returns an order that does not interrupt chains and needs the fewest bytes between chains.
 
-    `peak` and `given_peak` count all live bytes, as those of `least_peak_order` do. The result is the given
-    order where no other order is better between chains.
+    `peak` and `given_peak` count all live bytes, like those of `least_peak_order`. If no other order is
+    better between chains, the result is the given order.
     """
     groups = chains(flow)
     ops = tuple(

@@ -61,9 +61,10 @@ class _Local:
 
 
 class State(NamedTuple):
-    """Executed operators `done`, the bytes `live` after them, their `peak`, and the operators `ready` to run.
+    """A state of the search: the operators `done`, the bytes `live` after them, and their `peak`.
 
-    `lean` are the ready operators that would not increase the live bytes. Operators are sets of bits.
+    `ready` are the operators that can run next. `lean` are those of them that would not increase the live
+    bytes. Each set of operators is a bit mask.
     """
 
     done: int
@@ -139,7 +140,7 @@ class Segment:
 
     @cached_property
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, its readers: (bit, set of all predecessors)."""
+        """The operators that may follow each operator directly, as (bit, set of all predecessors)."""
         return tuple(
             tuple((1 << r, self.needs[r]) for r in bits(feeds) if not self.needs[r] & feeds)
             for feeds in self.feeds
@@ -152,7 +153,7 @@ class Segment:
 
     @cached_property
     def mortal(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, (size, readers) of the values that it may free, as it reads or writes them."""
+        """The values that each operator reads or writes and may free, as (size, set of readers)."""
         touched = ([self.values[v] for v in (*r, *w)] for r, w in zip(self.reads, self.writes, strict=True))
         return tuple(
             tuple((v.size, v.readers) for v in values if not v.is_needed_after) for values in touched
@@ -160,7 +161,7 @@ class Segment:
 
     @cached_property
     def floor(self) -> int:
-        """A lower bound for every order: the bytes that must be live at one operator, at the worst one."""
+        """A lower bound for the peak of every order: the most bytes that must be live at one operator."""
         untouched = self.start - sum(v.size for v in self.values if not v.maker)
         highest = 0
         for op in range(self.count):
@@ -206,9 +207,9 @@ class Segment:
         return growth <= 0
 
     def settle(self, state: State, goal: int) -> tuple[State, tuple[int, ...]]:
-        """Runs all operators that can run at once without harm (see `order`); returns the state and these.
+        """Runs the operators that can run at once (see `order`). Returns the new state and these operators.
 
-        It goes through the ready operators from the first to the last, until none of them can run.
+        It tries the ready operators from the first to the last, again and again until none of them can run.
         """
         ran: list[int] = []
         again = True
@@ -236,8 +237,8 @@ def bits(mask: int) -> Iterator[int]:
 class Found:
     """The result of a search: an order (places in Flow.ops) with its peak, or None where it found no order.
 
-    `nodes` counts the visited sets. `exhausted` means a proof: no order has a lower peak than this one or,
-    without an order, than the limit.
+    `nodes` counts the visited sets. `exhausted` means that a lower peak is proven impossible: below the peak
+    of this order or, without an order, below the limit.
     """
 
     order: tuple[int, ...] | None
@@ -247,7 +248,10 @@ class Found:
 
 
 def beam(segment: Segment, goal: int, width: int) -> Found:
-    """Beam search: keeps the best `width` sets of each length, by peak, then by live bytes."""
+    """Finds an order by beam search.
+
+    Of all sets of the same length it keeps the best `width`, by peak, then by live bytes.
+    """
     states: dict[int, tuple[State, tuple[int, ...]]] = {0: (segment.initial, ())}
     nodes, whole = 0, (1 << segment.count) - 1
     finished: tuple[State, tuple[int, ...]] | None = None
@@ -270,9 +274,9 @@ def beam(segment: Segment, goal: int, width: int) -> Found:
 
 
 def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
-    """Finds the order with the lowest peak, or one with a peak of at most `goal`, below `limit`.
+    """Finds the order with the lowest peak below `limit`, or any order with a peak of at most `goal`.
 
-    Best-first search: it visits the set with the lowest peak so far, among equal ones the largest.
+    This is a best-first search. It visits the set with the lowest peak so far, and of equal ones the largest.
     """
     state, ran = segment.settle(segment.initial, goal)
     parents: dict[int, tuple[int, tuple[int, ...]]] = {state.done: (0, ran)}
@@ -308,5 +312,5 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
 
 
 def _rank_end(state: State) -> tuple[int, int, int, int]:
-    """Returns the rest of a queue entry: live bytes, then the sets of the state."""
+    """Returns the last fields of a queue entry: the live bytes, then the state's sets."""
     return state.live, state.done, state.ready, state.lean

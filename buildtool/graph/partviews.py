@@ -24,16 +24,17 @@ VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
 
 
 class Part(NamedTuple):
-    """The place of a tensor that lies in another one, `whole`, from its channel `first` on."""
+    """The place of a tensor inside the wider tensor `whole`. It begins at channel `first`."""
 
     whole: int
     first: int
 
 
 def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
-    """Returns `graph`, which has no views yet, with views in place of the operators at `positions`.
+    """Replaces the operators at `positions` by views. `graph` must not have views yet.
 
-    Raises PlanError where such an operator does not move channels, or its tensors need memory of their own.
+    Raises PlanError if one of these operators does not just move channels, or if its tensors need memory of
+    their own.
     """
     if not positions:
         return graph
@@ -78,7 +79,7 @@ def views(graph: Graph) -> tuple[int, ...]:
 
 @of_graph
 def parts(graph: Graph) -> Mapping[int, Part]:
-    """Maps each view's output and each input of a JOINED to the outermost tensor that it lies in."""
+    """Maps each view's output and each input of a JOINED to its place in the outermost tensor around it."""
     places: dict[int, Part] = {}
 
     def within(tensor: int, first: int) -> Part:
@@ -113,7 +114,10 @@ def takes_channels(graph: Graph, op: Op) -> bool:
 
 
 def joins_channels(graph: Graph, op: Op) -> bool:
-    """Whether an operator concatenates channels of tensors that only it reads and that no alias makes."""
+    """Whether an operator concatenates channels of tensors that no other operator reads.
+
+    No input may be a constant, a network output, a state or an alias (except a JOINED).
+    """
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:
         return False

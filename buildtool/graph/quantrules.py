@@ -25,7 +25,7 @@ class QuantError(ValueError):
 
 
 def check_tensor(tensor: Tensor) -> None:
-    """Raises QuantError unless scales are finite and positive, zero points in range, lengths right."""
+    """Raises QuantError unless scales are finite and positive, zero points in range, and lengths right."""
     quant = tensor.quant
     if quant is None:
         return
@@ -46,7 +46,7 @@ def check_tensor(tensor: Tensor) -> None:
 
 
 def same_quantization(a: Quantization | None, b: Quantization | None) -> bool:
-    """Whether two per-tensor quantisations are equal (scale to the bit)."""
+    """Whether two per-tensor quantisations are equal. Their scales must have the same bits."""
     if a is None or b is None:
         return a is b
     return a.scales == b.scales and a.zero_points == b.zero_points
@@ -102,7 +102,7 @@ def truth_values(graph: Graph, op: Op) -> None:
 
 
 def check_type(tensor: Tensor, dtype: DType) -> None:
-    """Demands that a tensor has a type."""
+    """Demands that a tensor has the type `dtype`."""
     if tensor.dtype != dtype:
         raise QuantError(f"type {tensor.dtype}, expected {dtype}", tensor)
 
@@ -131,13 +131,13 @@ def quants(graph: Graph, op: Op) -> tuple[list[Quantization], Quantization]:
 
 
 def product(graph: Graph, op: Op) -> None:
-    """Checks the requantisation factor of a product: both operands' scales over the output's."""
+    """Checks a product's requantisation factor: scale of the first operand * second / output."""
     (a, b), out = quants(graph, op)
     ratio(a.scale * b.scale / out.scale, graph.tensors[op.outputs[0]])
 
 
 def one_to_one(graph: Graph, op: Op) -> None:
-    """Checks the requantisation factor of the first operand: its scale over the output's."""
+    """Checks the requantisation factor of the first operand: its scale divided by the output's."""
     (a, *_), out = quants(graph, op)
     ratio(a.scale / out.scale, graph.tensors[op.outputs[0]])
 

@@ -40,7 +40,10 @@ def _check_one_scale(tensor: Tensor) -> None:
 
 
 def _check_weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
-    """Demands a constant of a type and shape, symmetrically quantised. An int32 constant needs no scale."""
+    """Demands a symmetrically quantised constant of type `dtype` and shape `shape`.
+
+    An int32 constant needs no scale.
+    """
     if tensor.dtype != dtype or tensor.data is None:
         raise QuantError(f"{what} must be an {dtype} constant", tensor)
     text = f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
@@ -56,7 +59,10 @@ def _check_symmetric(tensor: Tensor, what: str) -> None:
 
 
 def _check_state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what: str) -> None:
-    """Demands a state of a type and size. An int16 state must be symmetrically quantised."""
+    """Demands that an operand is a state of type `dtype` with `elements` elements.
+
+    An int16 state must be symmetrically quantised.
+    """
     tensor = graph.tensors[op.inputs[operand]]
     if tensor.dtype != dtype or tensor.is_constant:
         raise QuantError(f"{what} must be a variable tensor of {dtype}", tensor)
@@ -68,7 +74,7 @@ def _check_state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int
 
 
 def _check_outputs(graph: Graph, op: Op, first: Shape, states: Sequence[int]) -> None:
-    """Demands an output of shape `first`, followed by the new value of each state."""
+    """Demands a first output of shape `first`, and one more output for the new value of each state."""
     demand(len(op.outputs) == 1 + len(states), f"{len(op.outputs)} outputs, expected {1 + len(states)}")
     shape = graph.tensors[op.outputs[0]].shape
     demand(shape == first, f"the output has shape {list(shape)}, expected {list(first)}")
@@ -154,7 +160,7 @@ def _read_sizes(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _check_lstm_operands(op: Op) -> None:
-    """Demands the operands that every LSTM needs. Optional ones must be complete or all absent."""
+    """Demands the operands that every LSTM needs. Each optional group must be complete or absent."""
     present = {place.name for place in LstmInput if op.inputs[place] >= 0}
     gates = GATES if "INPUT_TO_INPUT" in present else GATES[1:]
     for part, needed in (

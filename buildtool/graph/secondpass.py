@@ -27,9 +27,10 @@ class _Places(NamedTuple):
 
 
 def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
-    """Returns `graph`, which has no second passes yet, with each pass's operators again before its reader.
+    """Repeats the operators of each pass directly before its reader. `graph` has no second passes yet.
 
-    Raises PlanError unless each pass repeats operators from before its reader, and the readers ascend.
+    Raises PlanError unless each pass repeats operators from before its reader, and the readers are in
+    ascending order.
     """
     passes = tuple(passes)
     if not passes:
@@ -67,7 +68,10 @@ def _replace_inputs(op: Op, new: Mapping[int, int]) -> Op:
 
 
 class Repetition(NamedTuple):
-    """A second pass, by positions in the network that has it: `again` are `first` repeated for `reader`."""
+    """A second pass: the operators `again` repeat the operators `first` for `reader`.
+
+    All are positions in the network with second passes.
+    """
 
     first: tuple[int, ...]
     again: tuple[int, ...]
@@ -92,7 +96,10 @@ def repeated_ops(graph: Graph) -> Mapping[int, int]:
 
 
 def once_positions(graph: Graph) -> Mapping[int, int]:
-    """Maps each position, except of repeated operators, to that in the network without second passes."""
+    """Maps each operator's position to its position in the network without second passes.
+
+    Repeated operators are left out.
+    """
     return _places(graph).once
 
 

@@ -63,8 +63,8 @@ def settle_states(graph: Graph) -> Graph:
 def join_windows(graph: Graph) -> Graph:
     """Makes each window of old and new values the state itself, which then needs no copy.
 
-    A streaming layer joins its state with its input, computes on this window and keeps its end as the new
-    state. Where the state is the whole window, one SHIFT updates it.
+    A streaming layer concatenates its state and its input, computes on this window, and uses the end of the
+    window as the new state. If the state is the whole window, one SHIFT updates it.
     """
     windows = [_find_window(graph, index) for index in range(len(graph.states))]
     if all(position is None for position in windows):
@@ -90,9 +90,9 @@ def _axis(op: Op) -> int:
 
 
 def _find_window(graph: Graph, index: int) -> int | None:
-    """Returns the position of the concatenation of a state and new values, whose end is the new state.
+    """Returns the position of the CONCATENATION of a state and new values, or None.
 
-    Returns None where there is none, or where another operator reads the state.
+    The end of its output must be the state's new value. No other operator may read the state.
     """
     state = graph.states[index]
     readers = graph.consumers().get(state.before, ())
@@ -114,7 +114,7 @@ def _find_window(graph: Graph, index: int) -> int | None:
 
 
 def _slice_end(shape: Sequence[int], axis: int, count: int) -> SliceAttrs:
-    """Returns the slice of the last `count` elements along an axis."""
+    """Returns the attributes of a slice that takes the last `count` elements along an axis."""
     begin = tuple(n - count if d == axis else 0 for d, n in enumerate(shape))
     extent = tuple(count if d == axis else n for d, n in enumerate(shape))
     return SliceAttrs(begin, (1,) * len(shape), extent)
@@ -138,7 +138,10 @@ class _Settling:
         return graph_of(source.name, self._tensors, order, source.inputs, self._outputs, self._states)
 
     def _sort(self, ops: Sequence[Op], writers: Mapping[int, int]) -> list[Op] | None:
-        """Sorts operators: each state is written after all readers of its old value. None: not possible."""
+        """Sorts operators so that each state is written after all readers of its old value.
+
+        Returns None if there is no such order.
+        """
         roots = alias_roots(self._current_graph())
         running = [op for op in ops if op.kind not in ALIAS_KINDS]
         makers = {t: op for op in running for t in op.outputs}
@@ -155,7 +158,10 @@ class _Settling:
         return replace(self._source, tensors=tensors, ops=ops, outputs=outputs, states=tuple(self._states))
 
     def settle(self, index: int) -> None:
-        """Settles one state: writes it in place, or copies the new value, or copies the old value as well."""
+        """Makes an operator write one state in place. If no order allows it, copies the new value.
+
+        If the old value would be overwritten too early even so, it is copied, too.
+        """
         state = self._states[index]
         roots = alias_roots(self._current_graph())
         old, new = roots[state.before], roots.get(state.after, -1)
@@ -181,7 +187,10 @@ class _Settling:
             self._copy_old_value(state)
 
     def _write_in_place(self, writer: Op, new_op: Op, old: int, new: int, roots: Mapping[int, int]) -> bool:
-        """Replaces `writer` by `new_op`, which writes the state in place. False: no order allows it."""
+        """Replaces `writer` by `new_op`, which writes the state in place.
+
+        Returns False if no order of the operators allows it.
+        """
         allowed = STATEFUL.get(new_op.kind, {})
         for number, t in enumerate(new_op.inputs):
             if roots.get(t) == old and allowed.get(number) != new_op.outputs.index(new):
@@ -205,7 +214,10 @@ class _Settling:
         self._ops = ops
 
     def _make_shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
-        """Returns a SHIFT that replaces `writer`, where that joins the old value's end and new values."""
+        """Returns a SHIFT that can replace `writer`, or None.
+
+        `writer` must concatenate the end of the old value and new values.
+        """
         if writer.kind is not OpKind.CONCATENATION or len(writer.inputs) != 2:
             return None
         tail = next((op for op in self._ops if writer.inputs[0] in op.outputs), None)
@@ -220,10 +232,10 @@ class _Settling:
 
 
 def _sort_ops(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
-    """Sorts operators: each after its producers, and the second of each pair in `after` after the first.
+    """Sorts operators so that each follows its producers.
 
-    Returns None where there is no such order. Copies into states come as early as possible; otherwise the
-    given order decides which operator comes next.
+    In each pair in `after`, the second operator follows the first. Returns None if there is no such order.
+    Copies into states come as early as possible. Otherwise the given order decides which operator comes next.
     """
     place = {id(op): i for i, op in enumerate(ops)}
     maker = {t: i for i, op in enumerate(ops) for t in op.outputs}

@@ -16,7 +16,10 @@ MAX_RANK = 6  # NN_MAX_RANK in nn.h
 
 @dataclass(frozen=True)
 class Copy:
-    """out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)] over a box, in bytes."""
+    """A strided copy over a box of indices i, in bytes.
+
+    out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)].
+    """
 
     size: tuple[int, ...]
     in_stride: tuple[int, ...]
@@ -26,7 +29,7 @@ class Copy:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Element strides of a row-major array of `shape`."""
+    """Returns the strides of a row-major array of `shape`, in elements."""
     strides = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         strides[i] = strides[i + 1] * shape[i + 1]
@@ -34,14 +37,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def merge_dims(copy: Copy) -> Copy:
-    """Returns the same copy without dimensions of one element, and with contiguous neighbours joined."""
+    """Returns the same copy without dimensions of one element, and with contiguous dimensions merged."""
     dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
 
 
 def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Drops dimensions of one element and joins contiguous neighbours. A dimension is (size, *strides)."""
+    """Drops dimensions of one element and merges contiguous ones. A dimension is (size, *strides)."""
     joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if size == 1:
@@ -54,7 +57,7 @@ def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
-    """TRANSPOSE, including a shuffle of channels."""
+    """Returns the copy of a TRANSPOSE, or of a shuffle of channels."""
     if isinstance(op.attrs, g.ShuffleAttrs):
         shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
         each = shape[3] // groups
@@ -67,7 +70,7 @@ def transpose(graph: Graph, op: Op) -> list[Copy]:
 
 
 def slice_(graph: Graph, op: Op) -> list[Copy]:
-    """SLICE, STRIDED_SLICE."""
+    """Returns the copy of a SLICE or STRIDED_SLICE."""
     attrs = attributes(op, g.SliceAttrs)
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     offset = sum(b * s for b, s in zip(attrs.begin, strides, strict=True))
@@ -76,7 +79,7 @@ def slice_(graph: Graph, op: Op) -> list[Copy]:
 
 
 def split(graph: Graph, op: Op) -> list[Copy]:
-    """SPLIT: one copy for each output."""
+    """Returns the copies of a SPLIT, one for each output."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
@@ -88,7 +91,7 @@ def split(graph: Graph, op: Op) -> list[Copy]:
 
 
 def concatenation(graph: Graph, op: Op) -> list[Copy]:
-    """CONCATENATION: one copy for each operand."""
+    """Returns the copies of a CONCATENATION, one for each operand."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
@@ -102,13 +105,17 @@ def concatenation(graph: Graph, op: Op) -> list[Copy]:
 
 
 def whole(graph: Graph, op: Op) -> list[Copy]:
-    """READ_VARIABLE, ASSIGN_VARIABLE: one copy of all elements."""
+    """Returns the copy of a READ_VARIABLE or ASSIGN_VARIABLE, which copies all elements."""
     tensor = graph.tensors[op.outputs[0]]
     return [Copy((tensor.elements,), (1,), (1,))]
 
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
-    """SHIFT: moves the remaining values to the start of each line in the state, then adds the new ones."""
+    """Returns the copies of a SHIFT, whose state consists of lines.
+
+    The first copy moves the remaining values to the start of each line; it is absent if there are none. The
+    last copy writes the new values behind them.
+    """
     axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
     inside = math.prod(state.shape[axis + 1 :])
@@ -119,7 +126,7 @@ def shift(graph: Graph, op: Op) -> list[Copy]:
 
 
 def pad(graph: Graph, op: Op) -> list[Copy]:
-    """PAD: one copy of the input's elements, without the filling."""
+    """Returns the copy of a PAD: the input's elements, without the filling."""
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     paddings = attributes(op, g.PadAttrs).paddings
@@ -128,7 +135,10 @@ def pad(graph: Graph, op: Op) -> list[Copy]:
 
 
 def tile(graph: Graph, op: Op) -> list[Copy]:
-    """TILE: each dimension twice, for the repetitions (input stride 0) and for the input's elements."""
+    """Returns the copy of a TILE. It has two dimensions for each dimension of the input.
+
+    The first one counts the repetitions (input stride 0), and the second one the input's elements.
+    """
     multiples = attributes(op, g.TileAttrs).multiples
     shape = graph.tensors[op.inputs[0]].shape
     steps = row_major(graph.tensors[op.outputs[0]].shape)
@@ -140,7 +150,7 @@ def tile(graph: Graph, op: Op) -> list[Copy]:
 
 
 def _element_copies(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copies of an operator's definition, in elements; [] where it copies nothing."""
+    """Returns an operator's copies in elements, or [] if it copies nothing."""
     name = DEFS[op.kind].copies
     copies: list[Copy] = load("graph", name)(graph, op) if name else []
     return copies
@@ -149,7 +159,7 @@ def _element_copies(graph: Graph, op: Op) -> list[Copy]:
 def copies(graph: Graph, op: Op) -> list[Copy]:
     """Returns the copies of a data movement operator: one per output (SPLIT) or per input (others).
 
-    They count in bytes: elements of several bytes have a dimension for their bytes.
+    Sizes and strides are in bytes. If elements have several bytes, these are a dimension of their own.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
     whole = [merge_dims(_in_bytes(copy, size)) for copy in _element_copies(graph, op)]
@@ -157,7 +167,7 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns (lines, bytes): the rows of the innermost dimension, and the bytes of those that have gaps."""
+    """Returns the number of innermost rows that are copied, and the bytes in rows with gaps."""
     counts = gaps = 0
     for copy in copies(graph, op):
         counts += math.prod(copy.size[:-1])
@@ -166,7 +176,7 @@ def lines(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _unroll(copy: Copy) -> list[Copy]:
-    """Splits a copy into copies of at most MAX_RANK dimensions, along its smallest dimensions."""
+    """Splits a copy along its smallest dimensions into copies of at most MAX_RANK dimensions."""
     if len(copy.size) <= MAX_RANK:
         return [copy]
     d = copy.size.index(min(copy.size))
@@ -192,7 +202,7 @@ def _in_bytes(copy: Copy, size: int) -> Copy:
 
 
 def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
-    """Returns an operator's copy within a row (`outer` 2) or a pixel (`outer` 3), where it moves channels."""
+    """Returns the copy that an operator on channels makes in a row (`outer` 2) or a pixel (`outer` 3)."""
     (elements,) = _element_copies(graph, op)
     whole = _in_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
@@ -201,7 +211,10 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
 
 @dataclass(frozen=True)
 class Reduction:
-    """The kept dimensions (in the output's order) and the reduced ones, each as (size, input stride)."""
+    """How a reduction walks its input, in dimensions of (size, input stride).
+
+    `outer` are the kept dimensions, in the output's order. `inner` are the reduced ones.
+    """
 
     outer: tuple[tuple[int, ...], ...]
     inner: tuple[tuple[int, ...], ...]
@@ -219,10 +232,11 @@ def reduction(graph: Graph, op: Op) -> Reduction:
 
 @dataclass(frozen=True)
 class Matmul:
-    """How a BATCH_MATMUL walks its operands: a box of matrices, and one matrix (see nn_matmul_geometry).
+    """How a BATCH_MATMUL walks its operands (see nn_matmul_geometry). `size` is a box of matrices.
 
-    `matrix` has rows, inner and columns, then the strides of a row and a step of the first operand, and of a
-    step and a column of the second. All strides are in elements.
+    `matrix` describes one product. It has the numbers of rows, inner elements and columns. Then follow the
+    strides of a row and an inner element in the first operand, and of an inner element and a column in the
+    second. All strides are in elements.
     """
 
     size: tuple[int, ...]

@@ -114,7 +114,7 @@ def topology(graph: Graph) -> Topology:
 
 
 def filling(state: State) -> int | None:
-    """Returns the byte (0 to 255) that fills a state's initial value, or None where its bytes differ."""
+    """Returns the byte (0 to 255) that fills a state's initial value, or None if its bytes differ."""
     import numpy as np
 
     values = state.initial.reshape(-1)
@@ -124,7 +124,7 @@ def filling(state: State) -> int | None:
 
 
 def _describe_attrs(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
-    """Returns the class, then name and value of every field that training does not change."""
+    """Returns the name of the class, and (name, value) of every field that training does not change."""
     names = [f.name for f in dataclasses.fields(attrs) if (type(attrs), f.name) not in _TRAINED]
     return type(attrs).__name__, tuple((name, to_tuples(getattr(attrs, name))) for name in names)
 

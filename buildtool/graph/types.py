@@ -135,7 +135,7 @@ class Activation(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Pad:
-    """Rows above and below, columns left and right."""
+    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`)."""
 
     top: int = 0
     bottom: int = 0
@@ -145,12 +145,15 @@ class Pad:
 
 @dataclass(frozen=True)
 class Attrs:
-    """Base class of operator attributes. It stands itself for no attributes."""
+    """Base class of operator attributes. An operator without attributes has an instance of this class."""
 
 
 @dataclass(frozen=True)
 class ConvAttrs(Attrs):
-    """CONV_2D (filter OHWI; cin / filter's I groups) and TRANSPOSE_CONV (filter OHWI)."""
+    """Attributes of CONV_2D and TRANSPOSE_CONV. The filter is OHWI.
+
+    The number of groups of a CONV_2D is its input channels divided by the filter's I.
+    """
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
@@ -160,14 +163,14 @@ class ConvAttrs(Attrs):
 
 @dataclass(frozen=True)
 class DepthwiseAttrs(ConvAttrs):
-    """DEPTHWISE_CONV_2D; filter (1, H, W, cin * depth_multiplier)."""
+    """Attributes of DEPTHWISE_CONV_2D. The filter has shape (1, H, W, cin * depth_multiplier)."""
 
     depth_multiplier: int = 1
 
 
 @dataclass(frozen=True)
 class PoolAttrs(Attrs):
-    """AVERAGE_POOL_2D, MAX_POOL_2D; padded positions do not count."""
+    """Attributes of AVERAGE_POOL_2D and MAX_POOL_2D. Padded positions do not count."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int]
@@ -177,26 +180,26 @@ class PoolAttrs(Attrs):
 
 @dataclass(frozen=True)
 class AsUint8(Attrs):
-    """An operator of a uint8 network whose results differ from those of LiteRT's int8 kernel.
+    """Attributes of an operator in a uint8 network whose results differ from LiteRT's int8 kernel.
 
-    Convolutions and dense layers: the filter has its own zero point, which is subtracted from its values.
-    AVERAGE_POOL_2D: halves are rounded up. QUANTIZE: rescales a CONCATENATION's operand in floats.
+    In convolutions and dense layers, the filter has its own zero point, which is subtracted from its values.
+    AVERAGE_POOL_2D rounds halves up. QUANTIZE rescales the operand of a CONCATENATION in floats.
     """
 
 
 @dataclass(frozen=True)
 class ConvAsUint8(ConvAttrs, AsUint8):
-    """CONV_2D."""
+    """Attributes of CONV_2D in a uint8 network."""
 
 
 @dataclass(frozen=True)
 class DepthwiseAsUint8(DepthwiseAttrs, AsUint8):
-    """DEPTHWISE_CONV_2D."""
+    """Attributes of DEPTHWISE_CONV_2D in a uint8 network."""
 
 
 @dataclass(frozen=True)
 class FullyConnectedAttrs(Attrs):
-    """FULLY_CONNECTED; filter (outputs, inputs)."""
+    """Attributes of FULLY_CONNECTED. The filter has shape (outputs, inputs)."""
 
     activation: Activation = Activation.NONE
     keep_num_dims: bool = False
@@ -204,27 +207,28 @@ class FullyConnectedAttrs(Attrs):
 
 @dataclass(frozen=True)
 class FullyConnectedAsUint8(FullyConnectedAttrs, AsUint8):
-    """FULLY_CONNECTED."""
+    """Attributes of FULLY_CONNECTED in a uint8 network."""
 
 
 @dataclass(frozen=True)
 class PoolAsUint8(PoolAttrs, AsUint8):
-    """AVERAGE_POOL_2D."""
+    """Attributes of AVERAGE_POOL_2D in a uint8 network."""
 
 
 @dataclass(frozen=True)
 class ElementwiseAttrs(Attrs):
-    """ADD, SUB, MUL; inputs broadcast as numpy does."""
+    """Attributes of ADD, SUB and MUL. Their inputs broadcast as in numpy."""
 
     activation: Activation = Activation.NONE
 
 
 @dataclass(frozen=True)
 class WidenedAttrs(ElementwiseAttrs):
-    """ADD whose second input has fewer channels than the first; it replaces a PAD of channels.
+    """Attributes of an ADD whose second input has fewer channels. It replaces a PAD of channels.
 
-    The third input is a constant of one dimension with equal elements, as long as the longer side. Its
-    elements are the missing channels: `before` of them come before the second input's, the rest after.
+    The third input is a constant vector of equal elements, which stand for the missing channels. `before` of
+    these channels come before the second input's channels, and the others after them. The vector is as long
+    as the longer of these two sides.
     """
 
     before: int = 0
@@ -232,7 +236,10 @@ class WidenedAttrs(ElementwiseAttrs):
 
 @dataclass(frozen=True)
 class QuotientAttrs(ElementwiseAttrs):
-    """DIV. `wraps`: tiny quotients are shifted modulo 32, as in LiteRT's kernel; otherwise they become 0."""
+    """Attributes of DIV.
+
+    If `wraps`, tiny quotients are shifted modulo 32, as in LiteRT's kernel. Otherwise they become 0.
+    """
 
     wraps: bool = True
 
@@ -247,7 +254,10 @@ class PadMode(enum.StrEnum):
 
 @dataclass(frozen=True)
 class PadAttrs(Attrs):
-    """PAD, MIRROR_PAD. `paddings`: (before, after) of every dimension. `value`: the quantised filling."""
+    """Attributes of PAD and MIRROR_PAD.
+
+    `paddings` are (before, after) for every dimension. `value` is the quantised value of the padding.
+    """
 
     paddings: tuple[tuple[int, int], ...]
     mode: PadMode = PadMode.CONSTANT
@@ -256,7 +266,10 @@ class PadAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MeanAttrs(Attrs):
-    """MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD; axes non-negative, ascending, without repetition."""
+    """Attributes of MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
+
+    The axes are non-negative, in ascending order and without repetition.
+    """
 
     axes: tuple[int, ...]
     keep_dims: bool = False
@@ -264,52 +277,59 @@ class MeanAttrs(Attrs):
 
 @dataclass(frozen=True)
 class SoftmaxAttrs(Attrs):
-    """SOFTMAX over the last dimension."""
+    """Attributes of SOFTMAX over the last dimension."""
 
     beta: float = 1.0
 
 
 @dataclass(frozen=True)
 class LeakyReluAttrs(Attrs):
-    """LEAKY_RELU."""
+    """Attributes of LEAKY_RELU."""
 
     alpha: float = 0.2
 
 
 @dataclass(frozen=True)
 class GeluAttrs(Attrs):
-    """GELU; `approximate`: by a hyperbolic tangent in place of the error function."""
+    """Attributes of GELU.
+
+    If `approximate`, it uses a hyperbolic tangent in place of the error function.
+    """
 
     approximate: bool = False
 
 
 @dataclass(frozen=True)
 class TransposeAttrs(Attrs):
-    """TRANSPOSE; output dimension i is input dimension perm[i]."""
+    """Attributes of TRANSPOSE. Output dimension i is input dimension perm[i]."""
 
     perm: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ShuffleAttrs(Attrs):
-    """TRANSPOSE that only moves channels: channel i of group j of `groups` becomes channel i * groups + j."""
+    """Attributes of a TRANSPOSE that only moves channels.
+
+    Channel i of group j becomes channel i * `groups` + j.
+    """
 
     groups: int
 
 
 @dataclass(frozen=True)
 class AxisAttrs(Attrs):
-    """CONCATENATION, SPLIT, SHIFT, ARG_MAX, ARG_MIN; axis non-negative."""
+    """Attributes of CONCATENATION, SPLIT, SHIFT, ARG_MAX and ARG_MIN. The axis is not negative."""
 
     axis: int
 
 
 @dataclass(frozen=True)
 class SliceAttrs(Attrs):
-    """SLICE, STRIDED_SLICE: element i of output dimension d is input element begin[d] + i*stride[d].
+    """Attributes of SLICE and STRIDED_SLICE.
 
-    One entry per input dimension; `extent`: how many elements. Shrunk axes vanish from the output's shape
-    only.
+    In dimension d, output element i is input element begin[d] + i*stride[d], and there are extent[d]
+    elements. The tuples have one entry for each input dimension. Shrunk axes are only missing in the output's
+    shape.
     """
 
     begin: tuple[int, ...]
@@ -319,21 +339,21 @@ class SliceAttrs(Attrs):
 
 @dataclass(frozen=True)
 class ViewAttrs(SliceAttrs):
-    """VIEW, in place of a slice of kind `was`."""
+    """Attributes of a VIEW, which replaces a slice of kind `was`."""
 
     was: OpKind = OpKind.SLICE
 
 
 @dataclass(frozen=True)
 class TileAttrs(Attrs):
-    """TILE: repeats dimension d of the input `multiples[d]` times."""
+    """Attributes of TILE, which repeats dimension d of the input `multiples[d]` times."""
 
     multiples: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class GatherAttrs(Attrs):
-    """GATHER: element i of dimension `axis` is the input's element `indices[i]`."""
+    """Attributes of GATHER. In dimension `axis`, output element i is the input's element `indices[i]`."""
 
     axis: int
     indices: tuple[int, ...]
@@ -341,9 +361,10 @@ class GatherAttrs(Attrs):
 
 @dataclass(frozen=True)
 class BlockAttrs(Attrs):
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: move channels into squares of `block` x `block` pixels, or back.
+    """Attributes of DEPTH_TO_SPACE and SPACE_TO_DEPTH.
 
-    The pixels of a square take the channels in order, row by row.
+    DEPTH_TO_SPACE moves channels into squares of `block` x `block` pixels. The pixels of a square take the
+    channels in order, row by row. SPACE_TO_DEPTH moves them back.
     """
 
     block: int
@@ -351,10 +372,12 @@ class BlockAttrs(Attrs):
 
 @dataclass(frozen=True)
 class BatchBlockAttrs(Attrs):
-    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: move blocks of the dimensions after the batch into it, or back.
+    """Attributes of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND.
 
-    `block` is the size of a block in each of these dimensions. `edges` (before, after) are elements that are
-    padded with the quantised `value` before the batch grows, or cropped after it has shrunk.
+    SPACE_TO_BATCH_ND moves blocks of the dimensions after the batch into the batch. BATCH_TO_SPACE_ND moves
+    them back. `block` is the size of a block in each of these dimensions. `edges` are (before, after) for
+    each of them: elements that are padded with the quantised `value` before the batch grows, or cropped after
+    it has shrunk.
     """
 
     block: tuple[int, ...]
@@ -364,9 +387,9 @@ class BatchBlockAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MatmulAttrs(Attrs):
-    """BATCH_MATMUL of (..., M, K) and (..., K, N); leading dimensions broadcast.
+    """Attributes of a BATCH_MATMUL of (..., M, K) and (..., K, N). Leading dimensions broadcast.
 
-    `adj_x`, `adj_y`: the last two dimensions of the operand are swapped, in memory too.
+    If `adj_x` or `adj_y`, the last two dimensions of the first or second operand are swapped in memory.
     """
 
     adj_x: bool = False
@@ -375,7 +398,7 @@ class MatmulAttrs(Attrs):
 
 @dataclass(frozen=True)
 class ResizeAttrs(Attrs):
-    """RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR."""
+    """Attributes of RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
 
     align_corners: bool = False
     half_pixel_centers: bool = False
@@ -383,9 +406,10 @@ class ResizeAttrs(Attrs):
 
 @dataclass(frozen=True)
 class Quantization:
-    """real = scale * (q - zero_point), with one pair for the tensor or one for each index along `axis`.
+    """A quantisation: real = scale * (q - zero_point).
 
-    Scales are float32 values, stored as Python floats.
+    There is one pair (scale, zero point) for the tensor, or one for each index along `axis`. Scales are
+    float32 values, stored as Python floats.
     """
 
     scales: tuple[float, ...]
@@ -405,9 +429,10 @@ class Quantization:
 
 @dataclass(frozen=True)
 class SvdfAttrs(Attrs):
-    """SVDF; filters (features, inputs) and (features, memory), `rank` features per output.
+    """Attributes of SVDF. Its filters are (features, inputs) and (features, memory).
 
-    Its fused RELU clamps to the output's type alone, as in LiteRT's kernel.
+    There are `rank` features per output. The fused RELU clamps to the output's type alone, as in LiteRT's
+    kernel.
     """
 
     rank: int
@@ -415,11 +440,12 @@ class SvdfAttrs(Attrs):
 
 @dataclass(frozen=True)
 class LstmAttrs(Attrs):
-    """UNIDIRECTIONAL_SEQUENCE_LSTM; its 24 operands are named by `LstmInput`.
+    """Attributes of UNIDIRECTIONAL_SEQUENCE_LSTM. `LstmInput` names its 24 operands.
 
-    `time_major`: the first dimension counts steps, the second images of a batch; else the reverse. A clip of
-    0 clips nothing. `gates`: the scales of the input, forget, cell and output gate's sums before layer
-    normalisation (() without it); `hidden`: the quantisation of the product of output gate and cell.
+    If `time_major`, the first dimension counts steps and the second one counts images of a batch. Otherwise
+    it is the reverse. A clip of 0 clips nothing. `gates` are the scales of the sums before layer
+    normalisation, for the input, forget, cell and output gate; () without layer normalisation. `hidden` is
+    the quantisation of the output gate multiplied by the cell.
     """
 
     hidden: Quantization = Quantization((1.0,), (0,))
@@ -430,7 +456,7 @@ class LstmAttrs(Attrs):
 
 
 class LstmInput(enum.IntEnum):
-    """The places of an LSTM's operands, as in TFLite; an absent one is -1."""
+    """The positions of an LSTM's operands, as in TFLite. An absent operand is tensor -1."""
 
     X = 0
     INPUT_TO_INPUT = 1
@@ -460,10 +486,11 @@ class LstmInput(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """The tensor's index in the file, and the permutation: our dimension i is the file's dimension perm[i].
+    """Where a tensor is in the file: its index, and the permutation of its dimensions.
 
-    With an empty perm the elements have the file's order. For a network input with a RESHAPE before the
-    permutation, the file's dimensions are those of the RESHAPE's output.
+    Our dimension i is the file's dimension perm[i]. If `perm` is empty, the elements have the file's order.
+    If a network input has a RESHAPE before the permutation, the file's dimensions are those of the RESHAPE's
+    output.
     """
 
     index: int
@@ -504,8 +531,8 @@ class Tensor:
     def nhwc(self) -> tuple[int, int, int, int]:
         """The shape as (batch, rows, columns, channels).
 
-        Missing dimensions are 1, earlier ones multiply into the batch. A (batch, features) matrix has `batch`
-        columns of one row.
+        Missing dimensions are 1. The dimensions before the last three are multiplied to give the batch. A
+        (batch, features) matrix has `batch` columns of one row.
         """
         rows, columns, channels = (1, 1, 1, *self.shape)[-3:]
         return math.prod(self.shape[:-3]), rows, columns, channels
@@ -525,8 +552,9 @@ class Tensor:
 class Op:
     """An operator. `inputs` and `outputs` are indices into the graph's tensors.
 
-    `index` is its place in the file, for messages (-1: a rewrite made it). `seen` are the operands that its
-    kernel sees, where one of them is a view of an input (see `partviews`); otherwise it is empty.
+    `index` is its place in the file, for messages. It is -1 if a rewrite made the operator. `seen` are the
+    operands that its kernel sees if one of them is a view of an input (see `partviews`). Otherwise it is
+    empty.
     """
 
     kind: OpKind
@@ -543,7 +571,7 @@ class Op:
 
     @property
     def place(self) -> str:
-        """For error messages: "#12 CONV_2D"."""
+        """The operator's name in error messages, such as "#12 CONV_2D"."""
         return f"#{self.index} {self.kind}"
 
 
@@ -561,11 +589,12 @@ class SecondPass:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """State between invokes: the tensor `before` when an invoke begins, and `after` when it ends.
+    """A value that lasts from one invoke to the next.
 
-    The bytes of `after` are `before` in the next invoke; no operator makes `before`. Where nothing assigns
-    the state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and
-    type of `before`, which becomes read-only.
+    The tensor `before` has this value when an invoke begins, and the tensor `after` when the invoke ends. In
+    the next invoke, `before` has the bytes of `after`. No operator writes `before`. If nothing assigns the
+    state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and type of
+    `before`, which becomes read-only.
     """
 
     before: int
@@ -594,15 +623,15 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Cached results of functions of the graph only (see `of_graph`). A graph never changes."""
+        """Results that `of_graph` has cached. A graph never changes, so they stay valid."""
         return {}
 
     def producers(self) -> dict[int, int]:
-        """Tensor index -> index in `ops` of its producer."""
+        """Maps each tensor's index to the index in `ops` of the operator that writes it."""
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
 
     def consumers(self) -> Mapping[int, tuple[int, ...]]:
-        """Tensor index -> indices in `ops` of the operators that read it, in order; a VIEW reads nothing."""
+        """Maps each tensor's index to the indices in `ops` of its readers, in order. A VIEW is no reader."""
         return _consumers(self)
 
     def activations(self) -> Iterator[int]:
@@ -621,7 +650,7 @@ _T = TypeVar("_T")
 
 
 def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
-    """Makes a function that depends on a graph only keep its result with the graph."""
+    """Makes a function cache its result in the graph. The graph must be all that the result depends on."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @functools.wraps(function)

@@ -72,7 +72,7 @@ def together(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def beside_plan(names: Iterable[str]) -> None:
-    """Raises UsageError for an option that only affects planning: the request has a plan already."""
+    """Raises UsageError if an option only affects planning, because the request already has a plan."""
     for name in names:
         if name not in _CHECKED:
             raise idle(name, "it has no effect, because the plan is given")
@@ -98,7 +98,10 @@ def idle(name: str, text: str) -> UsageError:
 
 
 def spell(option: str, value: Value) -> str:
-    """Returns an option and its value as on the command line: --ram 4624. Other names: see `in_requests`."""
+    """Returns an option and its value as on the command line, such as --ram 4624.
+
+    A name that is no option is written as in requests (see `in_requests`).
+    """
     if option not in BY_NAME:
         return in_requests(option, value)
     flag = spell_name(option)

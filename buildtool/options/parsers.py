@@ -96,9 +96,9 @@ def size(name: str, value: object) -> int:
 
 
 def _real(*tests: tuple[str, Callable[[float], bool]]) -> Parser:
-    """Returns a parser for a number, or its text, that passes all tests, which are pairs (words, test).
+    """Returns a parser for a number, or its text, that passes all tests.
 
-    Each test must be false for NaN.
+    A test is a pair of words that describe it and a function. The function must return False for NaN.
     """
 
     def parse(name: str, value: object) -> float:
@@ -127,7 +127,7 @@ width = _real(
 
 
 def work(name: str, value: object) -> float:
-    """Parses a limit on F, which is 1 or more."""
+    """Parses a limit on the work factor F. It is 1 or more."""
     number: float = limit(name, value)
     if number < 1:
         what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
@@ -189,7 +189,10 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """Parses the link to a board and its port, as in "serial:/dev/ttyACM0". Port "": the only port."""
+    """Parses the link to a board and its port, such as "serial:/dev/ttyACM0".
+
+    Returns (link, port). An empty port means the only port there is.
+    """
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
         words = f"one of {', '.join(WIRES)}, also with a port, such as serial:/dev/ttyACM0"
@@ -231,7 +234,7 @@ def location(name: str, value: object) -> str | dict[str, Any]:
 
 
 def _integer(value: object) -> int | None:
-    """Returns a whole number from a number or its digits; None for anything else."""
+    """Returns a whole number from a number or its digits, or None for anything else."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
@@ -265,7 +268,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """Parses a rule for the values of pixels; None for `auto`."""
+    """Parses a rule for the values of pixels. Returns None for `auto`."""
     words = text(name, value)
     if words == "auto":
         return None

@@ -33,12 +33,13 @@ NESTED = (Group.PLANNING, Group.COUNTING)
 
 
 class Option(NamedTuple):
-    """One option. `name` is its key in a request, `sentence` says what it does, `default` is in words or "".
+    """One option. `name` is its key in a request, and `sentence` says what it does.
 
-    `values` are the words of a mode. `strategies` are those in which the option has an effect. `flag`: it
-    takes no value. `number`: it is a whole number. `many`: it may be given several times. `suffixes` are
-    those of the files that it names (None: it names no file). `folder`: it names a folder. `spelt` is its
-    name on the command line, where that differs.
+    `default` describes the default value in words, or is empty. `values` are the words of a mode.
+    `strategies` are those in which the option has an effect. `flag` means that it takes no value, `number`
+    that it is a whole number, and `many` that it may be given several times. `suffixes` are those of the
+    files that it names (None: it names no file). `folder` means that it names a folder. `spelt` is its name
+    on the command line if that differs.
     """
 
     name: str
@@ -58,12 +59,12 @@ class Option(NamedTuple):
 
     @property
     def help(self) -> str:
-        """The sentence, then the default."""
+        """The option's help text: the sentence, then the default."""
         return f"{self.sentence} (default: {self.default})" if self.default else self.sentence
 
     @property
     def flagged(self) -> str:
-        """The name on the command line: --max-f."""
+        """The option's name on the command line, such as --max-f."""
         return "--" + (self.spelt or self.name).replace("_", "-")
 
 
@@ -83,22 +84,22 @@ def row(usage: str, parse: Parser, default: str = "", **more: Any) -> Row:
 
 
 def number(usage: str, parse: Parser, default: str, **more: Any) -> Row:
-    """The same for an option that is a whole number."""
+    """Like `row`, for an option that is a whole number."""
     return row(usage, parse, default, number=True, **more)
 
 
 def file(usage: str, default: str = "", suffixes: tuple[str, ...] = ("",), **more: Any) -> Row:
-    """The same for an option that names a file."""
+    """Like `row`, for an option that names a file."""
     return row(usage, parsers.location, default, suffixes=suffixes, **more)
 
 
 def choice(usage: str, words: type[enum.StrEnum], default: str) -> Row:
-    """The same for an option whose values are those of an enumeration."""
+    """Like `row`, for an option whose values are those of an enumeration."""
     return row(usage, parsers.mode(words), default, values=tuple(map(str, words)))
 
 
 def switch(name: str) -> Row:
-    """The same for an option that takes no value."""
+    """Like `row`, for an option that takes no value."""
     return row(name, parsers.flag, flag=True)
 
 

@@ -28,12 +28,12 @@ ANY_WIRE = "any"  # the link that suits the board
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan; the table in buildtool/options says what each option does.
+    """How to plan. The table in buildtool/options says what each option does.
 
-    Limits (None: the board's limit, or no limit): `ram` and `max_flash` in bytes. `max_f` limits the work, as
-    a multiple of the network's own work. `max_cost` limits the estimated cost, and `max_ms` the estimated
-    time in milliseconds. `hand_off` is in pixels (None: 1). `segments` are for xcore-strips ("": the planner
-    searches for them).
+    `ram` and `max_flash` are limits in bytes. `max_f` limits the work, as a multiple of the network's own
+    work. `max_cost` limits the estimated cost, and `max_ms` the estimated time in milliseconds. A limit of
+    None means the board's limit, or no limit. `hand_off` is in pixels (None: 1). `segments` are for
+    xcore-strips. If they are "", the planner searches for them.
     """
 
     strategy: Strategy = Strategy.BEST
@@ -60,7 +60,10 @@ class Lock:
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """How to count a network's memory without a board. `batch`: input images (0: the file's; Darknet: 1)."""
+    """How to count a network's memory without a board.
+
+    `batch` is the number of input images. 0 means the number in the file, or 1 for Darknet.
+    """
 
     weights: WeightsIn = WeightsIn.FLASH
     operators: Counted = Counted.SEPARATE
@@ -73,10 +76,11 @@ class NetworkOptions:
 class TargetChoice:
     """The target of a network: board, compiler, kernel library, and how sums are requantised.
 
-    `toolchain` is a name ("": the board's first). `cmsis_nn` is the folder of a CMSIS-NN checkout ("": none).
-    `debug`: compile for a debugger. `wire` is the link by which test firmware answers ("": by files).
-    `threads` share each kernel call (None: all that the board has). `weights_in` is the memory of the weights
-    (None: the board's choice). `arena_in` is the memory of the arena, or two memories with a comma between.
+    `toolchain` is the compiler's name, or "" for the board's first one. `cmsis_nn` is the folder of a
+    CMSIS-NN checkout, or "" for none. If `debug`, the code is compiled for a debugger. `wire` is the link by
+    which test firmware answers, or "" if it answers through files. `threads` is the number of threads that
+    share each kernel call (None: all that the board has). `weights_in` is the memory of the weights (None:
+    the board's choice). `arena_in` is the memory of the arena, or two memories with a comma between.
     """
 
     board: Named
@@ -94,8 +98,8 @@ class TargetChoice:
 class Wanted:
     """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
 
-    `limit` is the number of inputs, which `seed` chooses (None: all). With `normalise` None the quantisation
-    decides.
+    `limit` is the number of inputs (None: all), and `seed` chooses them. If `normalise` is None, the input's
+    quantisation determines the rule for pixels.
     """
 
     file: File

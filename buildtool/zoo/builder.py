@@ -54,12 +54,15 @@ class _Layer:
 
 
 class Builder(GraphBuilder):
-    """A growing graph, and the values of its tensors on the calibration input."""
+    """Builds a graph, and computes the values of its tensors on the calibration input."""
 
     def __init__(
         self, name: str, seed: str, shape: tuple[int, ...], quant: Quantization, values: Int8s
     ) -> None:
-        """`seed` names the streams of weights; `values` is the calibration input, (samples, *shape)."""
+        """`seed` is part of the names of the weights' streams. `values` is the calibration input.
+
+        Its shape is (samples, *shape).
+        """
         super().__init__(name)
         self._seed = seed
         self.input = self.feed((1, *shape), quant, name="input")
@@ -84,14 +87,14 @@ class Builder(GraphBuilder):
         spread: Spread | None = None,
         like: int | None = None,
     ) -> int:
-        """CONV_2D. `spread` is the wanted spread of its outputs; they get the quantisation of `like`."""
+        """Adds a CONV_2D. Its outputs get the distribution `spread` and the quantisation of `like`."""
         layer = self._make_convolution(x, channels, window, activation, name, spread)
         return self._add(layer, None if like is None else self._quant(like))
 
     def convs(
         self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
     ) -> list[int]:
-        """Parallel CONV_2Ds, one for each (window, name). All outputs have one quantisation."""
+        """Adds parallel CONV_2Ds, one for each (window, name). All outputs have the same quantisation."""
         layers = [self._make_convolution(x, channels, one, activation, name, None) for one, name in branches]
         quant = calibrate.quantization(np.concatenate([layer.values.ravel() for layer in layers]))
         return [self._add(layer, quant) for layer in layers]
@@ -107,7 +110,7 @@ class Builder(GraphBuilder):
         )
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
-        """DEPTHWISE_CONV_2D with depth multiplier 1."""
+        """Adds a DEPTHWISE_CONV_2D with depth multiplier 1."""
         filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
         attrs = g.DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
@@ -119,7 +122,7 @@ class Builder(GraphBuilder):
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
     ) -> int:
-        """FULLY_CONNECTED with one weight scale for all outputs, as most converters make it."""
+        """Adds a FULLY_CONNECTED with one weight scale for all outputs, as most converters make it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
         sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
         kind, attrs = OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(activation)
@@ -128,23 +131,23 @@ class Builder(GraphBuilder):
         )
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
-        """ADD of two tensors of one shape."""
+        """Adds an ADD of two tensors of the same shape."""
         quant = calibrate.quantization(calibrate.activate(self._real(a) + self._real(b), activation))
         return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
-        """MUL of a tensor and one that is broadcast over its rows and columns."""
+        """Adds a MUL of a tensor and one that is broadcast over its rows and columns."""
         quant = _quantization(self._real(a) * self._real(b))
         return self._append(OpKind.MUL, (a, b), g.ElementwiseAttrs(), quant, name)
 
     def hard_swish(self, x: int, name: str) -> int:
-        """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
+        """Adds a HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
         values = self._real(x)
         quant = _quantization(values * np.clip(values + 3.0, 0.0, 6.0) / 6.0)
         return self._append(OpKind.HARD_SWISH, (x,), NO_ATTRS, quant, name)
 
     def hard_sigmoid(self, x: int, name: str) -> int:
-        """ADD of 3 with RELU6, MUL by 1/6, as converters write it."""
+        """Adds a hard sigmoid as converters write it: ADD of 3 with RELU6, then MUL by 1/6."""
         constants = []
         for value, label in ((3.0, "three"), (1.0 / 6.0, "sixth")):
             scale = Quantization((calibrate.float32(value / 127.0),), (0,))
@@ -156,28 +159,28 @@ class Builder(GraphBuilder):
         return self._append(OpKind.MUL, (y, constants[1]), g.ElementwiseAttrs(), one, name)
 
     def concat(self, parts: Sequence[int], name: str) -> int:
-        """CONCATENATION of channels; all parts have one quantisation, as TFLite demands."""
+        """Adds a CONCATENATION of channels. All parts have the same quantisation, as TFLite demands."""
         return self._append(OpKind.CONCATENATION, parts, g.AxisAttrs(3), self._quant(parts[0]), name)
 
     def max_pool(self, x: int, window: Window, name: str) -> int:
-        """MAX_POOL_2D."""
+        """Adds a MAX_POOL_2D."""
         return self._pool(OpKind.MAX_POOL_2D, x, window, name)
 
     def pad(self, x: int, pad: Pad, name: str) -> int:
-        """PAD of rows and columns with the zero point."""
+        """Adds a PAD of rows and columns with the zero point."""
         quant = self._quant(x)
         paddings = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
         return self._append(OpKind.PAD, (x,), g.PadAttrs(paddings, value=quant.zero_point), quant, name)
 
     def mean(self, x: int, axes: tuple[int, ...], name: str, *, keep_dims: bool = False) -> int:
-        """MEAN over `axes`, which vanish unless `keep_dims`."""
+        """Adds a MEAN over `axes`, which are removed unless `keep_dims`."""
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
         count = math.prod(self.shape(x)[axis] for axis in axes)
         quant = _quantization((sums / count - self._quant(x).zero_point) * self._quant(x).scale)
         return self._append(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), quant, name)
 
     def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
-        """AVERAGE_POOL_2D, by default over all rows and columns."""
+        """Adds an AVERAGE_POOL_2D, by default over all rows and columns."""
         whole = self.shape(x)[1], self.shape(x)[2]
         return self._pool(OpKind.AVERAGE_POOL_2D, x, window or Window(whole, whole), name)
 
@@ -187,15 +190,15 @@ class Builder(GraphBuilder):
         return self._append(kind, (x,), attrs, self._quant(x), name)
 
     def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
-        """TRANSPOSE."""
+        """Adds a TRANSPOSE."""
         return self._append(OpKind.TRANSPOSE, (x,), g.TransposeAttrs(perm), self._quant(x), name)
 
     def reshape(self, x: int, shape: tuple[int, ...], name: str) -> int:
-        """RESHAPE; `shape` begins with the batch of 1."""
+        """Adds a RESHAPE. `shape` begins with the batch of 1."""
         return self._append(OpKind.RESHAPE, (x,), NO_ATTRS, self._quant(x), name, shape)
 
     def softmax(self, x: int, name: str) -> int:
-        """SOFTMAX over the last dimension."""
+        """Adds a SOFTMAX over the last dimension."""
         return self._append(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(), SOFTMAX_QUANT, name)
 
     def _quant(self, tensor: int) -> Quantization:
@@ -212,7 +215,7 @@ class Builder(GraphBuilder):
     def _make_layer(
         self, name: str, x: int, kind: OpKind, attrs: _Weighted, filters: Int8s, sums: Floats, spread: Spread
     ) -> _Layer:
-        """Returns a layer whose scales and biases give its `sums` (accumulators) the spread `spread`."""
+        """Returns a layer. Its scales and biases give the accumulators `sums` the distribution `spread`."""
         offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
         deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
@@ -262,7 +265,8 @@ class Builder(GraphBuilder):
 def _quantization(values: Floats) -> Quantization:
     """Returns the quantisation for the values of all samples.
 
-    A vector has few values per sample, so other inputs may exceed the range: it gets headroom.
+    A vector has few values per sample, so the values of other inputs may exceed their range. Therefore the
+    range is enlarged.
     """
     is_vector = math.prod(values.shape[1:]) == values.shape[-1]
     return calibrate.quantization(values, _VECTOR_HEADROOM if is_vector else 1.0)

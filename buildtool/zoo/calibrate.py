@@ -25,10 +25,10 @@ _PRIOR_VARIANCE = 8.0
 
 @dataclass(frozen=True)
 class Spread:
-    """The wanted distribution of a layer's real outputs before the activation.
+    """The intended distribution of a layer's real outputs before the activation.
 
-    Each channel has its own mean, drawn from the range `offset`, and its own standard deviation, drawn
-    from the range `deviation`.
+    Each channel has its own mean, drawn from the range `offset`, and its own standard deviation, drawn from
+    the range `deviation`.
     """
 
     offset: tuple[float, float] = (-0.5, 0.5)
@@ -36,20 +36,26 @@ class Spread:
 
 
 def spread_for(activation: Activation) -> Spread:
-    """Returns a spread that neither starves nor saturates `activation`."""
+    """Returns a spread for which `activation` neither saturates nor gives zero almost everywhere."""
     if activation is Activation.RELU6:  # 6 is at least three deviations away: under 0.2 % reach it
         return Spread((0.0, 1.2), (1.0, 1.5))
     return Spread((0.0, 0.8)) if activation is Activation.RELU else Spread()
 
 
 def spread_before_pooling(activation: Activation) -> Spread:
-    """Returns a spread with channels far apart, as average pooling removes the variation within a channel."""
+    """Returns a spread whose channels have very different means.
+
+    Average pooling removes most of the variation within a channel, so the channels have to differ.
+    """
     return Spread((-1.0, 3.0)) if activation is Activation.RELU else Spread((-2.0, 2.0), (0.6, 0.9))
 
 
 @dataclass(frozen=True)
 class Affine:
-    """real = (accumulator + bias) * input scale * weight scale, with one scale per channel or one for all."""
+    """A layer's weight scales and biases, with one scale per channel or one for all.
+
+    real = (accumulator + bias) * input scale * weight scale.
+    """
 
     weight_scales: tuple[float, ...]
     biases: npt.NDArray[np.int32]
@@ -61,7 +67,10 @@ def float32(value: float) -> float:
 
 
 def convolution(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Floats:
-    """Accumulators of CONV_2D: (batch, rows, columns, channels) from NHWC input and an OHWI filter."""
+    """Returns the accumulators of CONV_2D: (batch, rows, columns, channels).
+
+    The input is NHWC and the filter OHWI.
+    """
     outputs, kh, kw, _ = filters.shape
     windows = _windows(x, zero_point, (kh, kw), attrs)
     columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, kh * kw * x.shape[3])
@@ -70,7 +79,10 @@ def convolution(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> 
 
 
 def depthwise(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Floats:
-    """Accumulators of DEPTHWISE_CONV_2D with depth multiplier 1; filter (1, rows, columns, channels)."""
+    """Returns the accumulators of DEPTHWISE_CONV_2D with depth multiplier 1.
+
+    The filter has shape (1, rows, columns, channels).
+    """
     _, kh, kw, _ = filters.shape
     windows = _windows(x, zero_point, (kh, kw), attrs)
     total = np.zeros(windows.shape[:4], dtype=np.int32)
@@ -81,19 +93,25 @@ def depthwise(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Fl
 
 
 def dense(x: Int8s, zero_point: int, filters: Int8s) -> Floats:
-    """Accumulators of FULLY_CONNECTED: (batch, outputs); filter (outputs, inputs)."""
+    """Returns the accumulators of FULLY_CONNECTED: (batch, outputs). The filter is (outputs, inputs)."""
     return _product(x.astype(np.int16) - np.int16(zero_point), filters)
 
 
 def _product(rows: npt.NDArray[np.int16], filters: Int8s) -> Floats:
-    """Returns `rows` @ `filters`.T exactly, in float32 where that suffices, as it takes half the time."""
+    """Returns `rows` @ `filters`.T exactly.
+
+    Where float32 is exact, it is used, because it takes half the time.
+    """
     bound = rows.shape[1] * 255 * 128
     exact = np.float32 if bound <= 1 << 24 else np.float64  # float32 holds all integers up to 2^24
     return np.asarray(rows.astype(exact) @ filters.T.astype(exact), dtype=np.float64)
 
 
 def _windows(x: Int8s, zero_point: int, kernel: tuple[int, int], attrs: ConvAttrs) -> npt.NDArray[np.int16]:
-    """Input windows less the zero point: (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    """Returns the input's windows minus the zero point.
+
+    Their shape is (batch, rows, columns, channels, kernel rows, kernel columns).
+    """
     pad = attrs.pad
     widths = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
     padded = np.pad(x.astype(np.int16) - np.int16(zero_point), widths)
@@ -106,8 +124,9 @@ def affine(
 ) -> Affine:
     """Returns weight scales and biases that give channel c mean `offsets[c]` and deviation `deviations[c]`.
 
-    With few values, a channel's variance is drawn towards that of the whole layer, and its mean towards
-    zero. Without `per_channel` there is one scale, from the layer's variance and the first deviation.
+    With few values, the estimate of a channel's variance is moved towards the variance of the whole layer,
+    and the estimate of its mean towards zero. Without `per_channel` there is one scale, from the layer's
+    variance and the first deviation.
     """
     channels = accumulators.shape[-1]
     values = accumulators.reshape(-1, channels)
@@ -139,7 +158,10 @@ def activate(values: Floats, activation: Activation) -> Floats:
 
 
 def quantization(values: Floats, headroom: float = 1.0) -> Quantization:
-    """Returns the asymmetric int8 quantisation of `headroom` times the range of `values`. Zero is exact."""
+    """Returns the asymmetric int8 quantisation for the range of `values`, enlarged by `headroom`.
+
+    It represents zero exactly.
+    """
     low = min(0.0, float(values.min()) * headroom)
     high = max(0.0, float(values.max()) * headroom)
     scale = float32((high - low) / 255.0 if high > low else 1.0)

@@ -117,7 +117,7 @@ def describe(name: str) -> str:
 
 
 def choose(name: str, **given: object) -> Choice:
-    """Returns the network of `name` ("network:option=value,...") and of the options in `given`."""
+    """Returns the network that `name` ("network:option=value,...") and the options in `given` describe."""
     base, _, text = name.partition(":")
     base = base.strip()
     by_name = {option.name: option for option in options(base)}

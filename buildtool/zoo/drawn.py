@@ -32,8 +32,8 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
 class NetBuilder(GraphBuilder):
     """A builder that draws weights and quantisations.
 
-    `typical` is the usual standard deviation of an activation, in quantisation steps. That of a result is 2^x
-    steps, with x drawn from the range `levels`.
+    `typical` is the usual standard deviation of an activation, in quantisation steps. The standard deviation
+    of a result is 2^x steps, where x is drawn from the range `levels`.
     """
 
     typical = 74.0
@@ -52,7 +52,10 @@ class NetBuilder(GraphBuilder):
         return self.feed(shape, q, dtype)
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
-        """Draws a zero point, sometimes an end of the range, and a scale (log-uniform) unless it is given."""
+        """Draws a quantisation. The zero point is sometimes an end of the range.
+
+        The scale is log-uniform unless it is given.
+        """
         if scale is None:
             scale = float(np.exp(self.rng.uniform(-5.5, 0)))
         low, high = (0, 255) if dtype is DType.UINT8 else (-128, 127)
@@ -111,7 +114,7 @@ class NetBuilder(GraphBuilder):
         per_channel: bool = True,
         bias: bool = True,
     ) -> int:
-        """CONV_2D, or DEPTHWISE_CONV_2D when depth_multiplier > 0; `pad` overrides `same`."""
+        """Adds a CONV_2D, or a DEPTHWISE_CONV_2D if depth_multiplier > 0. `pad` overrides `same`."""
         _, height, width, depth = self.shape(x)
         if pad is None:
             pad = same_pad((height, width), kernel, stride, dilation) if same else NO_PAD
@@ -138,7 +141,7 @@ class NetBuilder(GraphBuilder):
         per_channel: bool = True,
         bias: bool = True,
     ) -> int:
-        """TRANSPOSE_CONV. The default of `out` is the largest output size for the input."""
+        """Adds a TRANSPOSE_CONV. The default of `out` is the largest output size for the input."""
         batch, height, width, depth = self.shape(x)
         sizes, pads = [], []
         for i, n in enumerate((height, width)):
@@ -162,7 +165,10 @@ class NetBuilder(GraphBuilder):
         bias: bool = True,
         keep_num_dims: bool = False,
     ) -> int:
-        """FULLY_CONNECTED over the last dimension, or over all but the first."""
+        """Adds a FULLY_CONNECTED over the last dimension, or over all dimensions except the first.
+
+        The former needs `keep_num_dims`.
+        """
         shape = self.shape(x)
         features = shape[-1] if keep_num_dims else math.prod(shape[1:])
         weights = self._weights(x, (outputs, features), 0, per_channel, bias)
@@ -179,7 +185,7 @@ class NetBuilder(GraphBuilder):
         )
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
-        """ADD, SUB, MUL or DIV, with broadcasting. Values of a divisor are raised above 0 first."""
+        """Adds ADD, SUB, MUL or DIV, with broadcasting. Before, it raises a divisor's values above 0."""
         if kind is OpKind.DIV:
             b = self.positive(b)
             q = self._out_quant(self.scale(a) / self.scale(b) * float(np.exp(self.rng.uniform(-2, 2))))
@@ -191,13 +197,13 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (a, b), g.ElementwiseAttrs(activation), self._out_quant(spread))
 
     def _clamp_below(self, x: int, least: int) -> int:
-        """The MAXIMUM of a tensor and the quantised value `least`."""
+        """Adds the MAXIMUM of a tensor and the quantised value `least`."""
         q = self.tensors[x].quant
         bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
         return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
-        """Raises a tensor's values above zero. Requantises it first where its zero point is 127."""
+        """Raises a tensor's values above zero. If its zero point is 127, it is requantised first."""
         q = self.tensors[x].quant
         assert q is not None
         if q.zero_point == 127:
@@ -205,7 +211,7 @@ class NetBuilder(GraphBuilder):
         return self._clamp_below(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
 
     def pair(self, kind: OpKind, a: int, b: int) -> int:
-        """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, a comparison, or LOGICAL_AND and LOGICAL_OR."""
+        """Adds a MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, comparison, LOGICAL_AND or LOGICAL_OR."""
         if kind is OpKind.SQUARED_DIFFERENCE:
             larger = max(self.scale(a), self.scale(b)) * 74
             return self.op(kind, (a, b), NO_ATTRS, self._out_quant(larger * larger))
@@ -214,21 +220,21 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (a, b), dtype=DType.BOOL)
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """SELECT_V2 with the quantisation of the second operand."""
+        """Adds a SELECT_V2 with the quantisation of the second operand."""
         operand = self.tensors[a]
         return self.op(OpKind.SELECT_V2, (condition, a, b), NO_ATTRS, operand.quant, operand.dtype)
 
     def normalise(self, kind: OpKind, x: int) -> int:
-        """L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
+        """Adds an L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
         return self.op(kind, (x,), NO_ATTRS, DEFS[kind].output)
 
     def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
-        """PRELU with a constant alpha."""
+        """Adds a PRELU with a constant alpha."""
         alpha = self.constant(alpha_shape)
         return self.op(OpKind.PRELU, (x, alpha), NO_ATTRS, self._out_quant(self.scale(x) * 74))
 
     def unary(self, kind: OpKind, x: int) -> int:
-        """A function of one byte (TABLE_KINDS except QUANTIZE)."""
+        """Adds a function of one byte (TABLE_KINDS except QUANTIZE)."""
         if kind is OpKind.LOGICAL_NOT:
             return self.op(kind, (x,), dtype=DType.BOOL)
         q = DEFS[kind].output
@@ -244,7 +250,10 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (x,), attrs, q)
 
     def _root(self, kind: OpKind, x: int) -> int:
-        """SQRT or RSQRT of a tensor's values, raised to zero. RSQRT's outputs are mostly within range."""
+        """Adds SQRT or RSQRT. Before, it raises negative values to zero.
+
+        The outputs of RSQRT are mostly within the range of the quantisation.
+        """
         q = self.tensors[x].quant
         assert q is not None
         root = math.sqrt(q.scale * 100)
@@ -253,22 +262,22 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (least,), NO_ATTRS, self._out_quant(spread))
 
     def requantize(self, x: int, dtype: DType = DType.INT8) -> int:
-        """QUANTIZE."""
+        """Adds a QUANTIZE."""
         scale = 0.05
         if self.tensors[x].dtype is not DType.FLOAT32:
             scale = self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7)))
         return self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, self.random_quant(scale, dtype), dtype)
 
     def cast(self, x: int, dtype: DType) -> int:
-        """CAST to another integer type, with the same scale."""
+        """Adds a CAST to another integer type, with the same scale."""
         return self.op(OpKind.CAST, (x,), NO_ATTRS, quant(self.scale(x)), dtype)
 
     def dequantize(self, x: int) -> int:
-        """DEQUANTIZE."""
+        """Adds a DEQUANTIZE."""
         return self.op(OpKind.DEQUANTIZE, (x,), dtype=DType.FLOAT32)
 
     def softmax(self, x: int, beta: float = 1.0) -> int:
-        """SOFTMAX."""
+        """Adds a SOFTMAX."""
         return self.op(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(beta), quant(1 / 256, -128))
 
     # ---- pooling, reductions, shapes -------------------------------------------------------------
@@ -282,27 +291,27 @@ class NetBuilder(GraphBuilder):
         same: bool = False,
         activation: Activation = Activation.NONE,
     ) -> int:
-        """AVERAGE_POOL_2D or MAX_POOL_2D."""
+        """Adds an AVERAGE_POOL_2D or MAX_POOL_2D."""
         pad = same_pad(self.shape(x)[1:3], kernel, stride) if same else NO_PAD
         attrs = g.PoolAttrs(kernel, stride, pad, activation)
         return self.op(kind, (x,), attrs, self.tensors[x].quant)
 
     def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
-        """MEAN."""
+        """Adds a MEAN."""
         count = math.prod(self.shape(x)[a] for a in axes)
         q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
         return self.op(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), q)
 
     def extreme(self, kind: OpKind, x: int, axes: tuple[int, ...], keep_dims: bool = False) -> int:
-        """REDUCE_MAX or REDUCE_MIN."""
+        """Adds a REDUCE_MAX or REDUCE_MIN."""
         return self.op(kind, (x,), g.MeanAttrs(axes, keep_dims), self.tensors[x].quant)
 
     def arg(self, kind: OpKind, x: int, axis: int, dtype: DType = DType.INT32) -> int:
-        """ARG_MAX or ARG_MIN."""
+        """Adds an ARG_MAX or ARG_MIN."""
         return self.op(kind, (x,), g.AxisAttrs(axis), dtype=dtype)
 
     def matmul(self, x: int, y: int, adj_x: bool = False, adj_y: bool = False) -> int:
-        """BATCH_MATMUL."""
+        """Adds a BATCH_MATMUL."""
         inner = self.shape(x)[-2 if adj_x else -1]
         spread = self.scale(x) * self.scale(y) * 74 * 74 * math.sqrt(inner)
         return self.op(OpKind.BATCH_MATMUL, (x, y), g.MatmulAttrs(adj_x, adj_y), self._out_quant(spread))
@@ -310,17 +319,17 @@ class NetBuilder(GraphBuilder):
     def move(
         self, kind: OpKind, x: int, shape: Sequence[int] | None = None, attrs: g.Attrs = NO_ATTRS
     ) -> int:
-        """An operator with the input's quantisation: RESHAPE, TRANSPOSE, PAD, SLICE, RESIZE_*, ..."""
+        """Adds an operator with the input's quantisation: RESHAPE, TRANSPOSE, PAD, SLICE, RESIZE_*, ..."""
         tensor = self.tensors[x]
         return self.op(kind, (x,), attrs, tensor.quant, tensor.dtype, shape=shape)
 
     def flatten(self, x: int) -> int:
-        """RESHAPE to (batch, features)."""
+        """Adds a RESHAPE to (batch, features)."""
         shape = self.shape(x)
         return self.move(OpKind.RESHAPE, x, (shape[0], math.prod(shape[1:])))
 
     def pad(self, x: int, paddings: Sequence[tuple[int, int]], mode: g.PadMode = g.PadMode.CONSTANT) -> int:
-        """PAD with the zero point, or MIRROR_PAD."""
+        """Adds a PAD with the zero point, or a MIRROR_PAD."""
         q = self.tensors[x].quant
         assert q is not None
         value = q.zero_point if mode is g.PadMode.CONSTANT else 0
@@ -328,7 +337,7 @@ class NetBuilder(GraphBuilder):
         return self.move(kind, x, attrs=g.PadAttrs(tuple(paddings), mode, value))
 
     def concat(self, parts: Sequence[int], axis: int = 3) -> int:
-        """CONCATENATION. Parts with other quantisations than the first part's are requantised before it."""
+        """Adds a CONCATENATION. First it requantises parts with another quantisation than the first one."""
         q = self.tensors[parts[0]].quant
         joined = [
             p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), NO_ATTRS, q) for p in parts
@@ -336,7 +345,7 @@ class NetBuilder(GraphBuilder):
         return self.op(OpKind.CONCATENATION, joined, g.AxisAttrs(axis), q)
 
     def split(self, x: int, count: int, axis: int = 3) -> tuple[int, ...]:
-        """SPLIT into equal parts."""
+        """Adds a SPLIT into equal parts."""
         shape = list(self.shape(x))
         shape[axis] //= count
         source = self.tensors[x]
@@ -393,17 +402,17 @@ class WideNetBuilder(NetBuilder):
         return self.tensor(shape, self.random_quant(), DType.INT16, data)
 
     def unary(self, kind: OpKind, x: int) -> int:
-        """LOGISTIC, TANH, or a function that rescales."""
+        """Adds a LOGISTIC, a TANH, or a function that rescales."""
         if kind not in (OpKind.LOGISTIC, OpKind.TANH):
             return super().unary(kind, x)
         return self.op(kind, (x,), NO_ATTRS, quant(1 / 32768))
 
     def softmax(self, x: int, beta: float = 1.0) -> int:
-        """SOFTMAX."""
+        """Adds a SOFTMAX."""
         return self.op(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(beta), quant(1 / 32768))
 
     def requantize(self, x: int, dtype: DType = DType.INT16) -> int:
-        """QUANTIZE to int16 or int8."""
+        """Adds a QUANTIZE to int16 or int8."""
         if self.tensors[x].dtype is DType.FLOAT32:
             q = self.random_quant(2e-4 if dtype is DType.INT16 else 0.05, dtype)
         else:

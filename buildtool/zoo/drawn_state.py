@@ -41,7 +41,7 @@ def _add(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int], 
 
 
 def svdf(net: NetBuilder, x: int, units: int, *, rank: int = 1, memory: int = 8, bias: bool = True) -> int:
-    """SVDF of a tensor (batch, inputs)."""
+    """Adds an SVDF of a tensor (batch, inputs)."""
     batch, inputs = net.shape(x)
     features, rng = units * rank, net.rng
     first = float(np.exp(rng.uniform(-6, -3)))
@@ -73,7 +73,10 @@ def lstm(
     cell_bits: int = 11,
     clipped: bool = False,
 ) -> int:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM of a tensor of three dimensions. It has a projection if `outputs` > 0."""
+    """Adds a UNIDIRECTIONAL_SEQUENCE_LSTM of a tensor of three dimensions.
+
+    It has a projection if `outputs` > 0.
+    """
     first, second, inputs = net.shape(x)
     batch, width = (second if time_major else first), outputs or cells
     rng = net.rng
@@ -118,7 +121,7 @@ def _draw_gate(
     normed: bool,
     peepholes: bool,
 ) -> dict[str, int]:
-    """Draws a gate's tensors; returns operand name -> tensor. `sizes`: cells, inputs, outputs."""
+    """Draws a gate's tensors, and returns them by operand name. `sizes` are (cells, inputs, outputs)."""
     cells, *columns = sizes
     tensors = {}
     reach = 2000 * _GATE * float(np.exp(net.rng.uniform(0, 2)))

@@ -43,7 +43,10 @@ class Feed:
 
 
 def image(size: int, scale: Fraction = UNIT, zero_point: int = -128) -> Feed:
-    """A square image. Smaller ones have more calibration samples, so that the last map has enough pixels."""
+    """Returns a square input image.
+
+    Smaller images have more calibration samples, so that the last feature map has enough pixels.
+    """
     return Feed((size, size, 3), scale, zero_point, max(4, min(16, 4 * 160 * 160 // (size * size))))
 
 
@@ -54,7 +57,7 @@ def feed(choice: Choice) -> Feed:
 
 
 def network(choice: Choice) -> Graph:
-    """Builds a network of the zoo. Its name and its seed name the streams of its weights."""
+    """Builds a network of the zoo. Its name and seed determine its random weights."""
     source, seed = feed(choice), f"{choice.name}/{choice.values['seed']}"
     quant = Quantization((float32(float(source.scale)),), (source.zero_point,))
     b = Builder(choice.slug, seed, source.shape, quant, calibration_input(source, f"{seed}/input"))
@@ -83,7 +86,7 @@ def _same(b: Builder, x: int, kernel: int | tuple[int, int], stride: int = 1) ->
 
 
 def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
-    """Returns the spread of outputs that average pooling reads. For other outputs None, the usual spread."""
+    """Returns a spread for outputs that average pooling reads, or None (the usual spread) for others."""
     return spread_before_pooling(activation) if is_pooled else None
 
 
@@ -93,8 +96,9 @@ def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
 def _logits(classes: int) -> Spread:
     """Returns a spread of logits whose softmax is neither flat nor 1 for a single class.
 
-    The largest of n normal numbers has a fair share of the softmax when their deviation is a little below
-    sqrt(2 ln n). This is 0.8 of that, with log2(n) rounded up to stay exact.
+    The largest of n normally distributed numbers has a fair share of the softmax if their standard deviation
+    is a little below sqrt(2 ln n). The spread's is 0.8 times that, with log2(n) rounded up so that it is
+    exact.
     """
     deviation = math.sqrt(0.887 * max(1, (classes - 1).bit_length()))
     return Spread((-0.2 * deviation, 0.2 * deviation), (deviation, deviation))
@@ -140,11 +144,12 @@ def _inverted_residuals(
     head: Callable[[Builder, int, int], int],
     is_keras: bool = False,
 ) -> int:
-    """A 3x3 stem of stride 2, bottlenecks, a 1x1 convolution to `last` channels unless 0, a head; all RELU6.
+    """Adds a 3x3 stem of stride 2, bottlenecks, a 1x1 convolution and a head. All use RELU6.
 
-    A row is a bottleneck's expansion, kernel, stride and channels. `is_keras` means TensorFlow's SAME padding
-    (an odd row or column goes below or to the right), with the shortcut as an addition's first operand.
-    Otherwise the padding is PyTorch's, half a kernel on every side, and the shortcut is the second operand.
+    The 1x1 convolution has `last` channels; with 0 there is none. A row is a bottleneck's expansion, kernel,
+    stride and channels. If `is_keras`, the padding is TensorFlow's SAME (an odd row or column goes below or
+    to the right), and the shortcut is an addition's first operand. Otherwise the padding is PyTorch's, half a
+    kernel on every side, and the shortcut is the second operand.
     """
     window, x = _same(b, b.input, 3, 2), b.input
     if not is_keras:
@@ -191,7 +196,7 @@ _MOBILENET_V2 = _parse_rows("1 16 1 1, 6 24 2 2, 6 32 3 2, 6 64 4 2, 6 96 3 1, 6
 
 
 def _mobilenet_v2(b: Builder, alpha: Fraction, classes: int) -> int:
-    """MobileNet V2 of width `alpha`. Below 1, it does not shrink the last convolution, as in Keras."""
+    """Adds MobileNet V2 of width `alpha`. As in Keras, widths below 1 do not shrink the last convolution."""
     rows = tuple(
         (expansion, 3, 1 if i else stride, round_channels(Fraction(int(channels * alpha))))
         for expansion, channels, repeats, stride in _MOBILENET_V2
@@ -206,7 +211,10 @@ def _mobilenet_v2(b: Builder, alpha: Fraction, classes: int) -> int:
 
 
 def _separables(b: Builder, kernel: tuple[int, int], stem: int, rows: Rows, classes: int) -> int:
-    """A stem of stride 2, then a 3x3 depthwise and a 1x1 convolution per row (stride, channels); all RELU."""
+    """Adds a stem of stride 2, then a 3x3 depthwise and a 1x1 convolution per row. All use RELU.
+
+    A row is (stride, channels).
+    """
     x = b.conv(b.input, stem, _same(b, b.input, kernel, 2), RELU, "stem")
     for number, (stride, channels) in enumerate(rows, 1):
         spread = _spread(number == len(rows), RELU)
@@ -221,7 +229,10 @@ _MOBILENET_V1_025 = _parse_rows(
 
 
 def _resnet8(b: Builder) -> int:
-    """A 3x3 stem, then stacks of two 3x3 convolutions and a shortcut, a 1x1 convolution where strided."""
+    """Adds a 3x3 stem, then stacks of two 3x3 convolutions and a shortcut.
+
+    Where a stack has a stride of 2, the shortcut is a 1x1 convolution.
+    """
     x = b.conv(b.input, 16, _same(b, b.input, 3), RELU, "stem")
     for number, (stride, channels) in enumerate(((1, 16), (2, 32), (2, 64)), 1):
         name, spread = f"stack{number}", _spread(number == 3, NONE)
@@ -235,7 +246,7 @@ def _resnet8(b: Builder) -> int:
 
 
 def _autoencoder(b: Builder) -> int:
-    """Dense layers with RELU between them."""
+    """Adds dense layers with RELU between them."""
     x, widths = b.input, (128, 128, 128, 128, 8, 128, 128, 128, 128, 640)
     for number, width in enumerate(widths, 1):
         x = b.dense(x, width, RELU if number < len(widths) else NONE, f"dense{number}")
@@ -246,7 +257,7 @@ def _autoencoder(b: Builder) -> int:
 
 
 def _squeezenet(b: Builder, classes: int) -> int:
-    """A stem, fire modules, a 1x1 convolution to the classes, average pooling; all RELU.
+    """Adds a stem, fire modules, a 1x1 convolution to the classes, and average pooling. All use RELU.
 
     A fire module is a 1x1 convolution to few channels, then a 1x1 and a 3x3 convolution side by side.
     """
@@ -270,7 +281,10 @@ _MOBILENET_V3_SMALL = _parse_rows(
 
 
 def _mobilenet_v3_small(b: Builder, classes: int) -> int:
-    """A stem, gated bottlenecks, a last 1x1 convolution, a mean, two dense layers as 1x1 convolutions."""
+    """Adds a stem, gated bottlenecks, a 1x1 convolution, a mean, and two dense layers.
+
+    The dense layers are 1x1 convolutions.
+    """
     x = b.hard_swish(b.conv(b.input, 16, _same(b, b.input, 3, 2), NONE, "stem"), "stem/swish")
     for number, row in enumerate(_MOBILENET_V3_SMALL, 1):
         x = _gated_bottleneck(b, x, row, f"block{number}")
@@ -301,7 +315,7 @@ def _gated_bottleneck(b: Builder, x: int, row: tuple[int, ...], name: str) -> in
 
 
 def _densenet(b: Builder) -> int:
-    """Three blocks of six layers, each of which adds 12 channels to its input.
+    """Adds three blocks of six layers, each of which adds 12 channels to its input.
 
     A layer is a 1x1 convolution to 48 channels, then a 3x3 convolution. Between blocks there are a 1x1
     convolution to half the channels and a 2x2 average pooling.
@@ -323,7 +337,7 @@ def _densenet(b: Builder) -> int:
 
 
 def _v3_image(size: int) -> Feed:
-    """A square image with more calibration samples, as a gate has one value per sample."""
+    """Returns a square input image with more calibration samples, as a gate has one value per sample."""
     return replace(image(size), samples=16 if size > 128 else 48)
 
 

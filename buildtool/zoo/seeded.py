@@ -72,7 +72,7 @@ def picture(key: str, shape: tuple[int, int, int]) -> npt.NDArray[np.int8]:
 
 
 def _enlarge(grid: npt.NDArray[np.int64], rows: int, columns: int) -> npt.NDArray[np.int64]:
-    """Interpolates `grid`, (n + 1, n + 1, channels), bilinearly. The result is times rows * columns."""
+    """Interpolates `grid` (n + 1, n + 1, channels) bilinearly, and multiplies by rows * columns."""
     for axis, length in ((0, rows), (1, columns)):
         place = np.arange(length) * (grid.shape[axis] - 1)
         cell, rest = place // length, place % length

@@ -51,9 +51,10 @@ CLASSES: dict[str, tuple[OpKind, ...]] = {
 
 
 def varying(graph: Graph, op: Op) -> int | None:
-    """Returns the position of the operand whose bytes alone determine the output's, byte by byte; else None.
+    """Returns the position of the one operand that determines the output, or None.
 
-    TABLE_KINDS have such an operand, and so do PAIR_KINDS whose other operands are one-element constants.
+    Each output byte then depends only on the byte of this operand at the same place. TABLE_KINDS have such an
+    operand. PAIR_KINDS have one if their other operands are constants of one element.
     """
     op = op.as_seen
     if op.kind in TABLE_KINDS:

@@ -91,9 +91,10 @@ def _matmul_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _weighted_types(graph: Graph, op: Op) -> None:
-    """CONV_2D and other layers with weights: activation, filter (int8, zero points 0), bias (int32) or -1.
+    """Checks the types and scales of CONV_2D and other layers with weights.
 
-    With int16 activations the bias is int64: the reader widens one of int32.
+    Their operands are the activation, the filter (int8, zero points 0) and the bias (int32, or -1 if absent).
+    With int16 activations the bias is int64; the reader widens an int32 bias.
     """
     x, weights = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     wide = x.dtype is DType.INT16 and op.kind is not OpKind.TRANSPOSE_CONV

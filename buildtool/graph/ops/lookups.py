@@ -50,7 +50,10 @@ def _root_scales(graph: Graph, op: Op) -> None:
 
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
-    """LOG_SOFTMAX: a step of the input, counted in units of 2^-26, is above 1 and has at most 30 bits."""
+    """Demands that the scale of LOG_SOFTMAX's input is above 2^-26 and below 16.
+
+    In units of 2^-26, the scale is then above 1 and has at most 30 bits.
+    """
     (x,), _ = quants(graph, op)
     if not 2.0**-26 < x.scale < 16.0:
         text = f"the scale of a log softmax's input is {x.scale:g}, but must be above 2^-26 and below 16"
@@ -58,7 +61,7 @@ def _log_softmax_scales(graph: Graph, op: Op) -> None:
 
 
 def _softmax_types(graph: Graph, op: Op) -> None:
-    """SOFTMAX from int8 to int8, from int16 to int16, or from int8 to int16."""
+    """Demands that SOFTMAX is from int8 to int8, from int16 to int16, or from int8 to int16."""
     source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if (source.dtype, out.dtype) != (DType.INT8, DType.INT16):
         quantrules.int16_too(graph, op)
@@ -69,7 +72,7 @@ def _softmax_types(graph: Graph, op: Op) -> None:
 
 
 def _lookup_types(graph: Graph, op: Op) -> None:
-    """LOOKUP: maps bytes to bytes by an int8 constant. Scales have no effect."""
+    """Checks the types of LOOKUP, which maps bytes to bytes by an int8 constant. Scales have no effect."""
     source, table, out = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     for tensor in (source, out):
         check_type(tensor, DType.BOOL if tensor.dtype is DType.BOOL else DType.INT8)
@@ -78,7 +81,10 @@ def _lookup_types(graph: Graph, op: Op) -> None:
 
 
 def _cast_types(graph: Graph, op: Op) -> None:
-    """CAST between integers copies the values. Scales have no effect and may be missing."""
+    """Checks the types of CAST, which copies the values of integers.
+
+    Scales have no effect and may be missing.
+    """
     for t in (op.inputs[0], op.outputs[0]):
         if graph.tensors[t].dtype not in (DType.INT8, DType.INT16, DType.INT32):
             raise QuantError(f"a CAST of {graph.tensors[t].dtype}", graph.tensors[t])

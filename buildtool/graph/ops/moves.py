@@ -97,7 +97,7 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
+    """Returns the output shape of DEPTH_TO_SPACE or SPACE_TO_DEPTH."""
     images(shapes, 1)
     block, (batch, rows, columns, depth) = attributes(op, g.BlockAttrs).block, shapes[0]
     demand(block >= 1, f"a block of {block}")
@@ -110,7 +110,7 @@ def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _batch_blocks_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND."""
+    """Returns the output shape of SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND."""
     attrs, x = attributes(op, g.BatchBlockAttrs), shapes[0]
     count = len(attrs.block)
     demand(len(attrs.edges) == count < len(x), f"{count} blocks for {len(x)} dimensions")

@@ -37,7 +37,10 @@ def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _comparison_types(graph: Graph, op: Op) -> None:
-    """Comparisons: int8 to truth values. EQUAL and NOT_EQUAL also take truth values."""
+    """Checks the types of a comparison, from int8 to truth values.
+
+    EQUAL and NOT_EQUAL also compare truth values.
+    """
     check_type(graph.tensors[op.outputs[0]], DType.BOOL)
     operands = [graph.tensors[t] for t in op.inputs]
     unordered = op.kind in (OpKind.EQUAL, OpKind.NOT_EQUAL)
@@ -50,7 +53,7 @@ def _comparison_types(graph: Graph, op: Op) -> None:
 
 
 def _select_types(graph: Graph, op: Op) -> None:
-    """SELECT_V2: truth values choose between elements of one type, which are copied."""
+    """Checks the types of SELECT_V2: truth values choose between elements of one type."""
     condition, *others = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     check_type(condition, DType.BOOL)
     for tensor in others:
@@ -58,7 +61,11 @@ def _select_types(graph: Graph, op: Op) -> None:
 
 
 def _sum_scales(graph: Graph, op: Op) -> None:
-    """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20. Factors are below 1."""
+    """Checks the scales of ADD and SUB.
+
+    TFLite scales both operands to twice the larger scale times 2^-20 (int16: 2^-15). The factor from there to
+    the output's scale must be below 1.
+    """
     (a, b, *_), out = quants(graph, op)
     total = graph.tensors[op.outputs[0]]
     steps = 1 << (15 if total.dtype is DType.INT16 else 20)
@@ -66,7 +73,11 @@ def _sum_scales(graph: Graph, op: Op) -> None:
 
 
 def _difference_scales(graph: Graph, op: Op) -> None:
-    """SQUARED_DIFFERENCE: the square of 2^7 steps of twice the larger scale is never scaled up."""
+    """Checks the scales of SQUARED_DIFFERENCE.
+
+    The operands are in steps of twice the larger scale times 2^-7. The factor from the square of such a step
+    to the output's scale must be below 1.
+    """
     (a, b), out = quants(graph, op)
     twice = 2.0 * max(a.scale, b.scale)
     ratio(twice * twice / ((1 << 14) * out.scale), graph.tensors[op.outputs[0]], 1.0)

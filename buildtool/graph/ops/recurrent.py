@@ -18,7 +18,7 @@ def _shift_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
 
 
 def _state_types(graph: Graph, op: Op) -> None:
-    """READ_VARIABLE, ASSIGN_VARIABLE, SHIFT: all tensors have one type, which may be any type."""
+    """Demands one type for all tensors of READ_VARIABLE, ASSIGN_VARIABLE and SHIFT. It may be any type."""
     out = graph.tensors[op.outputs[0]]
     for t in op.inputs:
         if graph.tensors[t].dtype != out.dtype:

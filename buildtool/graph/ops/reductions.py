@@ -55,7 +55,7 @@ def _arg_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _arg_types(graph: Graph, op: Op) -> None:
-    """ARG_MAX, ARG_MIN: positions are integers of 32 or 64 bits."""
+    """Checks the types of ARG_MAX and ARG_MIN: positions are integers of 32 or 64 bits."""
     per_tensor(graph.tensors[op.inputs[0]], DType.INT8)
     out = graph.tensors[op.outputs[0]]
     if out.dtype not in (DType.INT32, DType.INT64):
@@ -63,7 +63,10 @@ def _arg_types(graph: Graph, op: Op) -> None:
 
 
 def product_step(graph: Graph, op: Op) -> float:
-    """Returns REDUCE_PROD's factor for each step, so that the last product has the output's scale."""
+    """Returns the factor that REDUCE_PROD applies at each step.
+
+    With it, the last product has the output's scale.
+    """
     (x,), out = quants(graph, op)
     count = graph.tensors[op.inputs[0]].elements // graph.tensors[op.outputs[0]].elements
     return float(x.scale / out.scale ** (1 / count))

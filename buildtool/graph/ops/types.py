@@ -25,7 +25,7 @@ NO_UINT8 = "LiteRT's kernel does not support uint8"
 
 
 class Trait(enum.Flag):
-    """Classes of operators. TABLE and PAIR include PIXEL: they are functions of one pixel, too."""
+    """Properties of a kind of operators. TABLE and PAIR include PIXEL, as they compute pixel by pixel."""
 
     NONE = 0
     ALIAS = enum.auto()
@@ -43,7 +43,7 @@ class Trait(enum.Flag):
 
 
 class Int16(enum.Enum):
-    """Whether a TFLite operator is read with int16 activations and, if not, whether LiteRT could run it."""
+    """Whether a TFLite operator with int16 activations can be read and, if not, whether LiteRT can run it."""
 
     READ = enum.auto()
     NOT_HERE = enum.auto()
@@ -68,7 +68,10 @@ class CallForm(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """A TFLite operator that is read as a kind: its name, and its decoder in `tflite`, (OpView) -> None."""
+    """A TFLite operator that is read as some kind.
+
+    `name` is its name in TFLite. `decode` is a function in `tflite`, (OpView) -> None.
+    """
 
     name: str
     decode: str
@@ -76,18 +79,18 @@ class Spelling:
 
 
 def option_table(kind: str) -> str:
-    """Returns the usual name of an operator's option table: LeakyReluOptions for LEAKY_RELU."""
+    """Returns the usual name of an operator's option table, such as LeakyReluOptions for LEAKY_RELU."""
     return "".join(word.capitalize() for word in kind.split("_")) + "Options"
 
 
 @dataclass(frozen=True)
 class Plain:
-    """The form of an operator in a file, where its parameters, if any, are fields of its option table.
+    """How a file stores an operator whose parameters, if any, are fields of its option table.
 
-    `options` is the table's name ("": no table; None: the usual name), and `fields` maps its fields to
-    attributes of `attrs`. Without the table the attributes have their defaults, or, where it is `needed`, the
-    file is malformed. `parameters` are int32 constants after the operands, role -> attribute; the operator's
-    own decoder reads them.
+    `options` is the table's name. It is "" if there is no table, and None for the usual name. `fields` maps
+    the table's fields to attributes of `attrs`. If a file lacks the table, the attributes have their
+    defaults; if the table is `needed`, such a file is malformed. `parameters` are int32 constants after the
+    operands. The mapping is from their roles to attributes, and the operator's own decoder reads them.
     """
 
     version: int
@@ -98,7 +101,7 @@ class Plain:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, kind: OpKind) -> str:
-        """Returns the name of the option table, "" where there is none."""
+        """Returns the name of the option table, or "" if there is none."""
         return option_table(kind) if self.options is None else self.options
 
 
@@ -163,6 +166,6 @@ class OpDef:
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it
-    """Imports and returns the function `name`, "module:function", of the package buildtool.`package`."""
+    """Imports a function from the package buildtool.`package`. `name` is "module:function"."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"buildtool.{package}.{module}"), function)

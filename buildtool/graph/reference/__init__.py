@@ -16,10 +16,11 @@ _WIDE = {DType.INT16, DType.INT32}
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
-    """Returns the output byte of each input byte: uint8[256].
+    """Returns the output byte for each input byte: uint8[256].
 
-    `op` is of TABLE_KINDS, or only one of its operands varies (`varying`). Bytes are bit patterns: an int8
-    element -1 is byte 255. Raises UnsupportedError if the input or output does not have 8 bits.
+    `op` is of TABLE_KINDS, or only one of its operands is not a constant (see `varying`). Bytes are bit
+    patterns: an int8 element -1 is byte 255. Raises UnsupportedError if the input or output does not have 8
+    bits.
     """
     if op.kind in TABLE_KINDS and op.kind is not OpKind.LOGICAL_NOT:
         return byte_table(graph, op)
@@ -57,12 +58,15 @@ def execute(
 
 
 def initially(graph: Graph) -> list[Values]:
-    """Returns the states after init and reset."""
+    """Returns the values of the states after init or reset, in the order of Graph.states."""
     return [np.asarray(state.initial) for state in graph.states]
 
 
 def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
-    """Returns the states for the next invoke. `values` is the result of `execute` for this one."""
+    """Returns the values of the states for the next invoke.
+
+    `values` is the result of `execute` for this invoke.
+    """
     states = []
     for state in graph.states:
         data = graph.tensors[state.after].data
@@ -90,7 +94,10 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
 
 
 def _find_rule(graph: Graph, op: Op) -> str:
-    """Returns the name of the function that computes an operator; it may differ for wide integers."""
+    """Returns the name of the function that computes an operator.
+
+    For integers of more than 8 bits it may be another function.
+    """
     definition = DEFS[op.kind]
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
@@ -99,7 +106,7 @@ def _find_rule(graph: Graph, op: Op) -> str:
 
 
 def _check_value(tensor: Tensor, value: Values) -> Values:
-    """Returns the value. Raises UsageError if it does not have the shape and type of the tensor."""
+    """Returns `value`. Raises UsageError if it does not have the tensor's shape and type."""
     if value.shape != tensor.shape or value.dtype != np.dtype(tensor.dtype.value):
         text = f"expected {tensor.dtype} {list(tensor.shape)}, got {value.dtype} {list(value.shape)}"
         raise UsageError(text, tensor=tensor.name)

@@ -32,7 +32,7 @@ _ROOT_BITS = 20  # bits by which an inverse root is shifted left
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
-    """Returns `reference.table` of an operator of TABLE_KINDS."""
+    """Returns the output byte for each input byte of an operator of TABLE_KINDS."""
     if op.kind is OpKind.LOOKUP:
         data = graph.tensors[op.inputs[1]].data
         assert data is not None
@@ -69,9 +69,10 @@ def _read_scales(graph: Graph, op: Op) -> tuple[float, Quantization]:
 
 
 def float_table(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32: dequantise, apply, quantise.
+    """Computes LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32.
 
-    Where the function is not defined (LOG below 0), the result is the least output.
+    It dequantises the elements, applies the function and quantises the results. Where the function is not
+    defined (LOG below 0), the result is the least output.
     """
     scale, out = _read_scales(graph, op)
     real = np.float32(scale) * x.astype(np.float32)
@@ -111,12 +112,12 @@ def elu(value: float) -> float:
 
 
 def _gelu(real: Float32) -> Float32:
-    """0.5 * x * erfc(-x / sqrt(2)), in float32 except erfc."""
+    """Returns 0.5 * x * erfc(-x / sqrt(2)), in float32 except erfc."""
     return np.float32(0.5) * real * _map(math.erfc, real * np.float32(-math.sqrt(0.5)))
 
 
 def _gelu_tanh(real: Float32) -> Float32:
-    """0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in float32 except tanh."""
+    """Returns 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in float32 except tanh."""
     inner = np.float32(math.sqrt(2 / math.pi)) * (real + np.float32(0.044715) * real * real * real)
     return np.float32(0.5) * real * (np.float32(1) + _map(math.tanh, inner))
 
@@ -138,7 +139,7 @@ _ENDS = {
 
 
 def clamp(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes RELU and similar operators: rescales by a float32 ratio and clamps to the quantised ends."""
+    """Computes RELU and similar operators: rescales by a float32 ratio and clamps to the quantised limits."""
     out, (least, most), (low, high) = tensors.output_quantization(graph, op), _ENDS[op.kind], limits
     low = max(low, quantize_value(least, out))
     high = high if most is None else min(high, quantize_value(most, out))
@@ -146,10 +147,10 @@ def clamp(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def leaky_relu(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes LEAKY_RELU. Each side of 0 has its own factor.
+    """Computes LEAKY_RELU. Inputs below 0 have their own factor.
 
-    With a negative factor, LiteRT rounds the product with its magnitude and changes the sign of the result.
-    On exact halves this differs from a convolution's channel with a negative scale.
+    If this factor is negative, LiteRT multiplies by its magnitude, rounds, and then changes the sign. For
+    exact halves this differs from a convolution whose channel has a negative scale.
     """
     identity, (multiplier, shift) = leaky_factors(graph, op)
     zero_point, negative = tensors.output_quantization(graph, op).zero_point, np.minimum(x, 0)
@@ -169,7 +170,8 @@ def leaky_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
 def rescale(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     """Computes QUANTIZE between integers. The ratio of the scales is in double precision.
 
-    An operand of a uint8 CONCATENATION becomes q * ratio - zero point * ratio in float32; q is unsigned.
+    For an operand of a uint8 CONCATENATION it computes q * ratio - zero point * ratio in float32, where q is
+    the unsigned value.
     """
     source, out = quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     if not isinstance(op.attrs, AsUint8):
@@ -196,7 +198,10 @@ def root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes RSQRT in integers: the greatest output at 0, the least below 0, where LiteRT fails."""
+    """Computes RSQRT in integers.
+
+    The result is the greatest output at 0, and the least output below 0, where LiteRT fails.
+    """
     scale, out = _read_scales(graph, op)
     multiplier, shift = quantize_multiplier(1 / (float(np.sqrt(np.float32(scale))) * out.scale))
     factor, factor_shift = inverse_root(np.maximum(x, 0))
@@ -209,7 +214,7 @@ def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64
 
 
 def _half_multiplier(real: float) -> tuple[int, int]:
-    """Returns (16-bit multiplier, shift): real ~ multiplier * 2^(shift - 15)."""
+    """Returns (16-bit multiplier, shift) such that `real` is about multiplier * 2^(shift - 15)."""
     multiplier, shift = quantize_multiplier(real)
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), shift
 
@@ -219,7 +224,7 @@ def _saturate(x: Int64) -> Int64:
 
 
 def _high_mul_16(x: Int64, multiplier: int) -> Int64:
-    """round(x * multiplier / 2^15), halves up."""
+    """Returns round(x * multiplier / 2^15), with halves rounded up."""
     return _saturate((x * multiplier + (1 << 14)) >> 15)
 
 

@@ -38,7 +38,10 @@ def channel_scales(graph: Graph, op: Op) -> list[float]:
 
 
 def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
-    """Returns the sums (output channels last) plus the bias; for int8 modulo 2^32, as in LiteRT's int32."""
+    """Returns the sums plus the bias. The last dimension of the sums is the output channels.
+
+    For int8 activations the result is modulo 2^32, as in LiteRT's int32.
+    """
     total = np.asarray(sums, np.int64)
     most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
     if len(inputs) > 2:
@@ -73,7 +76,10 @@ def _find_exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[
 def _make_windows(
     x: Int64, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...], dtype: npt.DTypeLike
 ) -> Numbers:
-    """Pads; returns windows (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    """Pads `x` and returns its windows.
+
+    Their shape is (batch, rows, columns, channels, kernel rows, kernel columns).
+    """
     pad = attrs.pad
     border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
     padded = np.pad(x.astype(dtype), border)  # 0: the zero point
@@ -140,7 +146,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes FULLY_CONNECTED. All dimensions except those of a row of the filter are batch.
+    """Computes FULLY_CONNECTED. The input is reshaped to rows that are as long as the filter's rows.
 
     Unlike a convolution, it requantises in double precision, with one rounding.
     """

@@ -61,7 +61,10 @@ class _Word:
         return np.asarray(np.clip(a << np.asarray(bits, np.int64), -self.one - 1, self.one))
 
     def exp_of_last_quarter(self, a: Int64) -> Int64:
-        """Returns exp of [-1/4, 0) by a Taylor series of degree 4 around -1/8. With 16 bits it saturates."""
+        """Returns exp(a) for a in [-1/4, 0). With 16 bits the result saturates.
+
+        It is a Taylor series of degree 4 around -1/8.
+        """
         around = self.constant(_EXP_MINUS_EIGHTH)
         x = a + self.constant(_EIGHTH)
         x2 = self.mul(x, x)
@@ -72,7 +75,11 @@ class _Word:
         return total if self.bits == 32 else np.asarray(np.minimum(total, self.one))
 
     def exp_of_negative(self, a: Int64, integer_bits: int) -> Int64:
-        """Returns exp of numbers <= 0: exp of the last quarter times one factor per higher binary digit."""
+        """Returns exp(a) for a <= 0.
+
+        The lowest digits of `a` are a part in [-1/4, 0). The result is exp of this part, multiplied by one
+        constant for each higher binary digit that is set.
+        """
         fraction_bits = self.bits - 1 - integer_bits
         quarter = 1 << (fraction_bits - 2)
         in_quarter = (a & (quarter - 1)) - quarter
@@ -89,7 +96,8 @@ class _Word:
     def twice_over_one_plus(self, a: Int64) -> Int64:
         """Returns 2 / (1 + a) with 2 integer bits, for fractions in [0, 1].
 
-        It uses Newton's method for half the denominator. The start is 48/17 - 32/17 * (1 + a)/2.
+        It finds the reciprocal of (1 + a)/2 by Newton's method. The first estimate is 48/17 - 32/17 * (1 +
+        a)/2.
         """
         half = (a + self.one + 1) >> 1
         x = self.constant(_48_OVER_17) + self.mul(half, self.constant(_MINUS_32_OVER_17))

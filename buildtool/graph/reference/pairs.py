@@ -63,7 +63,10 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
 
 
 def quotient_factor(graph: Graph, op: Op) -> Factor:
-    """Returns DIV's (multiplier, shift) for operands minus their zero points, computed in float32."""
+    """Returns DIV's (multiplier, shift), computed in float32.
+
+    They apply to operands from which the zero points have been subtracted.
+    """
     first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
     return quantize_multiplier(
         float(first / (second * np.float32(tensors.output_quantization(graph, op).scale)))
@@ -73,8 +76,8 @@ def quotient_factor(graph: Graph, op: Op) -> Factor:
 def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes DIV with a reciprocal.
 
-    LiteRT fails at a divisor of 0; here it gives the end of the range. For a very small quotient the
-    reference kernel shifts by 32 bits or more, which C leaves undefined: x86-64 and AArch64 take the distance
+    LiteRT fails if a divisor is 0; here the result is the end of the range. For a very small quotient the
+    reference kernel shifts by 32 bits or more, which is undefined in C: x86-64 and AArch64 take the distance
     modulo 32. The result here is the same, or 0 if the attributes say so.
     """
     a, b = (centre(graph, op, i, inputs[i]) for i in range(2))
@@ -96,7 +99,10 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Returns (zero point, multiplier, shift) per operand, for steps of 2^-8. Truth values are 0 or 1."""
+    """Returns (zero point, multiplier, shift) of both operands. They scale to steps of 2^-8.
+
+    Truth values count as 0 and 1.
+    """
 
     def operand(t: int) -> tuple[int, int, int]:
         if graph.tensors[t].dtype is DType.BOOL:
@@ -108,7 +114,7 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
 
 
 def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes EQUAL, LESS, ... in rounded steps of 1/256, so close values may be equal."""
+    """Computes a comparison such as LESS, in rounded steps of 1/256. So close values may be equal."""
     scaled = []
     for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
         steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT

@@ -92,21 +92,24 @@ def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix, its bias (with zero points folded in) and its factor (multiplier, shift)."""
+    """A matrix with its bias and its factor (multiplier, shift). The bias includes the zero points."""
 
     weights: npt.NDArray[np.int64]  # (rows, columns)
     bias: Int64
     factor: Factor
 
     def times(self, x: Int64) -> Int64:
-        """Returns the requantised products with the rows of `x` (batch, columns)."""
+        """Multiplies the rows of `x` (batch, columns) by the matrix, and returns the requantised products."""
         sums = wrap_int32(x @ self.weights.T + self.bias)
         return fixedpoint.multiply_by_quantized_multiplier(sums, *self.factor)
 
 
 @dataclass(frozen=True)
 class LayerNorm:
-    """Layer normalisation: 16-bit weights and 32-bit biases of the cells, factor, guard of the variance."""
+    """The integers of a layer normalisation: the cells' weights (16 bits) and biases (32 bits).
+
+    `factor` requantises the result. `guard` replaces a variance below 1.
+    """
 
     weights: Int64
     bias: Int64
@@ -126,7 +129,10 @@ class Gate:
 
 @dataclass(frozen=True)
 class Lstm:
-    """An LSTM's integers. Gates are in the order of GATES; an input gate of None is 1 - forget."""
+    """An LSTM's parameters as integers. `gates` are in the order of GATES.
+
+    If the input gate is None, its value is 1 minus the value of the forget gate.
+    """
 
     gates: tuple[Gate | None, Gate, Gate, Gate]
     cell_bits: int  # the cell's scale is 2^-cell_bits
@@ -143,7 +149,7 @@ def _read_scale(graph: Graph, op: Op, place: LstmInput) -> np.float32:
 
 
 def _read_constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
-    """Returns the value of a constant operand, None if the operator does not have it."""
+    """Returns the value of a constant operand, or None if the operator does not have this operand."""
     index = op.inputs[place]
     if index < 0:
         return None
@@ -160,7 +166,7 @@ def _make_product(weights: Int64 | None, bias: Int64 | None, zero_point: int, fa
 
 
 def cell_bits(graph: Graph, op: Op) -> int:
-    """Returns the bits: the cell's scale, rounded to a power of two, is 2^-bits."""
+    """Returns n such that 2^-n is the cell's scale, rounded to a power of two."""
     return -round(math.log2(quantization(graph, op, op.inputs[LstmInput.CELL_STATE]).scale))
 
 
@@ -227,7 +233,7 @@ def lstm_of(graph: Graph, op: Op) -> Lstm:
 
 
 def _quantize_limit(limit: float, scale: np.float32, most: int) -> int:
-    """Returns a limit in steps, rounded down; 0 means no limit."""
+    """Returns a limit in steps of `scale`, rounded down, and at most `most`. 0 means no limit."""
     return int(min(float(np.float32(limit) / scale), most)) if limit > 0 else 0
 
 

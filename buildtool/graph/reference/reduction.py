@@ -14,7 +14,7 @@ from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, O
 
 
 def mean_count(graph: Graph, op: Op) -> int:
-    """Returns the number of elements that become one."""
+    """Returns the number of input elements that are reduced to one output element."""
     shape = graph.tensors[op.inputs[0]].shape
     return math.prod(shape[axis] for axis in attributes(op, MeanAttrs).axes)
 
@@ -22,8 +22,9 @@ def mean_count(graph: Graph, op: Op) -> int:
 def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes MEAN. As in LiteRT, sums are modulo 2^32, and 1 / count is part of their factor.
 
-    The multiplier for the ratio of the scales is shifted left by the number of bits of the count. Then it is
-    divided by the count, rounded down. The multiplier has 31 bits.
+    The multiplier for the ratio of the scales is shifted left by floor(log2(count)) bits, or by fewer where
+    the shift would be out of range. Then it is divided by the count and rounded down. The multiplier has 31
+    bits.
     """
     attrs, count = attributes(op, MeanAttrs), mean_count(graph, op)
     source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
@@ -41,12 +42,15 @@ def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def product_factor(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns (multiplier, shift) of every step of a product."""
+    """Returns the (multiplier, shift) that REDUCE_PROD applies at each step."""
     return quantize_multiplier(product_step(graph, op))
 
 
 def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes REDUCE_PROD modulo 2^32. It scales and rounds after each factor, in the order in memory."""
+    """Computes REDUCE_PROD modulo 2^32.
+
+    It multiplies the elements in memory order, and scales and rounds after each one.
+    """
     attrs, factor = attributes(op, MeanAttrs), product_factor(graph, op)
     x, shape = centre(graph, op, 0, inputs[0]), graph.tensors[op.outputs[0]].shape
     other_axes = [d for d in range(x.ndim) if d not in attrs.axes]
@@ -65,7 +69,10 @@ def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _make_windows(x: Int64, attrs: PoolAttrs, out: tuple[int, ...], fill: int) -> Int64:
-    """Pads with `fill`; returns windows (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    """Pads `x` with `fill` and returns its windows.
+
+    Their shape is (batch, rows, columns, channels, kernel rows, kernel columns).
+    """
     # Windows of the last rows and columns may reach past the explicit padding.
     need = [(out[i + 1] - 1) * attrs.stride[i] + attrs.kernel[i] for i in range(2)]
     before = (attrs.pad.top, attrs.pad.left)

@@ -51,12 +51,12 @@ def slice_(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def copy(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes READ_VARIABLE and ASSIGN_VARIABLE: the same bytes."""
+    """Computes READ_VARIABLE and ASSIGN_VARIABLE, which copy the bytes."""
     return [inputs[0].copy()]
 
 
 def shift(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SHIFT: the end of the old value, then the new value."""
+    """Computes SHIFT: joins the end of the old value and the new value."""
     old, new = inputs
     axis = attributes(op, g.AxisAttrs).axis
     tail = old.take(np.arange(new.shape[axis], old.shape[axis]), axis=axis)
@@ -85,7 +85,7 @@ def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SPACE_TO_BATCH_ND. The place in the block becomes the outer part of the batch dimension."""
+    """Computes SPACE_TO_BATCH_ND. A pixel's place in its block becomes the outer part of the batch index."""
     attrs, x = attributes(op, g.BatchBlockAttrs), inputs[0]
     inner = 1 + len(attrs.block)  # the first dimension without blocks
     padded = np.pad(x, ((0, 0), *attrs.edges, *[(0, 0)] * (x.ndim - inner)), constant_values=attrs.value)

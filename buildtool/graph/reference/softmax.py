@@ -43,7 +43,10 @@ _LOG_SHIFT = _DIFF_FRACTION_BITS - 4  # from Q5.26 to sixteenths
 
 
 def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
-    """Returns exp(-d * input_scale * beta) as Q0.31 for d = 0..255: int32[256]; negligible values are 0."""
+    """Returns exp(-d * input_scale * beta) as Q0.31 for d from 0 to 255: int32[256].
+
+    Negligible values are 0.
+    """
     steps = 1 << _DIFF_FRACTION_BITS
     factor = float(np.float32(beta)) * float(np.float32(input_scale)) * steps
     if factor >= 1 << 30:  # only d = 0 fits Q5.26
@@ -73,7 +76,7 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes L2_NORMALIZATION: each element over the root of the sum of squares of the last dimension."""
+    """Computes L2_NORMALIZATION: divides each vector along the last dimension by its Euclidean norm."""
     x = centre(graph, op, 0, inputs[0])
     multiplier, shift = inverse_root((x * x).sum(-1, keepdims=True))
     y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift + _NORM_OUTPUT_BITS)
@@ -106,7 +109,7 @@ def log_scaling(scale: float) -> LogScaling:
 
 
 def log_softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes LOG_SOFTMAX: differences to the largest element minus the log of the sum of exponentials."""
+    """Computes LOG_SOFTMAX: d - log(sum(exp(d))), where d is the difference to the largest element."""
     scale, x = quantization(graph, op, op.inputs[0]).scale, inputs[0].astype(np.int64)
     s = log_scaling(scale)
     d = x - x.max(-1, keepdims=True)

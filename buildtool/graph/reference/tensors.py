@@ -47,7 +47,7 @@ def float_ratio(*scales: float, over: float) -> float:
 
 
 def float_factor(graph: Graph, op: Op, *more: float) -> Factor:
-    """Returns (multiplier, shift): the first operand's scale times `more`, over the output's, in float32."""
+    """Returns (multiplier, shift) of first operand's scale * `more` / output's scale, in float32."""
     scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
     return quantize_multiplier(float_ratio(scale, *more, over=out))
 
@@ -88,7 +88,10 @@ def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
-    """Returns the nearest integers, halves away from zero, as float64. They are exact below 2^52."""
+    """Returns the nearest integers as float64. Halves are rounded away from zero.
+
+    The results are exact below 2^52.
+    """
     wide = x.astype(np.float64)
     whole = np.trunc(wide)
     return np.asarray(whole + np.sign(wide) * (np.abs(wide - whole) >= 0.5))

@@ -26,8 +26,8 @@ SIGMOID_SCALE = 3 * 4096  # input steps of the interpolation for 1.0
 def sample(low: float, high: float, function: Callable[[float], float]) -> Table:
     """Returns the interpolation table of a function from `low` to `high`: int64[513], in steps of 2^-15.
 
-    As in LiteRT's LUTPopulate, each sample is corrected by half the error of the interpolation in the middle
-    of its step.
+    As in LiteRT's LUTPopulate, each sample is corrected by half of the interpolation's error in the middle
+    between two samples.
     """
     step = (high - low) / STEPS
 
@@ -127,7 +127,10 @@ def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
-    """Returns x in steps of 1 / 12288, and the sigmoid of |x|: one entry per 2^bits steps, then `most`."""
+    """Returns x in steps of 1 / 12288, and the interpolated sigmoid of |x|.
+
+    The table has one entry for every 2^bits steps. From its last entry on, the sigmoid is `most`.
+    """
     multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
     x = (inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
     place, table = np.abs(x), sigmoid_table()
@@ -136,5 +139,5 @@ def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most
 
 
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes CAST between integers: the low bits. The scales do not matter."""
+    """Computes CAST between integers, which keeps the low bits. The scales do not matter."""
     return [inputs[0].astype(graph.tensors[op.outputs[0]].dtype.value)]

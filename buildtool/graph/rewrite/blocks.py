@@ -20,7 +20,7 @@ _Step = tuple[OpKind, Attrs, Shape]  # an operator of one input: kind, attribute
 
 
 def dilate_convolutions(draft: Draft) -> None:
-    """Turns SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND into one dilated convolution if possible."""
+    """Turns SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND into a dilated convolution if possible."""
     for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
         if len(_attrs(node).block) == 1:
             _make_image(draft, node)
@@ -29,7 +29,7 @@ def dilate_convolutions(draft: Draft) -> None:
 
 
 def lower_blocks(draft: Draft) -> None:
-    """Turns the remaining blocks into a PAD or SLICE, and a TRANSPOSE between two RESHAPEs."""
+    """Replaces the remaining SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND by PAD, RESHAPE, TRANSPOSE and SLICE."""
     for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
         x, y = draft.tensors[node.inputs[0]].shape, draft.tensors[node.outputs[0]].shape
         divide = node.kind is OpKind.SPACE_TO_BATCH_ND
@@ -81,7 +81,10 @@ def _dilate(draft: Draft, node: Node) -> None:
 
 
 def _make_image(draft: Draft, node: Node) -> None:
-    """Turns an operator on (batch, elements, channels) into one on 2D images, in the neighbour's form."""
+    """Turns an operator on (batch, elements, channels) into one on 2D images.
+
+    An image is one row of pixels, or one column where a neighbouring alias has such images.
+    """
     attrs, inner, neighbour = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
     if node.kind is OpKind.BATCH_TO_SPACE_ND:
         inner, neighbour = node.inputs[0], draft.producer(node.inputs[0])

@@ -73,8 +73,8 @@ class Draft:
     def alone(self, node: Node, *, free: bool = False) -> Graph:
         """Returns a graph of this operator only. Its input is the first operand, as tensor 0.
 
-        With `free`, this operand loses its value; other operands keep theirs, even if they are the same
-        tensor.
+        With `free`, this operand is not a constant. The other operands keep their values, even if they are
+        the same tensor.
         """
         op = node.op()
         tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs) if t >= 0}
@@ -91,7 +91,10 @@ class Draft:
                 yield node
 
     def only_reader(self, tensor: int) -> Node | None:
-        """Returns the only reader of a tensor, None if there are more or it is a network input or output."""
+        """Returns the only reader of a tensor, or None.
+
+        It is None if there are more readers, or if the tensor is a network input or output.
+        """
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and self.private(tensor) else None
 
@@ -124,7 +127,7 @@ class Draft:
         self.changed = True
 
     def become(self, node: Node, kind: OpKind, attrs: Attrs) -> None:
-        """Changes the kind and attributes of `node`; its tensors stay."""
+        """Changes the kind and attributes of `node`. Its inputs and outputs do not change."""
         node.kind, node.attrs = kind, attrs
         self.changed = True
 
@@ -144,7 +147,7 @@ class Draft:
         self.changed = True
 
     def put_reshape_before(self, node: Node, shaped: Tensor) -> None:
-        """Inserts a RESHAPE before `node` that reshapes its first input to the new tensor `shaped`."""
+        """Inserts a RESHAPE before `node`, from its first input to the new tensor `shaped`."""
         inner = self.add_tensor(shaped)
         new = Node(OpKind.RESHAPE, [node.inputs[0]], [inner])
         self.set_input(node, 0, inner)
@@ -153,7 +156,10 @@ class Draft:
     def put_behind(
         self, node: Node, inner_tensor: Tensor, kind: OpKind, attrs: Attrs, index: int = -1
     ) -> None:
-        """Makes `node` write `inner_tensor`, and a new operator of `kind` after it the old output."""
+        """Inserts an operator of `kind` after `node`.
+
+        It writes the old output of `node`. `node` writes `inner_tensor`, which the new operator reads.
+        """
         outputs, inner = node.outputs, self.add_tensor(inner_tensor)
         self.set_outputs(node, [inner])
         self.insert(node, Node(kind, [inner], outputs, attrs, index))

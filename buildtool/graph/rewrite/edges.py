@@ -62,7 +62,7 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
 
 
 def _strip_input(draft: Draft, position: int) -> None:
-    """Makes the output of the QUANTIZE at network input `position` the input."""
+    """Removes the QUANTIZE that reads network input `position`. Its output becomes the network input."""
     source = draft.inputs[position]
     readers = draft.readers(source)
     if not readers or source in draft.outputs:
@@ -97,7 +97,7 @@ def order_inputs(draft: Draft) -> None:
 
 
 def _reorder(draft: Draft, source: int, reader: Node) -> Tensor | None:
-    """Returns the input in the order of its reader's output, None if the input must not change."""
+    """Returns an input in the element order of its reader's output, or None if it must not change."""
     old, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
     origin = old.source
     if not draft.same_quantization(source, reader.outputs[0]) or origin is None or origin.perm:

@@ -94,7 +94,10 @@ def fuse_activations(draft: Draft) -> None:
 
 
 def _can_fuse(draft: Draft, before: Node, node: Node) -> bool:
-    """Whether `before` can clamp: same quantisation, no other reader of it, and all 256 results equal."""
+    """Whether `before` can clamp its output as `node` does, with the same results for all 256 bytes.
+
+    Only `node` may read this output, and the quantisation must be the same before and after `node`.
+    """
     middle, attrs, out = node.inputs[0], before.attrs, draft.tensors[node.outputs[0]]
     if not isinstance(attrs, _Clamping) or attrs.activation != Activation.NONE:
         return False
@@ -127,9 +130,9 @@ class _Function:
 def look_up(draft: Draft) -> None:
     """Turns every function of one byte into a LOOKUP if it has several operators or reads one tensor twice.
 
-    One operator of a tensor and a constant stays, and so do functions of sums only: a lookup must not be
-    slower than what it replaces, on any board. The choice depends on the network's structure, not on the
-    table.
+    A single operator of a tensor and a constant is not replaced. Neither are functions that consist of sums
+    only. A lookup must not be slower than what it replaces, on any board. The choice depends on the network's
+    structure and not on the table.
     """
     places = {id(node): place for place, node in enumerate(draft.nodes)}
     for node in reversed(draft.nodes):
@@ -161,10 +164,11 @@ def _varying_inputs(draft: Draft, node: Node) -> Iterable[int]:
 
 
 def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
-    """Returns the largest function of one int8 tensor that `last` ends, None if there is none.
+    """Returns the largest function of one int8 tensor that ends with `last`, or None.
 
-    Nothing else may read its intermediate tensors. The next tensor is the one with the last producer in
-    execution order (`places`): by then all its readers have been examined.
+    No other operator may read its intermediate tensors. The search goes backwards. It always continues with
+    the tensor whose producer is last in execution order (`places`), because by then all readers of this
+    tensor have been examined.
     """
     nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None

@@ -132,7 +132,7 @@ def simplify_transposes(draft: Draft) -> None:
 
 
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Makes the TRANSPOSEs that read this one read its input, if they are its only readers."""
+    """Composes this TRANSPOSE with the TRANSPOSEs that read it, if it has no other readers."""
     readers = draft.readers(node.outputs[0])
     if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
         return False
@@ -144,7 +144,7 @@ def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def _push(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Makes the MEANs that read this TRANSPOSE read its input, and transposes their smaller results.
+    """Moves this TRANSPOSE behind the MEANs that read it, as their results are smaller.
 
     Each mean adds the same integers and rounds in the same way.
     """
@@ -177,7 +177,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def drop_repeats(draft: Draft) -> None:
-    """Makes arithmetic read the input of a TILE, because it can broadcast by itself."""
+    """Makes arithmetic operators read a TILE's input directly, because they can broadcast it."""
     for node in draft.each(OpKind.TILE):
         (source, *_), (repeated,) = node.inputs, node.outputs
         for reader in draft.readers(repeated):

@@ -31,7 +31,10 @@ def simplify_pads(draft: Draft) -> None:
 
 
 def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Adds this PAD's sizes to the PADs that read it, if they are its only readers and pad the same value."""
+    """Adds this PAD's sizes to the PADs that read it. Nothing else may read it.
+
+    All PADs must pad with the same value.
+    """
     readers = draft.readers(node.outputs[0])
     others = [r.attrs for r in readers if isinstance(r.attrs, g.PadAttrs)]
     alike = all((other.mode, other.value) == (attrs.mode, attrs.value) for other in others)
@@ -46,7 +49,7 @@ def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 
 
 def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Adds rows and columns of zero points to the padding of the convolutions that read them.
+    """Moves the padding of rows and columns into the convolutions that read this PAD.
 
     A convolution pads with its input's zero point, which adds nothing to its sums. So the PAD must pad with
     the zero point and must not change the quantisation.
@@ -74,9 +77,9 @@ def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 
 
 def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Makes the alias that reads this PAD reshape the unpadded input, and pads the alias's output.
+    """Moves this PAD after the alias that reads it, which then reshapes the unpadded input.
 
-    This is possible if the alias only adds or removes dimensions of size 1, which are never padded ones.
+    This is possible if the alias only adds or removes dimensions of size 1. Such dimensions are never padded.
     """
     alias = draft.only_reader(node.outputs[0])
     if alias is None or alias.kind not in ALIAS_KINDS:
@@ -127,7 +130,10 @@ def _can_widen(draft: Draft, reader: Node, padded: int) -> bool:
 
 
 def _widen(draft: Draft, pad: Node, reader: Node) -> None:
-    """Makes `reader` add the other operand and the PAD's input. The order of operands does not matter."""
+    """Makes the ADD `reader` read the PAD's input in place of its output.
+
+    The PAD's input becomes the second operand, as the order of operands does not matter.
+    """
     x, attrs = draft.tensors[pad.inputs[0]], pad.attributes(g.PadAttrs)
     before, after = attrs.paddings[-1]
     values = np.full(max(before, after), attrs.value, x.dtype.value)

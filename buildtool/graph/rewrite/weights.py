@@ -25,7 +25,7 @@ _WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, Op
 
 
 def positive_scales(draft: Draft) -> None:
-    """Negates channels with a negative scale, except those with a weight of -128: int8 cannot hold 128."""
+    """Negates channels with a negative scale, except those with a weight of -128: int8 has no 128."""
     for node in draft.each(*_WEIGHTED):
         weights = draft.tensors[node.inputs[1]]
         bias = draft.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
