@@ -44,11 +44,11 @@ class Axis:
         return (q - 1) * self.stride - self.pad + self.kernel
 
     def extent(self, n: int) -> int:
-        """Input elements that n neighbouring output elements read, padding included."""
+        """How many input elements n neighbouring output elements read, padding included."""
         return (n - 1) * self.stride + self.kernel
 
     def ready(self, made: int) -> int:
-        """Output elements that can be made of the first `made` input elements; may be below 0."""
+        """How many output elements can be made from the first `made` input elements; may be below 0."""
         return (made + self.pad - self.kernel) // self.stride + 1
 
     def after(self, earlier: Axis) -> Axis:
@@ -101,7 +101,7 @@ class AxisTable(Axis):
         return int((self.highs(q + n) - self._lows[:-1]).max())
 
     def ready(self, made: int) -> int:
-        """Output elements that can be made of the first `made` input elements."""
+        """How many output elements can be made from the first `made` input elements."""
         return bisect_right(self.end, made)
 
     def after(self, earlier: Axis) -> AxisTable:

@@ -156,7 +156,7 @@ class Turn(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows [y0, y1) that a group makes at a time, beginning with a step of the run."""
+    """Rows [y0, y1) that a group makes at a time. `step`: the step of the run with which they begin."""
 
     step: int
     y0: int
