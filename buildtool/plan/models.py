@@ -49,9 +49,10 @@ def load_network(spec: Named, session: Session) -> Network:
 
 
 def load_model(spec: Named, session: Session | None = None) -> Model:
-    """The model of a .tflite or .onnx file (text: its absolute path), or a zoo net ("ds_cnn:seed=1").
+    """Returns the model of a .tflite or .onnx file, or of a zoo network ("ds_cnn:seed=1").
 
-    A session reads a file once if its digest came with its name. It builds a zoo network once.
+    If `spec` is text, a file is named by its absolute path. A session reads a file only once if `spec` has
+    the file's digest. It builds a zoo network only once.
     """
     source = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(source, File) and not source.sha256):
@@ -110,7 +111,7 @@ def model_name(spec: Named) -> str:
 
 
 def net_name(spec: Named) -> str:
-    """As `model_name`, but a model file need not exist yet."""
+    """Returns the name of a model's output files, like `model_name`. A model file need not exist yet."""
     source = to_file(spec, MODEL_SUFFIXES)
     return source.stem if isinstance(source, File) else model_name(source)
 

@@ -217,7 +217,7 @@ class Loading:
         return plan
 
     def _find_mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
-        """Operators in slices whose output lies over their input, but not whole pixels below it."""
+        """Operators in slices whose output overlaps their input at a distance that is not whole pixels."""
         graph, buffers = self.timeline.graph, placed.buffers
         return {
             o.op

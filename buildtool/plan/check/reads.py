@@ -31,9 +31,10 @@ Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 
 @dataclass(frozen=True)
 class Taps:
-    """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on.
+    """Which input elements each output element reads along one axis. The input has `size` elements.
 
-    `spans`: the input elements of each output element, where the stride is not a whole number.
+    Output element q reads `extent` input elements from q * stride - pad on. If the stride is not a whole
+    number, `spans` has the input elements of each output element instead.
     """
 
     size: int

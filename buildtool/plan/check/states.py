@@ -27,7 +27,7 @@ def state_groups(graph: Graph) -> dict[int, int]:
 
 
 def arena_groups(graph: Graph) -> dict[int, int]:
-    """As `alias_groups`, without the tensors of states."""
+    """Returns the result of `alias_groups` without the tensors of states."""
     elsewhere = state_groups(graph)
     return {t: group for t, group in alias_groups(graph).items() if group not in elsewhere}
 

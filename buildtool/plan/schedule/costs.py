@@ -167,7 +167,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
     """The different parts of an operator's cost for ranges along an axis (0: rows, 1: columns), with counts.
 
-    Each range gives one `target.costs.part`. `rings` has the same meaning as in that function.
+    Each range gives one `target.costs.part`. `rings` is for columns, as in that function.
     """
     low, high = ranges
     if len(low) == 1:

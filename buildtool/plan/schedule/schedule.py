@@ -290,7 +290,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
 
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
-    """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
+    """The calls that make one row of a group, in order: (operator's place in the group, columns from, to)."""
     return remember(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
 
 
@@ -306,7 +306,7 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 
 
 def first_column(group: Group, graph: Graph) -> int:
-    """The column where the loop over columns begins. It is 0 or less: no operator has made columns by then.
+    """The column where the loop over columns begins: 0, or less, so that no operator has made columns yet.
 
     If it began at 0, the first hand-off would make many more columns of the first tensors than later ones do,
     and the windows would have to hold them.

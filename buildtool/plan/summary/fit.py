@@ -29,7 +29,7 @@ def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
 
 
 def check_state_fits(board: Board, state: int) -> None:
-    """Raises PlanError if a network's state has no room in the memory of globals, with any arena."""
+    """Raises PlanError if a network's state does not fit into the memory of globals, whatever the arena."""
     memory = board.memory(board.data)
     room = board.room(board.data)
     if state > room:
@@ -41,7 +41,7 @@ def check_state_fits(board: Board, state: int) -> None:
 
 
 def excess_bytes(board: Board, plan: Plan) -> int:
-    """Bytes by which a plan's arenas exceed their memories, summed; 0 where each memory has room."""
+    """The sum of the bytes by which a plan's arenas exceed their memories; 0 where each memory has room."""
     return sum(
         max(0, size - room) for size, room in zip(plan.arenas, rooms(board, plan.state_bytes), strict=False)
     )
@@ -92,7 +92,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
 
 
 def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
-    """Image modes with which the plan layer by layer is smaller than `plan`: (bytes, mode), ascending."""
+    """Image modes in which the layerwise plan needs fewer bytes than `plan`: (bytes, mode), ascending."""
     options = []
     for image in IMAGES if plan.image != Image.STREAM else ():
         other = plan_layerwise(without_second_passes(graph), target, in_place=InPlace.ROWS, image=image)
