@@ -105,7 +105,7 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
-    """The input rows (axis 0) or columns (axis 1), of `size`, that an operator in UNEVEN_KINDS reads."""
+    """Which of the `size` input rows (axis 0) or columns (axis 1) an operator in UNEVEN_KINDS reads."""
     attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
         assert isinstance(attrs, ConvAttrs)

@@ -60,7 +60,7 @@ class Branches:
     exits: frozenset[int] = frozenset()
 
     def wanted(self, rows_out: int) -> list[int]:
-        """The rows needed for the first `rows_out` rows of the last lane: of each lane, then of the input."""
+        """How many rows of each lane, and last of the input, the last lane's first `rows_out` rows need."""
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
