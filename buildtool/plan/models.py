@@ -77,8 +77,10 @@ def _load(spec: Named) -> Model:
 
 
 def read_model_file(file: File) -> bytes:
-    """Returns the bytes of a model file. Raises UsageError if unreadable or a folder, ModelError above
-    MAX_BYTES and for a file of a kind that is known to be no model.
+    """Returns the bytes of a model file.
+
+    Raises UsageError for a folder and for a file that cannot be read. Raises ModelError for a file of more
+    than MAX_BYTES, and for a kind of file that is known to be no model.
     """
     folder = Path(file.path)
     if file.data is None and folder.is_dir():

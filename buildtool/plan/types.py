@@ -41,7 +41,7 @@ class Step:
     """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
 
     For a global pooling in a streamed region they are the part of its input that is added to its
-    accumulators. The last step finishes it.
+    accumulators. The last step finishes the pooling.
     """
 
     op: int

@@ -159,7 +159,7 @@ class Loading:
         return best
 
     def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
-        """Returns the plan whose regions need at most `limit` bytes each, where that is possible."""
+        """Returns a plan whose regions need at most `limit` bytes each, if that is possible."""
         starts, regions = self.timeline.starts, range(len(self.timeline.regions))
         ways = [self._ways(index, limit) for index in regions]
         ways = self._beside(ways, limit) if haste.in_two else ways
@@ -273,7 +273,7 @@ class Loading:
     def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
         """Operator of a region -> the way its constants are loaded.
 
-        If no way fits, the one with the fewest bytes.
+        If no way fits, the result has the way with the fewest bytes.
         """
         region = self.timeline.regions[index]
         whole = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
@@ -292,7 +292,7 @@ class Loading:
     def _load_at_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
         """The ways in a streamed region.
 
-        As few constants as possible are loaded at each turn or on dead rows.
+        As few constants are loaded at each turn or on dead rows as the limit allows.
         """
         ways = {op: replace(way, by_turns=True) for op, way in whole.items()}
         if self._total(index, ways) > limit:
@@ -329,7 +329,7 @@ class Loading:
     def _choose_slices(self, op: int, room: float) -> Way:
         """The widest slices that fit into `room`, two of them if possible.
 
-        If none fit, the narrowest slices.
+        If none fit, the result is the narrowest slices.
         """
         block = self.constants[op]
         for slots in (2, 1):

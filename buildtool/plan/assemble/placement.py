@@ -97,7 +97,7 @@ def place_quickly(
 def search_placement(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """Searches exactly, with any of the overlaps, for a lower placement.
 
-    Returns it, or `placed` if none is found.
+    Returns the lower placement, or `placed` if none is found.
     """
     if placed.height <= placed.bound:
         return placed

@@ -215,9 +215,9 @@ class Ticks:
         ]
 
     def in_steps(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
-        """Converts the life of a buffer's part to steps. `whole`: the buffer in steps.
+        """Converts the life of a buffer's part from ticks to steps.
 
-        `timed`: the buffer in ticks.
+        `whole`: the buffer with its life in steps. `timed`: the buffer with its life in ticks.
         """
         first, last = whole.first, whole.last
         if part.first != timed.first:

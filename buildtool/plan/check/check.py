@@ -57,7 +57,7 @@ from buildtool.target.types import KernelVariant, Target, Windows
 
 
 def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True) -> None:
-    """Raises PlanError with the operator or tensor unless `plan` is legal.
+    """Raises PlanError, which names the operator or tensor, unless `plan` is legal.
 
     `made_for_it`: whether the plan has to be made for exactly this target. Otherwise the targets may differ
     in costs, in memories that are still large enough, and in kernels that still fit.

@@ -130,7 +130,7 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
 
 
 def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
-    """Whether each output pixel has only channels of the input pixel at the same place, and fill values."""
+    """Whether each output pixel has only channels of the same pixel of the input, and fill values."""
     if len(source.shape) != 4 or len(result.shape) != 4:
         return False
     if isinstance(op.attrs, SliceAttrs):

@@ -361,7 +361,7 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
 def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
     """The struct replay_read of replay.c.
 
-    Ranges without a stride go to `spans`, and it has their position.
+    Ranges without a stride are appended to `spans`, and the struct has their position.
     """
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))

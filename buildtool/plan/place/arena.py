@@ -84,7 +84,7 @@ def round_up(value: int, multiple: int) -> int:
 
 
 def height(problem: Problem, offsets: Sequence[int]) -> int:
-    """End of the highest item, in rounded bytes."""
+    """The end of the highest item in bytes, with rounded sizes."""
     return max((o + s for o, s in zip(offsets, problem.sizes, strict=True)), default=0)
 
 
@@ -141,7 +141,10 @@ def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignm
 
 @dataclass(frozen=True)
 class Bound:
-    """No placement is lower than `bytes`. Most bytes are live at `time`: `live` bytes."""
+    """No placement is lower than `bytes`.
+
+    `time`: the first time at which the number of live bytes is largest. `live`: that number.
+    """
 
     bytes: int
     time: int
@@ -272,7 +275,7 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
 def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
     """Item -> a lower bound of the height of the chain that begins with it, counted from the item's start.
 
-    `_ENDLESS` where the chain is a cycle.
+    The value is `_ENDLESS` where the chain is a cycle.
     """
     ends: dict[int, int] = {}
     for start in links:

@@ -103,7 +103,7 @@ def solve(
     enough: int | None = None,
     work: Work | None = None,
 ) -> Solution:
-    """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
+    """The lowest placement found. The search stops at `enough` bytes (None: at the problem's bound).
 
     It does not notice fixed offsets that contradict each other; arena.validate does. `work`: the budget that
     is spent; where it has ended, there are no variations. Raises UnsupportedError where the items add up to

@@ -257,7 +257,7 @@ def _unpack(data: bytes, problem: Problem) -> Result:
 
 
 def following(state: int) -> int:
-    """The generator's state after this one."""
+    """The state of the pseudorandom generator after `state`."""
     return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
 
 

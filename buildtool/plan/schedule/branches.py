@@ -94,7 +94,7 @@ class Progress:
         return min(low, default=otherwise)
 
     def ask(self) -> int:
-        """Returns the rows of the input that the group needs before it can continue."""
+        """Returns how many rows of the input the group needs before it can continue."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
         if target != self._target or not self._wanted:
             self._target, self._wanted = target, self.branches.wanted(target)

@@ -49,9 +49,10 @@ IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, 
 
 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
-    """Bytes from the output's start to the lowest safe start of input tensor `operand`; None: no overlap.
+    """The smallest safe distance in bytes from the output's start to the start of input tensor `operand`.
 
-    The kernel's contract and the shapes decide; the caller checks that the operand dies here.
+    Returns None if the two may not overlap. The kernel's contract and the shapes decide. The caller checks
+    that the operand dies here.
     """
     if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
         return None  # the bytes between the output's pixels belong to other tensors
@@ -213,7 +214,8 @@ def _distance_of_rows(
 ) -> int | None:
     """The contract's distance for an operator that is a region by itself and makes whole rows.
 
-    It may be less than the steps' distance: within a call of several rows the kernel works row by row.
+    It may be less than the distance from the steps, because the kernel works row by row within a call of
+    several rows.
     """
     kernel = kernels[region.ops[0]]
     if len(region.ops) > 1 or region.groups[0].hand_off or kernel is None:

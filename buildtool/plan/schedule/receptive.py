@@ -29,7 +29,7 @@ MOST_ROWS = 1 << 14
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """Rows and columns of an operator that runs row by row (see `streams`)."""
+    """The row axis and the column axis of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
     if op.kind in UNEVEN_KINDS:
         tables: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})

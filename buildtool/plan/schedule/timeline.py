@@ -84,7 +84,7 @@ class Timeline:
         return max(self.starts[-1] - 1, 0)
 
     def step(self, number: int) -> Step:
-        """One step."""
+        """The step with this number."""
         return Step(*self.steps[number].tolist())
 
     def region_at(self, number: int) -> int:
@@ -103,7 +103,7 @@ class Timeline:
 
     @cached_property
     def tensor_lives(self) -> Mapping[int, Life]:
-        """Tensor by its root (see alias_roots) -> the first and the last step that touch its memory.
+        """A tensor's root (see alias_roots) -> the first and the last step that touch the tensor's memory.
 
         An operator touches its tensors from its first step to its last. The network's inputs are in memory
         from step 0, unless the input image is streamed. Its outputs, and with a resident image its inputs,
@@ -144,7 +144,7 @@ class Timeline:
 
     @cached_property
     def ranges(self) -> tuple[LiveRange, ...]:
-        """The activations that share their bytes: see live_ranges."""
+        """The sets of activations that share their bytes: see live_ranges."""
         return live_ranges(self.graph)
 
 

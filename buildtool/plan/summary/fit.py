@@ -21,7 +21,7 @@ def available_bytes(board: Board, state: int = 0) -> int:
 
 
 def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
-    """Bytes available to the arena in each of its memories, beside `state` bytes of a network's state."""
+    """Bytes available to the arena in each of its memories, if the network's state has `state` bytes."""
     try:
         return tuple(board.room(name, state) for name in board.holders)
     except KeyError:
@@ -48,12 +48,12 @@ def excess_bytes(board: Board, plan: Plan) -> int:
 
 
 def holds(board: Board, plan: Plan) -> bool:
-    """Whether each of the arena's memories has room for the plan's part of it."""
+    """Whether each of the arena's memories has room for what the plan places in it."""
     return not excess_bytes(board, plan)
 
 
 def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None) -> None:
-    """Raises PlanError if the arena is larger than the board leaves room for.
+    """Raises PlanError if the plan's arena does not fit into the board's memory.
 
     The error gives required, available and excess bytes, the operator with the most live bytes, and the
     nearest settings that would fit. `session`: it may already have the plan's timeline.

@@ -60,7 +60,7 @@ _SIMPLE = {
 
 
 class ArenaUse:
-    """Looks up the uses of buffers for regions."""
+    """Finds how each region uses the buffers of a plan."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan, self.graph = plan, graph

@@ -65,7 +65,7 @@ class Summary:
     """A plan, region by region.
 
     `live`: the most live bytes of any step, which is in region `fullest`; the rest of the arena is gaps
-    between buffers. `without_weights`: the same without buffers of constants.
+    between buffers. `without_weights`: the most live bytes if buffers of constants do not count.
     """
 
     regions: tuple[RegionSummary, ...]
