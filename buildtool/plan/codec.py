@@ -23,7 +23,7 @@ def to_bytes(plan: Plan) -> bytes:
 
 
 def digest(plan: Plan) -> str:
-    """Returns the identity of a plan: the first 16 bytes of its bytes' SHA-256, in hexadecimal."""
+    """Returns a plan's identity in hexadecimal: the first 16 bytes of the SHA-256 of `to_bytes(plan)`."""
     return hashlib.sha256(to_bytes(plan)).hexdigest()[:_DIGEST_DIGITS]
 
 

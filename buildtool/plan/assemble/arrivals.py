@@ -69,7 +69,7 @@ class Constants:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """The possible numbers of channels of a slice, ascending, without all channels."""
+        """The possible numbers of channels of a slice, ascending. The number of all channels is left out."""
         steps = range(self.step, self.channels, self.step)
         return tuple(n for n in steps if self.least_width(n) == n)
 

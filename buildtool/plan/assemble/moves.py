@@ -180,7 +180,7 @@ def place_in_parts(
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
-    It tries the lowest height that is found and, if that is lower, `enough` bytes. It returns the placement
+    It tries the lowest height that is found and, if that is higher, `enough` bytes. It returns the placement
     that copies fewer bytes. It returns None where the budget of `work` has ended. `fixed`: positions of
     buffers that cannot move.
     """

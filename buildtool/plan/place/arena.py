@@ -184,8 +184,8 @@ def _bound(problem: Problem) -> Bound:
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     """The largest number of an output's bytes that can lie on the inputs of `permissions`, all live together.
 
-    It overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and all
-    inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
+    The output overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and
+    all inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
     each byte of the arena is counted at most once: of the items that share a byte, all but one are outputs
     that lie on another of these items. So the live sum after the subtraction is at most the number of bytes
     in use.

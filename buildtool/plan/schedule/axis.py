@@ -128,7 +128,7 @@ def table(first: Numbers, end: Numbers) -> AxisTable:
 
 
 def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
-    """An axis of `elements` output elements, over `size` input elements, as a table."""
+    """Returns an axis as a table, for `elements` output elements and `size` input elements."""
     if isinstance(axis, AxisTable):
         return axis
     q = np.arange(elements, dtype=np.int64)
@@ -136,7 +136,7 @@ def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
 
 
 def union(a: Axis, b: Axis) -> Axis:
-    """The axis that covers both. They have the same stride, or are tables of the same length."""
+    """An axis that covers the ranges of both. They have the same stride, or are tables of the same length."""
     if isinstance(a, AxisTable) and isinstance(b, AxisTable):
         return table(
             np.minimum(np.array(a.first, np.int64), b.first), np.maximum(np.array(a.end, np.int64), b.end)

@@ -49,7 +49,7 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
 
 
 def _uneven(graph: Graph, op: Op, along: int) -> Axis:
-    """Rows (0) or columns (1) of an operator in UNEVEN_KINDS, by the arithmetic of the reference kernels."""
+    """The row (0) or column axis (1) of an operator in UNEVEN_KINDS, computed as the reference kernels do."""
     attrs = op.attrs
     size, out = (graph.tensors[t].nhwc[1 + along] for t in (op.inputs[0], op.outputs[0]))
     at = np.arange(out, dtype=np.int64)

@@ -52,7 +52,10 @@ class Timeline:
 
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
-        """The timeline of some regions. A session keeps runs: plans of one request share most regions."""
+        """The timeline of some regions.
+
+        A session caches runs, because plans of one request share most regions.
+        """
         if session is None:
             return Timeline(graph, image, tuple(run(region, graph, image) for region in regions))
         digest = topology_digest(graph)

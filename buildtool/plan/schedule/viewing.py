@@ -23,7 +23,7 @@ def possible_views(
 ) -> tuple[int, ...]:
     """The positions of all slices that may be views; `kernels`: one per operator, None for aliases.
 
-    `joined`: include the concatenations whose parts can be written in place.
+    `joined`: whether to include the concatenations whose parts can be written in place.
     """
     slices: list[int] = []
     lasting_tensors, readers = lasting(graph), graph.consumers()
