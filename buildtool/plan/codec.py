@@ -48,7 +48,10 @@ def from_bytes(data: bytes) -> Plan:
 
 
 def plan_of(content: object) -> Plan:
-    """Returns the plan from plain values, by position or by name. Raises PlanError if they are no plan."""
+    """Returns the plan from plain values. Fields are given by position or by name.
+
+    Raises PlanError if the values are not a plan.
+    """
     try:
         plan = from_plain(content, Plan, "plan")
     except Mismatch as error:
