@@ -23,7 +23,7 @@ def to_bytes(plan: Plan) -> bytes:
 
 
 def digest(plan: Plan) -> str:
-    """Returns the identity of a plan: the first 16 bytes of its bytes' SHA-256, in hexadecimal."""
+    """Returns a plan's identity in hexadecimal: the first 16 bytes of the SHA-256 of `to_bytes(plan)`."""
     return hashlib.sha256(to_bytes(plan)).hexdigest()[:_DIGEST_DIGITS]
 
 
@@ -48,7 +48,10 @@ def from_bytes(data: bytes) -> Plan:
 
 
 def plan_of(content: object) -> Plan:
-    """Returns the plan from plain values, by position or by name. Raises PlanError if they are no plan."""
+    """Returns the plan from plain values. Fields are given by position or by name.
+
+    Raises PlanError if the values are not a plan.
+    """
     try:
         plan = from_plain(content, Plan, "plan")
     except Mismatch as error:

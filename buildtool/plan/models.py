@@ -49,9 +49,10 @@ def load_network(spec: Named, session: Session) -> Network:
 
 
 def load_model(spec: Named, session: Session | None = None) -> Model:
-    """The model of a .tflite or .onnx file (text: its absolute path), or a zoo net ("ds_cnn:seed=1").
+    """Returns the model of a .tflite or .onnx file, or of a zoo network ("ds_cnn:seed=1").
 
-    A session reads a file once if its digest came with its name. It builds a zoo network once.
+    If `spec` is text, a file is named by its absolute path. A session reads a file only once if `spec` has
+    the file's digest. It builds a zoo network only once.
     """
     source = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(source, File) and not source.sha256):
@@ -76,8 +77,10 @@ def _load(spec: Named) -> Model:
 
 
 def read_model_file(file: File) -> bytes:
-    """Returns the bytes of a model file. Raises UsageError if unreadable or a folder, ModelError above
-    MAX_BYTES and for a file of a kind that is known to be no model.
+    """Returns the bytes of a model file.
+
+    Raises UsageError for a folder and for a file that cannot be read. Raises ModelError for a file of more
+    than MAX_BYTES, and for a kind of file that is known to be no model.
     """
     folder = Path(file.path)
     if file.data is None and folder.is_dir():
@@ -110,7 +113,7 @@ def model_name(spec: Named) -> str:
 
 
 def net_name(spec: Named) -> str:
-    """As `model_name`, but a model file need not exist yet."""
+    """Returns the name of a model's output files, like `model_name`. A model file need not exist yet."""
     source = to_file(spec, MODEL_SUFFIXES)
     return source.stem if isinstance(source, File) else model_name(source)
 

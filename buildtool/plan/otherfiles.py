@@ -11,7 +11,7 @@ from buildtool.base.errors import ModelError, UsageError, shown
 
 
 class Kind(NamedTuple):
-    """What the file is, and what would help."""
+    """What a file is, and what the user can do about it."""
 
     what: str
     help: str

@@ -41,7 +41,7 @@ class Step:
     """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
 
     For a global pooling in a streamed region they are the part of its input that is added to its
-    accumulators. The last step finishes it.
+    accumulators. The last step finishes the pooling.
     """
 
     op: int
@@ -126,7 +126,7 @@ class Overlap:
 
 
 def replace_numbers(record: Record, **fields: int) -> Record:
-    """As dataclasses.replace, but faster: placing calls it very often."""
+    """Does the same as dataclasses.replace, but faster, because placing calls it very often."""
     copy: Record = object.__new__(type(record))
     copy.__dict__.update(record.__dict__, **fields)
     return copy

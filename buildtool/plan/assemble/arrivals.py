@@ -38,11 +38,12 @@ HEAD = 16  # bytes in front of the channels' constants; both parts are rounded u
 class Constants:
     """The constants that an operator's kernel reads besides its inputs. Sizes are in bytes.
 
-    A head, then `factors` and then `weights` bytes for each of `channels` output channels. With 0 channels
-    the block cannot be cut, otherwise it can be cut at multiples of `step`. The block is padded to a multiple
-    of `unit` channels. The kernel also reads `tail` bytes behind it, whose values do not matter. The factors
-    of `group` channels belong together: a slice consists of whole groups, or lies within one group and has
-    all of its factors. `scattered`: the constants are several blocks of the weight image.
+    They are a head, then `factors` bytes for each of `channels` output channels, then `weights` bytes for
+    each. With 0 channels the block cannot be cut, otherwise it can be cut at multiples of `step`. The block
+    is padded to a multiple of `unit` channels. The kernel also reads `tail` bytes behind it, whose values do
+    not matter. The factors of `group` channels belong together: a slice consists of whole groups, or lies
+    within one group and has all of its factors. `scattered`: the constants are several blocks of the weight
+    image.
     """
 
     size: int
@@ -68,7 +69,7 @@ class Constants:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """The possible numbers of channels of a slice, ascending, without all channels."""
+        """The possible numbers of channels of a slice, ascending. The number of all channels is left out."""
         steps = range(self.step, self.channels, self.step)
         return tuple(n for n in steps if self.least_width(n) == n)
 
@@ -120,10 +121,11 @@ FARTHEST = 64  # a load begins at most this many regions early
 
 @dataclass(frozen=True)
 class Demand:
-    """A region's numbers of bytes for its constants.
+    """What a region needs for its constants, and what it leaves for other loads, in bytes.
 
-    `buffers`: its buffers of constants. `load`: constants that are loaded before it runs. `room`: free bytes
-    of the arena. `hides`: constants that can be loaded while it computes.
+    `buffers`: the size of its buffers of constants. `load`: the size of the constants that are loaded before
+    it runs. `room`: free bytes of the arena. `hides`: the bytes of constants that can be loaded while it
+    computes.
     """
 
     buffers: int
@@ -133,9 +135,10 @@ class Demand:
 
 
 def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
-    """Region -> the region with which the load of its constants begins: itself, or at most `farthest` before.
+    """For each region, the region at whose start the load of its constants begins.
 
-    The largest load is chosen first. Each begins where the core waits least; of equal places, at the latest.
+    It is the region itself, or one of the `farthest` regions before it. The largest load is placed first.
+    Each load begins where the core waits least for it; among equally good regions, with the latest one.
     """
     begin = list(range(len(regions)))
     room = [region.room for region in regions]
@@ -158,7 +161,11 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
 
 
 class Trail(NamedTuple):
-    """A part of the last group: the dead bytes of the input meanwhile, and the output's bytes after it."""
+    """A part of the last group.
+
+    `dead`: bytes of the input that are no longer read when the part begins. `made`: bytes of the output when
+    it ends.
+    """
 
     part: Part
     dead: int
@@ -166,9 +173,9 @@ class Trail(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where constants of a region's last group may lie: on dead rows of `source`, before those of `result`.
+    """Where constants of a region's last group may lie: after the rows of `result`, on dead rows of `source`.
 
-    `spare`: bytes that are free there in each of the group's parts, wherever the two are placed.
+    `spare`: bytes that are free there during each of the group's parts, wherever the two tensors are placed.
     """
 
     source: int
@@ -198,9 +205,10 @@ def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> R
 
 
 class Stack(NamedTuple):
-    """Constants side by side on dead rows, from `step` on, with which a part of the last group begins.
+    """Constants that lie side by side on dead rows from `step` on. A part of the last group begins at `step`.
 
-    `offset`: the lowest byte. `full`: whether constants that were loaded at each turn before are included.
+    `offset`: the lowest byte. `full`: whether the stack includes the constants that were loaded at each turn
+    before.
     """
 
     step: int
@@ -217,9 +225,9 @@ class Site(NamedTuple):
 
 
 def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
-    """Stacks of `size` bytes, one after the other, and of `full` bytes once there is room for them.
+    """Returns stacks that follow each other in time: of `size` bytes, later of `full` bytes if there is room.
 
-    Each stack lasts until the output reaches it. Empty where there is no room at some time.
+    Each stack lasts until the output grows into it. The list is empty if at some time there is no room.
     """
     stacked: list[Stack] = []
     is_full = size == full
@@ -236,17 +244,17 @@ def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
 
 
 class Place(NamedTuple):
-    """Where an operator's constants lie, from a step of the run on."""
+    """The offset of an operator's constants from a step of the run on."""
 
     step: int
     offset: int
 
 
 def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
-    """The places of an operator's constants, which are the lowest of some stacks.
+    """The places of one operator's constants over time, if they are the lowest constants in each stack.
 
-    `own`: the parts of its group. `is_last`: whether that is the region's last group. Other groups use a new
-    stack from the first rows that they make after it began.
+    `own`: the parts of the operator's group. `is_last`: whether this is the region's last group. Another
+    group uses a new stack from the first part that it begins after the stack.
     """
     by_step: dict[int, Place] = {}  # of two stacks that began before the same rows, the later one
     for stack in lowest:
@@ -259,7 +267,7 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The loads while a timeline's regions run; `constants`: by operator."""
+    """Adds to plans the loads that happen while a timeline's regions run. `constants`: by operator."""
 
     timeline: Timeline
     constants: Mapping[int, Constants]
@@ -272,17 +280,17 @@ class Arrivals:
         )
 
     def by_turns(self, plan: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan:
-        """Returns the placed plan with the loads that repeat at each turn."""
+        """Adds the loads that repeat at each turn to the placed plan, and returns it."""
         at = {b.op: i for i, b in enumerate(plan.buffers) if b.kind is BufferKind.WEIGHTS}
         turning = [op for own in ways for op, way in own.items() if way.by_turns]
         loads = [Load(op, at[op], self.constants[op].size, by_turns=True) for op in turning]
         return replace(plan, loads=tuple(sorted([*plan.loads, *loads], key=_order)))
 
     def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], on: Room) -> Plan | None:
-        """Returns the plan with constants of a region on dead rows of its input.
+        """Places constants of a region on dead rows of its input, and returns the plan.
 
-        None where constants that have to lie there find no room. Constants that are loaded at each turn lie
-        there, too, if that costs less.
+        Returns None if there is no room for the constants that have to lie there. Constants that are loaded
+        at each turn are placed there, too, if that costs less.
         """
         region = self.timeline.regions[index]
         behind = [op for op, way in ways.items() if way.behind]
@@ -299,7 +307,7 @@ class Arrivals:
     def _stack_constants(
         self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], on: Room
     ) -> Plan | None:
-        """Returns the plan with constants on dead rows; those of `others` from when there is room."""
+        """Places constants on dead rows: of `needed` at once, of `others` as soon as there is room."""
         ops = [*needed, *others]
         if not ops:
             return plan
@@ -321,7 +329,10 @@ class Arrivals:
         return plan
 
     def _buffers(self, index: int, op: int, lowest: Sequence[Stack]) -> list[Buffer]:
-        """The buffers of an operator's constants, one after the other, at the lowest bytes of some stacks."""
+        """The buffers of an operator's constants, which follow each other in time.
+
+        `lowest`: stacks whose `offset` is the offset of these constants.
+        """
         run, (start, end) = self.timeline.runs[index], self.timeline.starts[index : index + 2]
         group = group_of(run.region, op)
         spots = places(lowest, parts(run, self.timeline, group), group == len(run.region.groups) - 1)
@@ -334,7 +345,11 @@ class Arrivals:
 
 
 def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
-    """Adds buffers for an operator's constants to a plan; its buffer for turns ends where they begin."""
+    """Adds buffers for an operator's constants to a plan, with their loads.
+
+    If the operator has a buffer that is loaded at each turn, that buffer's life ends where the new ones
+    begin.
+    """
     op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)
     if turns is not None:
@@ -346,5 +361,5 @@ def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
 
 
 def _order(load: Load) -> tuple[int, bool, int]:
-    """An operator's loads in the order in which they begin."""
+    """A sorting key: it puts an operator's loads in the order in which they begin."""
     return load.op, not load.by_turns, load.buffer

@@ -39,7 +39,7 @@ MOST_BUFFERS = 1 << 13  # buffers in all of these placements, without the last t
 
 
 class Contents(NamedTuple):
-    """The contents of the arena: the result of steps 1 to 3."""
+    """What lies in the arena: the result of `contents`."""
 
     facts: list[RegionFacts]
     buffers: list[Buffer]
@@ -93,7 +93,7 @@ def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable
 
 @of_graph
 def _names(graph: Graph) -> dict[int, str]:
-    """Names of inputs and computed tensors by position only: a plan does not depend on tensors' names."""
+    """Names a plan's inputs and computed tensors by position. So a plan does not depend on tensors' names."""
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):
@@ -102,7 +102,7 @@ def _names(graph: Graph) -> dict[int, str]:
 
 
 def accumulators(timeline: Timeline) -> Iterator[Buffer]:
-    """The sums of each global pooling in a streamed region."""
+    """Yields a buffer for the sums of each global pooling in a streamed region."""
     graph = timeline.graph
     for op in (op for region in timeline.regions if region.is_streamed for op in region.ops):
         if accumulates(graph, graph.ops[op]):
@@ -127,7 +127,7 @@ def state_bytes(graph: Graph, alignment: int) -> int:
 
 
 def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
-    """Region -> lower bound of the arena while it runs, in bytes, for any moves of tensors."""
+    """For each region, a lower bound of the arena in bytes while it runs, for any moves of tensors."""
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
     facts, buffers, permitted = contents(timeline, regions, apart)
@@ -223,7 +223,7 @@ def _place_contents(
     enough: float,
     session: Session,
 ) -> tuple[Placed, tuple[Move, ...]]:
-    """Places `buffers` (in parts where they move), then windows and scratch, then `extra`.
+    """Places all buffers. Their order is `buffers` (in parts where they move), windows and scratch, `extra`.
 
     `permitted` has positions in `buffers`; the result's overlaps and moves have positions in its own buffers.
     The inputs of a resident image are live all the time. They lie side by side at the bottom, which costs no
@@ -283,10 +283,11 @@ def _place(
     enough: float,
     session: Session,
 ) -> Parted:
-    """The lowest offsets that are found; with moves where the arena would otherwise exceed `enough` bytes.
+    """Returns the lowest placement found.
 
-    The search ends where a placement in parts is as low as the lower bound of whole buffers. The session
-    keeps placements, because a search under a limit needs the same few plans many times.
+    It has moves only if the arena would otherwise exceed `enough` bytes. The search ends where a placement in
+    parts is as low as the lower bound of whole buffers. The session keeps placements, because a search under
+    a limit needs the same few plans many times.
     """
     key, work = _Key((tuple(timed), tuple(overlaps), alignment)), session.work
     limit = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))

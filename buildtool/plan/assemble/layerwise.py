@@ -27,13 +27,14 @@ def plan(
     enough: float = math.inf,
     session: Session | None = None,
 ) -> Plan:
-    """One region per operator, in the graph's order; aliases run no code and have no region.
+    """Returns the plan with one region per operator, in the graph's order. Aliases have no region.
 
-    `in_place`: the kernels whose outputs may lie over their dying inputs: those that work row by row or
-    element by element ("rows"), only the latter ("elementwise"), or no kernels ("none"). `image`: whether
-    the network's inputs survive the invoke ("resident"). `enough`: tensors are moved only where the arena
-    would have more bytes (see `assemble`). The plan may be larger than the board's memory (see `fit`).
-    Raises UnsupportedError where the target has no kernel, and UsageError for unknown options.
+    `in_place`: the kernels whose outputs may lie over their dying inputs. With "rows" these kernels work row
+    by row or element by element. With "elementwise" they work element by element. With "none" there are no
+    such kernels. `image`: whether the network's inputs survive the invoke ("resident"). `enough`: tensors are
+    moved only where the arena would have more bytes (see `assemble`). The plan may be larger than the board's
+    memory (see `fit`). Raises UnsupportedError where the target has no kernel, and UsageError for unknown
+    options.
     """
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:

@@ -44,8 +44,8 @@ _COUNTED = (
 class Haste(NamedTuple):
     """How early constants are loaded: at most `farthest` regions early.
 
-    `in_two`: load constants that an operator would wait for in slices, two at a time. `share`: the part of
-    the room above the smallest arena that early loads may use.
+    `in_two`: whether an operator that would wait for its constants loads them in slices, with room for two
+    slices. `share`: the part of the room above the smallest arena that early loads may use.
     """
 
     farthest: int
@@ -101,7 +101,8 @@ class Loading:
     def _needs(self) -> tuple[tuple[int, int], ...]:
         """Lower bounds of the bytes that each region needs without constants.
 
-        The second number holds where an operator that runs alone, in slices, does not write over its input.
+        The second number is the bound for an operator that runs alone, in slices, and does not write over its
+        input.
         """
         alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
         bounds = (region_bounds(self.timeline, self._regions, apart) for apart in (frozenset[int](), alone))
@@ -128,7 +129,7 @@ class Loading:
 
     @cached_property
     def least(self) -> int:
-        """A lower bound of the arena for any way of loading, in bytes."""
+        """A lower bound of the arena in bytes. It holds for every way of loading."""
         totals = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(totals, default=0)
 
@@ -158,7 +159,7 @@ class Loading:
         return best
 
     def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
-        """Returns the plan whose regions need at most `limit` bytes each, where that is possible."""
+        """Returns a plan whose regions need at most `limit` bytes each, if that is possible."""
         starts, regions = self.timeline.starts, range(len(self.timeline.regions))
         ways = [self._ways(index, limit) for index in regions]
         ways = self._beside(ways, limit) if haste.in_two else ways
@@ -198,9 +199,9 @@ class Loading:
         return replace(complete, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
 
     def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
-        """Adds the loads of constants while regions run to a plan.
+        """Adds to a plan the loads of constants that happen while regions run.
 
-        Returns None where constants find no room on the dead rows; these rows are not used again.
+        Returns None if constants find no room on the dead rows of a region. These rows are not used again.
         """
         plan = self._arrivals.by_turns(placed, ways)
         for index, own in enumerate(ways):
@@ -216,7 +217,7 @@ class Loading:
         return plan
 
     def _find_mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
-        """Operators in slices whose output lies over their input, but not whole pixels below it."""
+        """Operators in slices whose output overlaps their input at a distance that is not whole pixels."""
         graph, buffers = self.timeline.graph, placed.buffers
         return {
             o.op
@@ -235,9 +236,10 @@ class Loading:
         return self._rooms[index]
 
     def _beside(self, whole: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
-        """Replaces ways of operators that run alone and would wait for their constants.
+        """Changes the ways of operators that run alone and would wait for their constants.
 
-        They are loaded in slices, with room for two: one is loaded while the other is used.
+        These constants are then loaded in slices, with room for two slices: one is loaded while the other is
+        used.
         """
         ways: list[Mapping[int, Way]] = []
         for index, region in enumerate(self.timeline.regions):
@@ -254,7 +256,11 @@ class Loading:
     def _in_two(
         self, index: int, op: int, whole: Mapping[int, Way], limit: float, room: float
     ) -> Mapping[int, Way]:
-        """Slices of an operator's constants, two at a time: the widest that fit into `room`."""
+        """Returns the way that loads an operator's constants in slices, with room for two slices.
+
+        The slices are the widest of which two fit into `room`. If none are that small, they are the narrowest
+        that are tried. If these exceed `limit`, the result is `whole`.
+        """
         block = self.constants[op]
         for parts in PARTS:
             channels = block.least_width(max(-(-block.channels // parts), block.group))
@@ -265,7 +271,10 @@ class Loading:
         return whole
 
     def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
-        """Operator of a region -> the way of its constants. Where nothing fits, the way that needs least."""
+        """Operator of a region -> the way its constants are loaded.
+
+        If no way fits, the result has the way with the fewest bytes.
+        """
         region = self.timeline.regions[index]
         whole = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if not whole or self._total(index, whole) <= limit:
@@ -281,7 +290,10 @@ class Loading:
         return whole
 
     def _load_at_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
-        """Ways in a streamed region: as few loads at each turn and on dead rows as the limit needs."""
+        """The ways in a streamed region.
+
+        As few constants are loaded at each turn or on dead rows as the limit allows.
+        """
         ways = {op: replace(way, by_turns=True) for op, way in whole.items()}
         if self._total(index, ways) > limit:
             ways = self._least(index, ways)
@@ -296,7 +308,10 @@ class Loading:
         return ways
 
     def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
-        """Puts the constants of the last group on dead rows that reduce the total most; as few as needed."""
+        """Selects constants of the last group for the dead rows, so that the region's total is smallest.
+
+        Among equal totals it selects the fewest bytes of constants.
+        """
         room, last = self._room(index), self.timeline.regions[index].groups[-1]
         ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
         best, merit = turned, (self._total(index, turned), 0)
@@ -312,7 +327,10 @@ class Loading:
         return best
 
     def _choose_slices(self, op: int, room: float) -> Way:
-        """The widest slices that fit, two of them if possible; the narrowest where no slices fit."""
+        """The widest slices that fit into `room`, two of them if possible.
+
+        If none fit, the result is the narrowest slices.
+        """
         block = self.constants[op]
         for slots in (2, 1):
             fit = bisect_right(block.widths, room, key=lambda n: self._slice(op, n, slots).bytes)

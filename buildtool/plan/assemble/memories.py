@@ -98,7 +98,7 @@ def over_two(
 def _of_parts(
     permitted: Sequence[Overlap], buffers: Sequence[Buffer], parts: Sequence[Buffer], timeline: Timeline
 ) -> list[Overlap]:
-    """Overlaps between the parts of buffers that are live while the operator runs."""
+    """Translates permitted overlaps of `buffers` into overlaps of the parts that are live at that time."""
     overlaps = []
     for o in permitted:
         life = timeline.lives[o.op]
@@ -143,21 +143,24 @@ _SUM_BYTES = 8  # bytes read and written for every value that is added to a sum
 
 
 class _Traffic(NamedTuple):
-    """Bytes read and written: of tensors by their root (see alias_roots), of scratch and sums by operator."""
+    """Numbers of bytes that are read and written.
+
+    `tensors`: by the tensor's root (see alias_roots). `scratch` and `sums`: by operator.
+    """
 
     tensors: Mapping[int, int]
     scratch: Mapping[int, int]
     sums: Mapping[int, int]
 
     def of(self, buffer: Buffer) -> int:
-        """Bytes read and written of a buffer."""
+        """How many bytes of a buffer are read and written."""
         if buffer.kind is BufferKind.ACCUMULATOR:
             return self.sums.get(buffer.op, 0)
         return self.tensors.get(buffer.tensors[0], 0) if buffer.tensors else self.scratch.get(buffer.op, 0)
 
 
 def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache: int) -> _Traffic:
-    """An estimate of the bytes that a plan's kernels read or write of each buffer, to rank buffers by use.
+    """Estimates how many bytes of each buffer a plan's kernels read or write, to rank buffers by use.
 
     A kernel with scratch gathers windows into it: each tap is read once from the input and written once into
     the scratch. The scratch is read once for every pair of output channels and pixels; without scratch the
@@ -204,7 +207,7 @@ def _part(graph: Graph, op: Op, size: int, pixels: int) -> int:
 
 
 def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
-    """Bytes read of the operands, and bytes read and written of the scratch."""
+    """How many bytes are read from the operands, and how many are read from or written to the scratch."""
     macs = pixel_macs(graph, op, pixels)
     if not macs:
         return _part(graph, op, _sizes(graph, [t for t in op.inputs if t >= 0]), pixels), 0
@@ -215,7 +218,11 @@ def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
 
 
 def _fetched_bytes(graph: Graph, op: Op, pixels: int, cache: int) -> int:
-    """Bytes of the operands fetched through a cache: each row once, or once per output row that needs it."""
+    """The bytes of the operands that are fetched through a cache.
+
+    Each row is fetched once if the rows for one output row fit into the cache. Otherwise it is fetched once
+    for each output row that needs it.
+    """
     activations = [t for t in op.inputs if not graph.tensors[t].is_constant]
     whole = _part(graph, op, _sizes(graph, activations), pixels)
     window = getattr(op.attrs, "kernel", None)

@@ -35,10 +35,10 @@ Offsets = dict[int, int]  # buffer's position -> offset
 
 @dataclass(frozen=True)
 class Parted:
-    """Buffers in parts, each with its offset, with the times of the problem.
+    """Buffers in parts. Each part has an offset, and a life in the times of the problem.
 
-    `origin`: part -> the buffer's position, ascending. A buffer's parts follow each other in time. Overlaps
-    and moves have positions of parts. Moves are in the order in which they have to be made.
+    `origin`: part -> its buffer's position, ascending. A buffer's parts follow each other in time. Overlaps
+    and moves refer to parts by position. Moves are in the order in which they have to be made.
     """
 
     placed: Placed
@@ -46,7 +46,7 @@ class Parted:
     moves: tuple[Move, ...]
 
     def moved_bytes(self) -> int:
-        """The bytes that all moves copy."""
+        """The number of bytes that all moves together copy."""
         return sum(self.placed.buffers[move.source].size for move in self.moves)
 
 
@@ -54,8 +54,8 @@ class Parted:
 class _Segment:
     """The part of a problem between the cuts `start` and `stop` (positions in the problem's times).
 
-    `buffers`: by position, ascending; `options`: the overlaps in it; `problem`: the same in the arena's
-    terms, lives cut off at the cuts.
+    `buffers`: positions of the buffers that are live in it, ascending. `options`: the overlaps that are
+    possible in it. `problem`: both as an arena problem, in which no life goes beyond the cuts.
     """
 
     start: int
@@ -123,11 +123,11 @@ class _Problem:
 
     @remembered
     def single(self, number: int, height: int) -> Offsets | None:
-        """Offsets within `height` from a cut to the next; None where the search finds no offsets."""
+        """Offsets within `height` for the segment from cut `number` to the next; None if none are found."""
         return _place_pinned(self, self.segment(number, number + 1), height, {})
 
     def placed(self, segment: _Segment) -> arena.Solution:
-        """The lowest placement found of a segment by itself."""
+        """The lowest placement that is found for a segment by itself."""
         index = {position: i for i, position in enumerate(segment.buffers)}
         buffers = [
             replace_numbers(self.buffers[position], first=item.lower, last=item.upper - 1)
@@ -139,9 +139,10 @@ class _Problem:
 
 
 class _Spans:
-    """Spans of time (both ends inside; empty if the last is before the first), looked up by segment.
+    """Spans of time that can be looked up by segment.
 
-    `held`: for each cut, the spans that go across it.
+    A span includes both its first and its last time. It is empty if the last is before the first. `held`: for
+    each cut, the spans that go across it.
     """
 
     def __init__(self, times: Sequence[int], spans: Sequence[tuple[int, int]]) -> None:
@@ -162,7 +163,7 @@ class _Spans:
 def least_between(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
 ) -> list[int]:
-    """For each two neighbouring cuts a lower bound of the height between them, with or without moves."""
+    """For each pair of neighbouring cuts, a lower bound of the height between them, with or without moves."""
     problem = _Problem(buffers, options, alignment, cuts, ())
     return [single.problem.bound.bytes for single in problem.singles()]
 
@@ -179,8 +180,9 @@ def place_in_parts(
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
-    Returns the lowest that is found, or one within `enough` bytes, which needs fewer moves. Returns None
-    where the budget of `work` has ended. `fixed`: positions of buffers that cannot move.
+    It tries the lowest height that is found and, if that is higher, `enough` bytes. It returns the placement
+    that copies fewer bytes. It returns None where the budget of `work` has ended. `fixed`: positions of
+    buffers that cannot move.
     """
     work = work or Work()
     if not buffers or not work.goes_on():
@@ -214,10 +216,11 @@ def _place_within(problem: _Problem, height: int, least: int) -> Parted | None:
 
 
 def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Offsets]]:
-    """Yields from the first cut on the longest segments that can be placed within `height`, with offsets.
+    """Yields consecutive segments with offsets. Each is the longest found that can be placed within `height`.
 
-    The length is found by steps that double while they succeed and are then halved, so the effort depends
-    on the segment's own length. Short searches come first; long ones continue where they end.
+    The length is found by steps that double while they succeed and are then halved, so the effort depends on
+    the segment's own length. Short searches come first. Long searches continue from the length that these
+    found.
     """
     start = 0
     while start < problem.segments:
@@ -243,10 +246,10 @@ def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Of
 def _find_cheaper(
     problem: _Problem, longest: Sequence[tuple[_Segment, Offsets]], height: int
 ) -> list[tuple[_Segment, Offsets]]:
-    """The same number of segments, which begin where fewer bytes are alive than where the longest ones end.
+    """Returns the same number of segments, with cuts at earlier times at which fewer bytes are live.
 
-    Empty where there are no better cuts. It works from the last segment backwards: the part before an
-    earlier cut is placed already.
+    The list is empty if there are no such cuts. The function works from the last segment backwards, because
+    the part before an earlier cut is placed already.
     """
     is_cheaper, segments, stop = False, list[tuple[_Segment, Offsets]](), longest[-1][0].stop
     for (before, _), (after, offsets) in reversed(list(pairwise(longest))):
@@ -269,10 +272,10 @@ def _find_cheaper(
 
 
 def _try_segment(problem: _Problem, segment: _Segment, height: int, nodes: int) -> Offsets | None:
-    """Offsets of a segment within `height`.
+    """Searches for offsets of a segment within `height`.
 
-    Before a long search for all of it comes a search for its end, which is small and soon shows that nothing
-    fits.
+    Before a long search for the whole segment, only its end is searched. The end is small, so that search
+    shows soon if nothing fits.
     """
     if len(segment.buffers) > MOST_TOGETHER:
         return None
@@ -286,7 +289,7 @@ def _try_segment(problem: _Problem, segment: _Segment, height: int, nodes: int) 
 def _keep_offsets(
     problem: _Problem, segment: _Segment, offsets: Offsets, height: int, wished: Offsets
 ) -> Offsets:
-    """The offsets of a segment, with as many as possible of the largest buffers at their `wished` offsets.
+    """Returns offsets of a segment that leave as many large buffers as possible at their `wished` offsets.
 
     After MOST_FAILED failures in a row the smaller buffers keep the offsets that they have.
     """
@@ -325,7 +328,7 @@ def _place_pinned(
 def _join_segments(
     problem: _Problem, segments: Sequence[tuple[_Segment, Offsets]], height: int, least: int
 ) -> Parted | None:
-    """Joins the parts of consecutive segments with the fewest moved bytes that are found.
+    """Joins the placements of consecutive segments, so that as few bytes as possible move.
 
     Returns None where every order of the moves overwrites bytes that are still needed.
     """
@@ -368,7 +371,7 @@ def _join_segments(
 
 
 def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:
-    """Orders moves so that none overwrites the source of a later one at the same time; None for a cycle."""
+    """Orders moves so that none overwrites the source of a later one in the same step; None for a cycle."""
     waiting, ordered = sorted(moves, key=lambda move: parts[move.target].first), list[Move]()
     while waiting:
         now = [move for move in waiting if parts[move.target].first == parts[waiting[0].target].first]

@@ -50,7 +50,7 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int,
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
-    """Searches for a placement at the bound, without overlaps that it does not need."""
+    """Searches for a placement that is as low as the bound, first with only the overlaps that this needs."""
     problem = arena_problem(buffers, options, alignment)
     least = problem.bound.bytes
     status = Status.UNKNOWN
@@ -70,9 +70,9 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, 
 def place_quickly(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look, work: Work
 ) -> Placed:
-    """Returns the placement at the bound in `seen`, else the best by greedy orders.
+    """Returns the placement in `seen`. If `seen` has none, returns the best placement by greedy orders.
 
-    These are also tried without overlaps, so that permitting overlaps never costs a byte.
+    The greedy orders are also tried without overlaps, so that permitting overlaps never costs a byte.
     """
     if seen.placed:
         return seen.placed
@@ -95,7 +95,10 @@ def place_quickly(
 
 
 def search_placement(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """Returns a lower placement that the exact search finds with any of the overlaps, else `placed`."""
+    """Searches exactly, with any of the overlaps, for a lower placement.
+
+    Returns the lower placement, or `placed` if none is found.
+    """
     if placed.height <= placed.bound:
         return placed
     problem = arena_problem(placed.buffers, options, alignment)

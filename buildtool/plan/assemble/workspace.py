@@ -43,8 +43,8 @@ from buildtool.target.types import Contract, KernelVariant, Target
 class Piece:
     """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
 
-    `inside`: its windows and scratch, or an operator's constants, with offsets from its start and without
-    lives. `group`: the operators of the group whose turns load these constants.
+    `inside`: its windows and scratch, or an operator's constants. Their offsets count from its start, and
+    their lives are not set. `group`: the operators of the group whose turns load these constants.
     """
 
     first: int
@@ -54,7 +54,7 @@ class Piece:
     group: tuple[int, ...] = ()
 
     def buffers(self, base: int, timeline: Timeline) -> list[Buffer]:
-        """The buffers in it where the piece lies at `base`."""
+        """The buffers in the piece, with lives and with offsets for a piece at offset `base`."""
         buffers = []
         for b in self.inside:
             lives = [timeline.tensor_lives[t] for t in b.tensors]
@@ -75,9 +75,10 @@ def _scratch(op: int, size: int, offset: int = 0) -> Buffer:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Windows and scratch of a region's groups, by slots; `size`: bytes of the fullest slot.
+    """The memory for windows and scratch of a region's groups. Time is divided into slots.
 
-    `groups`: the number of slots of each group, and its pieces, whose slots count from the group's first.
+    `size`: bytes of the fullest slot. `groups`: for each group its number of slots, and its pieces. Slots of
+    these pieces count from the group's first slot.
     """
 
     slots: int
@@ -100,7 +101,7 @@ class Workspace:
 
     @property
     def windows(self) -> dict[int, int]:
-        """Tensor whose window lies in it -> the window's columns."""
+        """Tensor whose window lies in the workspace -> the window's number of columns."""
         return {t: b.columns for piece in self.pieces for b in piece.inside for t in b.tensors}
 
 
@@ -114,7 +115,8 @@ def workspace(
 ) -> Workspace:
     """Returns the workspace of a region, group after group.
 
-    `columns`: operator -> the most columns of a call; None: the columns that its group hands off.
+    `columns`: operator -> the largest number of columns of a call. With None it is the number that its group
+    hands off.
     """
     groups = []
     for group in region.groups:
@@ -138,7 +140,7 @@ def workspace(
 
 
 def with_turns(space: Workspace, region: Region, constants: Mapping[int, int], alignment: int) -> Workspace:
-    """Returns the workspace with constants that are loaded at each turn; `constants`: operator -> bytes."""
+    """Adds the constants that are loaded at each turn to a workspace. `constants`: operator -> bytes."""
     groups = []
     for group, (slots, pieces) in zip(region.groups, space.groups, strict=True):
         turning = [op for op in group.ops if op in constants]
@@ -186,11 +188,11 @@ def _strip(
 
 
 class Ticks:
-    """The time scale for placing, in ticks: fewer than steps. The groups of a region follow each other in it.
+    """The time scale for placing. It has fewer ticks than there are steps.
 
-    Every region has as many ticks as its workspace has slots. A buffer that a region touches is live from the
-    region's first tick to its last; the pieces of its workspace are live only in their own slots. Groups
-    alternate many times, but one turn of each is enough for placing.
+    Every region has as many ticks as its workspace has slots, and its groups follow each other in them. A
+    buffer that a region touches is live from the region's first tick to its last; the pieces of its workspace
+    are live only in their own slots. Groups alternate many times, but one turn of each is enough for placing.
     """
 
     def __init__(self, timeline: Timeline, workspaces: Sequence[Workspace]) -> None:
@@ -213,7 +215,10 @@ class Ticks:
         ]
 
     def in_steps(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
-        """A part of a buffer with its life in steps; `whole`: the buffer in steps, `timed`: in ticks."""
+        """Converts the life of a buffer's part from ticks to steps.
+
+        `whole`: the buffer with its life in steps. `timed`: the buffer with its life in ticks.
+        """
         first, last = whole.first, whole.last
         if part.first != timed.first:
             first = self._timeline.starts[bisect_right(self.starts, part.first) - 1]
@@ -242,7 +247,10 @@ def known_costs(
     target: Target,
     model: CostModel | None = None,
 ) -> CostModel:
-    """The cost model of a graph's operators that a session keeps; the first time, `model` or a new one."""
+    """Returns the cost model that a session keeps for a graph's operators.
+
+    On the first call the session has none, and keeps `model` or a new one.
+    """
     key = (topology_digest(graph), planning_digest(target), _names(kernels))
     return session.remember("costs", key, lambda: model or CostModel(graph, kernels, target.costs))
 
@@ -289,7 +297,10 @@ class Regions:
 
     @cached_property
     def _last_reads(self) -> Mapping[int, int]:
-        """Root (see alias_roots) -> the last operator that reads it; without tensors that live to the end."""
+        """Root (see alias_roots) -> the last operator that reads it.
+
+        Tensors that live to the end are left out.
+        """
         roots = alias_roots(self.graph)
         lasting = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
         lasting |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()

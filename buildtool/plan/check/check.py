@@ -57,7 +57,7 @@ from buildtool.target.types import KernelVariant, Target, Windows
 
 
 def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True) -> None:
-    """Raises PlanError with the operator or tensor unless `plan` is legal.
+    """Raises PlanError, which names the operator or tensor, unless `plan` is legal.
 
     `made_for_it`: whether the plan has to be made for exactly this target. Otherwise the targets may differ
     in costs, in memories that are still large enough, and in kernels that still fit.
@@ -193,7 +193,7 @@ def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Checks that an operator whose kernel computes whole tensors only runs alone, in one step."""
+    """Checks that an operator runs alone and in one step if its kernel computes only whole tensors."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
         if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
@@ -230,7 +230,7 @@ def _check_tensor_buffers(
 def _check_scratch(
     plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], steps: Sequence[Step]
 ) -> None:
-    """Checks that in each step whose kernel needs scratch one large enough scratch buffer is live."""
+    """Checks that each step whose kernel needs scratch has one live scratch buffer that is large enough."""
     live: list[list[Buffer]] = [[] for _ in steps]
     for buffer in plan.buffers:
         if buffer.kind is BufferKind.SCRATCH:
@@ -242,14 +242,17 @@ def _check_scratch(
 
 
 def _refuse_scratch(op: Op, needed: int, there: Iterable[Buffer]) -> None:
-    """Raises PlanError unless a kernel that needs scratch has one buffer of this many bytes."""
+    """Raises PlanError if a kernel needs scratch and does not have one buffer of at least `needed` bytes."""
     sizes = [buffer.size for buffer in there]
     if needed and (len(sizes) != 1 or sizes[0] < needed):
         raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {sizes}", operator=op.place)
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
-    """Checks that offsets are aligned and that the arena ends (`exact`ly) with its buffers and fits."""
+    """Checks that offsets are aligned, and that the arena contains its buffers and fits into its memories.
+
+    `exact`: whether the arena has to end where its last buffer ends.
+    """
     top, second, board = 0, plan.second_at, target.board
     if second < 0 or second % plan.alignment or (second and second >= plan.arena_bytes):
         raise PlanError(f"the second arena begins at {second} of {plan.arena_bytes} bytes")
@@ -341,7 +344,7 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
-    """Checks the plan's multiply-accumulates against the pixels that operators make: (position, pixels)."""
+    """Checks the plan's multiply-accumulates against `made`: pairs of an operator and the pixels it makes."""
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

@@ -74,7 +74,7 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
 
 
 def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
-    """Checks that the rows and columns of a ring are within its tensor and fit into its bytes."""
+    """Checks that a ring has no more rows and columns than its tensor, and enough bytes for them."""
     tensor = graph.tensors[t]
     batch, height, width, channels = tensor.nhwc
     is_within = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
@@ -115,7 +115,7 @@ def keeps_channels(graph: Graph, op: Op) -> bool:
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:
-    """Checks that every load has a buffer of its own, and that an operator's loads live while it runs."""
+    """Checks that every load has its own buffer, and that these buffers live while their operator runs."""
     graph, runs = timeline.graph, timeline.lives
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()

@@ -31,9 +31,10 @@ Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 
 @dataclass(frozen=True)
 class Taps:
-    """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on.
+    """Which input elements each output element reads along one axis. The input has `size` elements.
 
-    `spans`: the input elements of each output element, where the stride is not a whole number.
+    Output element q reads `extent` input elements from q * stride - pad on. If the stride is not a whole
+    number, `spans` has the input elements of each output element instead.
     """
 
     size: int
@@ -104,7 +105,7 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
-    """The input rows (axis 0) or columns (axis 1), of `size`, that an operator in UNEVEN_KINDS reads."""
+    """Which of the `size` input rows (axis 0) or columns (axis 1) an operator in UNEVEN_KINDS reads."""
     attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
         assert isinstance(attrs, ConvAttrs)
@@ -129,7 +130,7 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
 
 
 def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
-    """Whether each output pixel has only channels of the input pixel at the same place, and fill values."""
+    """Whether each output pixel has only channels of the same pixel of the input, and fill values."""
     if len(source.shape) != 4 or len(result.shape) != 4:
         return False
     if isinstance(op.attrs, SliceAttrs):

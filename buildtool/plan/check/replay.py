@@ -73,7 +73,7 @@ class Operator:
 
 
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
-    """Position -> operator, without aliases."""
+    """Position -> operator. Aliases are left out."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
 
@@ -106,7 +106,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
 
 
 class _Model(ctypes.Structure):
-    """struct replay_model."""
+    """The struct replay_model of replay.c."""
 
     _fields_ = (
         ("tags", ctypes.c_void_p),
@@ -191,7 +191,7 @@ class Replay:
         )
 
     def _tensor_line(self, t: int) -> tuple[int, ...]:
-        """Struct replay_tensor."""
+        """A tensor's struct replay_tensor of replay.c."""
         tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
         batch, height, width, channels = tensor.nhwc
         offset, buffer_size, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
@@ -204,7 +204,7 @@ class Replay:
         return (*layout, *described, self.groups[t] << 32)
 
     def run(self) -> dict[int, int]:
-        """See `replay`."""
+        """Runs the whole plan: see `replay`."""
         graph, timeline = self.graph, self.timeline
         for t in graph.inputs if self.plan.image != Image.STREAM else ():
             self.write(t)
@@ -337,7 +337,7 @@ class Replay:
 
 
 def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int, int]) -> tuple[_Table, ...]:
-    """Operators, what they read and write, the spans of reads without a stride, and the parts to copy."""
+    """The tables for replay.c: operators, reads, outputs, spans of reads without a stride, parts to copy."""
     table: _Table = np.zeros((len(graph.ops), _OPERATOR), np.int64)
     reads, outputs, spans, copied = list[tuple[int, ...]](), list[int](), list[int](), list[int]()
     for position, operator in operators.items():
@@ -359,7 +359,10 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
 
 
 def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
-    """Struct replay_read. Appends ranges without a stride to `spans`; the struct has their position."""
+    """The struct replay_read of replay.c.
+
+    Ranges without a stride are appended to `spans`, and the struct has their position.
+    """
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))
     line = [read.tensor, 1]
@@ -370,5 +373,5 @@ def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
 
 
 def _area(area: Area | None) -> tuple[int, int, int]:
-    """Struct replay_area."""
+    """The struct replay_area of replay.c."""
     return (area.buffer.offset, area.buffer.size, area.tag) if area else _NOWHERE

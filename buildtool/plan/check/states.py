@@ -27,7 +27,7 @@ def state_groups(graph: Graph) -> dict[int, int]:
 
 
 def arena_groups(graph: Graph) -> dict[int, int]:
-    """As `alias_groups`, without the tensors of states."""
+    """Returns the result of `alias_groups` without the tensors of states."""
     elsewhere = state_groups(graph)
     return {t: group for t, group in alias_groups(graph).items() if group not in elsewhere}
 
@@ -48,7 +48,7 @@ def updates(graph: Graph, op: Op) -> frozenset[int]:
 
 
 def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
-    """Raises PlanError unless each state has its own bytes, and is written once, after all readers.
+    """Raises PlanError unless each state has its own bytes, and is written once, after all reads of it.
 
     The assigned value may be read from then on. No other buffer lies there, so this needs no replay.
     """

@@ -56,12 +56,12 @@ class Problem:
 
     @cached_property
     def granule(self) -> int:
-        """Every offset is a multiple of this."""
+        """Every offset is a multiple of this number of bytes."""
         return gcd(*(item.alignment for item in self.items)) or 1
 
     @cached_property
     def bound(self) -> Bound:
-        """The best lower bound known of the height of every placement."""
+        """The best known lower bound of the height of all placements."""
         return _bound(self)
 
     @cached_property
@@ -84,7 +84,7 @@ def round_up(value: int, multiple: int) -> int:
 
 
 def height(problem: Problem, offsets: Sequence[int]) -> int:
-    """End of the highest item, in rounded bytes."""
+    """The end of the highest item in bytes, with rounded sizes."""
     return max((o + s for o, s in zip(offsets, problem.sizes, strict=True)), default=0)
 
 
@@ -141,7 +141,10 @@ def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignm
 
 @dataclass(frozen=True)
 class Bound:
-    """No placement is lower than `bytes`. `time`: the first time with the most live bytes, `live`."""
+    """No placement is lower than `bytes`.
+
+    `time`: the first time at which the number of live bytes is largest. `live`: that number.
+    """
 
     bytes: int
     time: int
@@ -181,10 +184,11 @@ def _bound(problem: Problem) -> Bound:
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     """The largest number of an output's bytes that can lie on the inputs of `permissions`, all live together.
 
-    It overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and all
-    inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
+    The output overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and
+    all inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
     each byte of the arena is counted at most once: of the items that share a byte, all but one are outputs
-    of another one there. So the remaining live sum is at most the number of bytes in use.
+    that lie on another of these items. So the live sum after the subtraction is at most the number of bytes
+    in use.
     """
     if not permissions:
         return 0
@@ -202,7 +206,7 @@ def _live_permissions(problem: Problem, permissions: Sequence[Permission], time:
 
 @dataclass(frozen=True)
 class _Link:
-    """An output and an input that may lie on it, from `time` on both live."""
+    """An input that may lie on an output. Both are live from `time` on."""
 
     input: int
     distance: int
@@ -218,12 +222,13 @@ _ENDLESS = 1 << 62  # higher than any end
 def _bound_of_chains(
     problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int
 ) -> int:
-    """The bound by chains, at least `best`: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
+    """The lower bound from chains of items that may overlap. It is at least `best`.
 
-    Either two neighbours of the chain do not overlap; then all items live at their time lie side by side.
-    Or all neighbours overlap; then the chain is one piece of memory, in which x_k begins at d1 + ... + d_k
-    or above, and all other items that are live throughout lie outside of it. So a link ends a chain if at
-    its time at most `best` bytes are live side by side.
+    In a chain, x1 may lie on x0 from d1 bytes above its start on, x2 on x1 from d2 bytes on, and so on. If
+    two neighbours of the chain do not overlap, all items that are live at their time lie side by side. If all
+    neighbours overlap, the chain is one piece of memory, in which x_k begins at d1 + ... + d_k or above. All
+    other items that are live throughout lie outside of it. So a link ends a chain if at its time at most
+    `best` bytes are live side by side.
     """
     best_links = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
     links = {o: link for o, link in best_links if link is not None and link.apart > best}
@@ -268,9 +273,9 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
 
 
 def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
-    """Item -> a lower bound of the highest end of the chain that begins with it, from its own start.
+    """Item -> a lower bound of the height of the chain that begins with it, counted from the item's start.
 
-    `_ENDLESS` where the chain is a cycle.
+    The value is `_ENDLESS` where the chain is a cycle.
     """
     ends: dict[int, int] = {}
     for start in links:

@@ -34,12 +34,13 @@ FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only 
 
 @dataclass(frozen=True)
 class Task:
-    """The placements to try: every `order` (one per row) with every fit and every way up, then variations.
+    """The placements to try: every `order` with every rule in FITS, upright and upside down, then variations.
 
-    Arrays are indexed by item. `pinned`: the item's fixed offset, or -1. Item i's neighbours in time are at
-    start[i] to start[i + 1] of `neighbour`, in the order of births. A neighbour at offset o forbids item i
-    the offsets between o - below and o + above; `below` and `above` have a row for each way up. A height of
-    `least` ends the trials.
+    Arrays are indexed by item; `order` has one order per row. `pinned`: the item's fixed offset, or -1. The
+    items that are live together with item i are at start[i] to start[i + 1] of `neighbour`, in the order of
+    births. A neighbour at offset o forbids item i the offsets between o - below and o + above. `below` and
+    `above` have a row for the upright problem, and one for the problem upside down if it is tried. A height
+    of `least` ends the trials.
     """
 
     size: Ints
@@ -102,7 +103,7 @@ def solve(
     enough: int | None = None,
     work: Work | None = None,
 ) -> Solution:
-    """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
+    """The lowest placement found. The search stops at `enough` bytes (None: at the problem's bound).
 
     It does not notice fixed offsets that contradict each other; arena.validate does. `work`: the budget that
     is spent; where it has ended, there are no variations. Raises UnsupportedError where the items add up to
@@ -142,7 +143,7 @@ def _ints(values: Sequence[int]) -> Ints:
 
 
 def _upside_down(problem: Problem) -> Problem:
-    """The same problem with addresses negated; only without fixed offsets and mixed alignments.
+    """The same problem with addresses negated. It may have no fixed offsets and only one alignment.
 
     offset(in) >= offset(out) + d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
@@ -155,7 +156,7 @@ def _upside_down(problem: Problem) -> Problem:
 
 
 def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Task's `start`, `neighbour`, `below` and `above`; the ways differ only in permissions."""
+    """Task's `start`, `neighbour`, `below` and `above`. The problems in `ways` differ only in permissions."""
     problem = ways[0]
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
@@ -181,7 +182,7 @@ def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _orders(problem: Problem) -> Iterator[Ints]:
-    """Orders that do well on networks; ties: size, then later birth, then index."""
+    """Yields orders that do well on networks. Ties go by size, then by later birth, then by index."""
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
     crowd, length = _crowd_of_each(lower, upper, sizes), upper - lower
@@ -203,7 +204,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
 
 
 def _crowd_of_each(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
-    """For every item, the largest live sum during its life."""
+    """For every item, the largest sum of sizes that are live at one time during its life."""
     times = np.unique(lower)
     live = np.zeros(len(times), np.int64)
     for moments, sign in ((lower, 1), (upper, -1)):

@@ -30,15 +30,16 @@ MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums st
 class Instance:
     """A problem in units of `unit` bytes; arrays are indexed by item unless said otherwise.
 
-    `items`: positions in Problem.items. `first`, `last`: sections, half-open. `pinned`: the item's fixed
-    offset, or -1. `floor`: the lowest offset at which it does not collide with pinned items. `low`: the
-    smallest distance of a neighbour that lies above it. `loose`: 1 if it has a permission. `twin`: the
-    previous item that is equal in everything, or -1. Item i's neighbours are at start[i] to start[i + 1] of
-    `neighbour`. A neighbour that lies above i is at least `above` away from it; if i lies above, at least
-    `below`. Arrays `share_*` are indexed by permission: both items, the sections in which both are live, the
-    units that they can share, and their distance. `capped`: some permissions are not used in full, so that
-    finding no placement proves nothing. (Negative distances count as 0. In a cycle of items that may lie at
-    one offset, not all will.) `order`: the items in the first order of `solver.runs`, where that is known.
+    `items`: positions in Problem.items. The item is live in the sections from `first` to before `last`.
+    `pinned`: the item's fixed offset, or -1. `floor`: the lowest offset at which it does not collide with
+    pinned items. `low`: the smallest distance of a neighbour that lies above it. `loose`: 1 if it has a
+    permission. `twin`: the previous item that is equal in everything, or -1. Item i's neighbours are at
+    start[i] to start[i + 1] of `neighbour`. If the neighbour lies above i, their offsets differ by at least
+    `above`. If i lies above the neighbour, they differ by at least `below`. Arrays `share_*` are indexed by
+    permission: both items, the sections in which both are live, the units that they can share, and their
+    distance. `capped`: some permissions are not used in full, so that finding no placement proves nothing.
+    (Negative distances count as 0. In a cycle of items that may lie at one offset, not all will.) `order`:
+    the items in the first order of `solver.runs`, where that is known.
     """
 
     unit: int

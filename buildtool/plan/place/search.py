@@ -82,7 +82,7 @@ _C = load(
 
 
 def is_small(instance: Instance, capacity: int) -> bool:
-    """Whether a problem is small enough for sets of offsets."""
+    """Whether a problem is small enough for `find_allowed_offsets`."""
     return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
 
 
@@ -159,10 +159,11 @@ class Search:
         self._memory = np.empty(_C.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
 
     def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
-        """Searches once with this order of preference; it ends after `limit` nodes.
+        """Searches once, with the items in this order of preference. The search ends after `limit` nodes.
 
-        `crowded`: separated parts are ordered again by the largest waiting size in one of an item's sections;
-        `order` then decides between equals.
+        `crowded`: where a problem separates into parts, the items of a part are ordered again. The more units
+        wait to be placed in one of an item's sections, the earlier the item comes; `order` decides between
+        equals.
         """
         items = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)

@@ -41,7 +41,7 @@ LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in
 
 
 class Status(enum.Enum):
-    """What is proven."""
+    """What a search has proven."""
 
     OPTIMAL = "optimal"  # no placement is lower
     FEASIBLE = "feasible"  # a placement, perhaps not the lowest
@@ -51,7 +51,10 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """`solution` where there is one; no placement is lower than `bound` bytes; `nodes` were visited."""
+    """The result of a search that visited `nodes` nodes.
+
+    `solution`: the placement that was found, if any. `bound`: no placement is lower than this, in bytes.
+    """
 
     status: Status
     solution: Solution | None
@@ -60,7 +63,7 @@ class Result:
 
 
 class _Solver:
-    """One problem, searched at one capacity after the other within one budget."""
+    """Searches one problem at one capacity after the other, all within one budget of nodes."""
 
     def __init__(self, problem: Problem, budget: int) -> None:
         self.problem, self.left, self.nodes = problem, budget, 0
@@ -68,7 +71,7 @@ class _Solver:
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
-        """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""
+        """Searches for a placement within `capacity` bytes. Visits at most `budget` nodes."""
         # All items on top of each other stay below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
         small = is_small(self.instance, units)
@@ -99,7 +102,7 @@ class _Solver:
 
     @property
     def _impossible(self) -> Verdict:
-        """The verdict where the search has tried everything."""
+        """The verdict after the search has tried everything without success."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
     def _solution(self, units: Sequence[int]) -> Solution:
@@ -111,7 +114,7 @@ class _Solver:
 
 
 def decide(problem: Problem, capacity: int, budget: int, work: Work | None = None) -> Result:
-    """Returns any placement of at most `capacity` bytes; OPTIMAL if it reaches the bound.
+    """Returns any placement of at most `capacity` bytes. The status is OPTIMAL if it is as low as the bound.
 
     `work`: the budget that is spent.
     """
@@ -132,7 +135,10 @@ def decide(problem: Problem, capacity: int, budget: int, work: Work | None = Non
 
 
 def solve(problem: Problem, budget: int) -> Result:
-    """The lowest placement found; UNKNOWN only where fixed offsets prevent even a first one."""
+    """The lowest placement found.
+
+    The status is UNKNOWN only if fixed offsets prevent even a first placement.
+    """
     top = sum(size + item.alignment for size, item in zip(problem.sizes, problem.items, strict=True))
     top += max((i.offset or 0 for i in problem.items), default=0)
     first = decide(problem, max(top, problem.bound.bytes), budget)
@@ -143,10 +149,10 @@ def solve(problem: Problem, budget: int) -> Result:
 
 
 def minimise(problem: Problem, start: Solution, budget: int) -> Result:
-    """The lowest placement found, from `start` down; never a higher one than `start`.
+    """The lowest placement found. The search begins at `start`, and the result is never higher than that.
 
     It tries the bound first: if the bound can be reached, this is often easy. Then it tries the middle
-    between the highest height that failed and the best one, until they meet.
+    between the highest height that failed and the best height, until no height is between them.
     """
     least = problem.bound.bytes
     if start.height <= least:
@@ -176,8 +182,8 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
 def improve(problem: Problem, solution: Solution, budget: int, work: Work | None = None) -> Solution:
     """A placement that is not higher than `solution`: lower if one was found within `budget` nodes.
 
-    The solution comes back as it is where the search does not take the problem (too many items), or where the
-    budget of `work` has ended.
+    Returns `solution` itself if the problem has too many items for the search, or if the budget of `work` has
+    ended.
     """
     if work is not None and not work.goes_on():
         return solution
@@ -193,7 +199,10 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
 def solve_problem(
     problem: Problem, capacity: int | None, budget: int, session: Session | None = None
 ) -> Result:
-    """The lowest placement that `solve` finds; with a capacity in bytes, what `decide` finds."""
+    """Without a capacity, returns the result of `solve`.
+
+    With a capacity in bytes, returns that of `decide`.
+    """
 
     def make() -> Result:
         return solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
@@ -248,12 +257,12 @@ def _unpack(data: bytes, problem: Problem) -> Result:
 
 
 def following(state: int) -> int:
-    """The generator's state after this one."""
+    """The state of the pseudorandom generator after `state`."""
     return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
 
 
 def choice(state: int, choices: int) -> int:
-    """One of 0, 1, ... `choices` - 1."""
+    """A pseudorandom number from 0 to `choices` - 1, taken from the generator's state."""
     return (state >> _LOW_BITS) % choices
 
 
@@ -297,7 +306,7 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
 
 
 def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:
-    """Items by descending key; ties, and twins among each other, by position."""
+    """The items by descending key. Items with equal keys, and twins, are ordered by position."""
     try:
         first, second, third = -np.array(keys, np.int64).reshape(-1, 3).T
         order: list[int] = np.lexsort((third, second, first)).tolist()

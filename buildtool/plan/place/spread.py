@@ -33,8 +33,9 @@ Prices = Sequence[tuple[int, int]]  # of each item, in the first memory and in t
 class Spread:
     """A placement over two memories.
 
-    `second`: per item, whether it lies in the second one; `offsets`: from the start of its memory, `heights`
-    of both in bytes; `price`: the sum of the items' prices. `is_proven`: no choice is cheaper.
+    `second`: for each item, whether it lies in the second memory. `offsets`: for each item, its offset from
+    the start of its memory. `heights`: bytes that are used of each memory. `price`: the sum of the items'
+    prices. `is_proven`: whether it is proven that no choice is cheaper.
     """
 
     second: tuple[bool, ...]
@@ -62,7 +63,7 @@ def spread(
 
 
 def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
-    """Some of the items as a problem of their own, in this order."""
+    """Returns the problem with only the items in `inside`, in that order."""
     at = {i: k for k, i in enumerate(inside)}
     permissions = tuple(
         p._replace(output=at[p.output], input=at[p.input])
@@ -73,7 +74,7 @@ def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
 
 
 class _Search:
-    """A depth-first search; its target capacities bound the bytes that are live together."""
+    """A depth-first search. Bytes that are live together in a memory may not exceed its target capacity."""
 
     def __init__(self, problem: arena.Problem, prices: Prices, capacities: tuple[int, int]) -> None:
         self.problem, self.prices, self.capacities = problem, prices, capacities
@@ -109,12 +110,12 @@ class _Search:
         self._take(inside, placed)
 
     def _cheaper_first(self, item: int) -> tuple[int, int]:
-        """Both memories, the cheaper one of an item first."""
+        """Both memories, the one that is cheaper for the item first."""
         first, second = self.prices[item]
         return (0, 1) if first <= second else (1, 0)
 
     def _take(self, inside: Sequence[Sequence[int]], placed: Sequence[arena.Solution]) -> None:
-        """Takes the placements of both memories where they are cheaper than the best so far."""
+        """Keeps the placements in both memories as the best ones if they are cheaper than the best so far."""
         second, offsets = [False] * len(self.chosen), [0] * len(self.chosen)
         for memory in (0, 1):
             for item, offset in zip(inside[memory], placed[memory].offsets, strict=True):
@@ -164,7 +165,10 @@ class _Search:
         self.chosen[item] = memory if sign > 0 else -1
 
     def _place(self) -> None:
-        """Takes the choice where both memories hold their items; a limit may end the search for that."""
+        """Keeps the current choice of memories if placements are found in both.
+
+        A limit may end this search.
+        """
         self.placements -= 1
         inside = [[i for i, chosen in enumerate(self.chosen) if chosen == memory] for memory in (0, 1)]
         placed = list[arena.Solution]()

@@ -44,11 +44,11 @@ class Axis:
         return (q - 1) * self.stride - self.pad + self.kernel
 
     def extent(self, n: int) -> int:
-        """Input elements that n neighbouring output elements read, padding included."""
+        """How many input elements n neighbouring output elements read, padding included."""
         return (n - 1) * self.stride + self.kernel
 
     def ready(self, made: int) -> int:
-        """Output elements that can be made of the first `made` input elements; may be below 0."""
+        """How many output elements can be made from the first `made` input elements; may be below 0."""
         return (made + self.pad - self.kernel) // self.stride + 1
 
     def after(self, earlier: Axis) -> Axis:
@@ -101,7 +101,7 @@ class AxisTable(Axis):
         return int((self.highs(q + n) - self._lows[:-1]).max())
 
     def ready(self, made: int) -> int:
-        """Output elements that can be made of the first `made` input elements."""
+        """How many output elements can be made from the first `made` input elements."""
         return bisect_right(self.end, made)
 
     def after(self, earlier: Axis) -> AxisTable:
@@ -128,7 +128,7 @@ def table(first: Numbers, end: Numbers) -> AxisTable:
 
 
 def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
-    """An axis of `elements` output elements, over `size` input elements, as a table."""
+    """Returns an axis as a table, for `elements` output elements and `size` input elements."""
     if isinstance(axis, AxisTable):
         return axis
     q = np.arange(elements, dtype=np.int64)
@@ -136,7 +136,7 @@ def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
 
 
 def union(a: Axis, b: Axis) -> Axis:
-    """The axis that covers both. They have the same stride, or are tables of the same length."""
+    """An axis that covers the ranges of both. They have the same stride, or are tables of the same length."""
     if isinstance(a, AxisTable) and isinstance(b, AxisTable):
         return table(
             np.minimum(np.array(a.first, np.int64), b.first), np.maximum(np.array(a.end, np.int64), b.end)

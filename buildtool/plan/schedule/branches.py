@@ -24,7 +24,10 @@ INPUT = -1  # Read.lane: the group's input
 
 @dataclass(frozen=True)
 class Read:
-    """A tensor of `height` rows that a lane reads by rows: output of `lane` (INPUT: the group's input)."""
+    """A tensor of `height` rows that a lane reads row by row.
+
+    It is the output of `lane`. If `lane` is INPUT, it is the group's input.
+    """
 
     lane: int
     tensor: int
@@ -57,7 +60,7 @@ class Branches:
     exits: frozenset[int] = frozenset()
 
     def wanted(self, rows_out: int) -> list[int]:
-        """The rows needed for the first `rows_out` rows of the last lane: of each lane, then of the input."""
+        """How many rows of each lane, and last of the input, the last lane's first `rows_out` rows need."""
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
@@ -68,7 +71,10 @@ class Branches:
 
 
 class Progress:
-    """The progress of a group's lanes: the rows `made` by each, and the `goal` rows needed of the input."""
+    """The progress of a group's lanes.
+
+    `made`: how many rows each lane has made. `goal`: how many rows of the input the group needs now.
+    """
 
     def __init__(self, branches: Branches) -> None:
         self.branches = branches
@@ -88,7 +94,7 @@ class Progress:
         return min(low, default=otherwise)
 
     def ask(self) -> int:
-        """Returns the rows of the input that the group needs before it can continue."""
+        """Returns how many rows of the input the group needs before it can continue."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
         if target != self._target or not self._wanted:
             self._target, self._wanted = target, self.branches.wanted(target)
@@ -123,7 +129,7 @@ def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
 
 
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
-    """The lanes of a group that is fed through `tensor`.
+    """The lanes of a group whose input is `tensor`.
 
     Raises PlanError where an operator feeds no other operator and is not an exit, and where two paths from
     one tensor to the group's outputs have different strides.
@@ -150,7 +156,7 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
 
 
 def _find_stride(graph: Graph, lanes: list[Lane], exit_lanes: frozenset[int]) -> int:
-    """Rows by which the window in the input moves per row of the output; every path has the same."""
+    """By how many input rows the window moves for each output row. Raises PlanError where paths differ."""
     strides: dict[int, int] = dict.fromkeys((*exit_lanes, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place

@@ -45,7 +45,7 @@ class Ranges(NamedTuple):
     high: Numbers
 
     def read(self, axis: Axis, size: int) -> Ranges:
-        """The ranges of an input of `size` that each of the ranges reads."""
+        """The input range that each of the ranges reads. The input has `size` elements along the axis."""
         return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
 
     @property
@@ -62,7 +62,7 @@ class Ranges(NamedTuple):
 class Calls(NamedTuple):
     """The calls of an operator: every range of rows with every range of columns. No range is empty.
 
-    `rings`: the columns that are kept of its input and of its output.
+    `rings`: how many columns of its input and of its output are kept.
     """
 
     rows: Ranges
@@ -123,7 +123,7 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
 
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
-    """Yields (operator, calls) of a group whose operators advance together; `widths`: of lanes' outputs."""
+    """Yields (operator, calls) for a group of branches. `widths`: the columns of each lane's output."""
     lane_ranges: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
     progress = Progress(lanes)
     while progress.made[-1] < made:
@@ -167,7 +167,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
     """The different parts of an operator's cost for ranges along an axis (0: rows, 1: columns), with counts.
 
-    Each range gives one `target.costs.part`. `rings`: for columns, as there.
+    Each range gives one `target.costs.part`. `rings` is for columns, as in that function.
     """
     low, high = ranges
     if len(low) == 1:
@@ -184,7 +184,7 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
 
 def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
-    """Yields one range of each kind and the number of ranges of this kind. All windows lie in the input.
+    """Yields one range of each kind and the number of ranges of this kind. No window reads padding.
 
     Ranges are of one kind if they have the same length and begin at the same place in the rings.
     """
@@ -230,7 +230,7 @@ class CostModel:
 
     @cached_property
     def _first_equal(self) -> tuple[int, ...]:
-        """Operator -> the first one with the same geometry and kernel, and so the same cost."""
+        """Operator -> the first operator with the same geometry and kernel, which has the same cost."""
         first: dict[tuple[Geometry | None, str, bool], int] = {}
         keys = (
             (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts)
@@ -246,9 +246,9 @@ class CostModel:
         rings: Rings = Rings(),  # noqa: B008
         streamed: bool = True,
     ) -> int:
-        """Returns the number of the parts that ranges along an axis give to an operator's cost.
+        """Returns a number that identifies the parts of an operator's cost for ranges along an axis.
 
-        For a pooling that is fed part by part only the lengths of the ranges matter.
+        For a pooling that is fed part by part, only the lengths of the ranges matter.
         """
         alike = self._first_equal[position]
         summed = streamed and alike in self.fed_in_parts
@@ -296,7 +296,7 @@ class CostModel:
         return rows * self.pricer.row(self.graph.tensors[self.graph.inputs[0]].row_bytes) if rows else 0.0
 
     def region(self, region: Region, image: str) -> float:
-        """The cost of a region, without the weights and moves before it."""
+        """The cost of a region, without the loads of weights and the moves before it."""
         calls = region_calls(self.graph, region, image)
         operators = sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
         return operators + self.delivery(calls.delivered)

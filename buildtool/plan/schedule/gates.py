@@ -31,10 +31,11 @@ def may_have_gates(graph: Graph) -> bool:
 def gates(
     graph: Graph, kernels: Sequence[KernelVariant | None], streamed: Collection[int] = ()
 ) -> tuple[tuple[SecondPass, ...], ...]:
-    """For each gate the second passes that may pay, shortest first. Gates that cross others are left out.
+    """For each gate, the second passes that may be worthwhile, the shortest first.
 
-    A second pass begins with a tensor that is smaller than the gated one and all tensors between the two.
-    It has to be in memory a second time, which `streamed` tensors are not.
+    Gates that cross others are left out. A second pass begins with a tensor that is smaller than the gated
+    tensor and than all tensors between the two. This tensor has to be in memory a second time, so it cannot
+    be one of the `streamed` tensors.
     """
     roots = alias_roots(graph)
     # A second pass does not read streamed tensors, which come once, nor states between invokes.

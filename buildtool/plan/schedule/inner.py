@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def remember(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """Returns a result about one of the graph's groups, and keeps it: plans share most of their groups."""
+    """Returns a result about one of the graph's groups. It is cached, because plans share most groups."""
     results: dict[Hashable, T] = graph.facts.setdefault(kind, {})
     if key not in results:
         results[key] = make()
@@ -115,12 +115,12 @@ def read_whole(graph: Graph, group: Group) -> frozenset[int]:
 
 
 def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
-    """Columns of `tensor` that its window has to hold, so that each stays until its last reader has read it.
+    """How many columns of `tensor` its window needs, so that each column stays until its last read.
 
-    When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to
-    column (x - 1) * S - P + K. So its reader c (stride s, padding p, and of its output the axis
-    (K', S', P')) continues at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
-    (x + hand_off - 1) * S - P + K, with S = s * S'.
+    When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to column
+    (x - 1) * S - P + K. A reader of the tensor has stride s and padding p, and its output has the axis
+    (K', S', P'). It continues at column s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
+    column (x + hand_off - 1) * S - P + K, with S = s * S'.
     """
     axis = along[tensor][1]
     ahead, most = group.hand_off * axis.stride + axis.kernel - axis.pad, 0
@@ -145,8 +145,8 @@ def objection(
 ) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
 
-    Returns None where they can. `kernels`: one per operator of the graph; some compute whole tensors only.
-    Without kernels only the graph decides.
+    Returns None if they can be one. `kernels`: one per operator of the graph; some compute whole tensors
+    only. Without kernels only the graph decides.
 
     The operators of a group run row by row and feed each other. Other operators may read their tensors, too
     (see `whole_tensors`), if the group makes every row of such a tensor.

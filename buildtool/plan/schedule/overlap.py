@@ -49,9 +49,10 @@ IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, 
 
 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
-    """Bytes from the output's start to the lowest safe start of input tensor `operand`; None: no overlap.
+    """The smallest safe distance in bytes from the output's start to the start of input tensor `operand`.
 
-    The kernel's contract and the shapes decide; the caller checks that the operand dies here.
+    Returns None if the two may not overlap. The kernel's contract and the shapes decide. The caller checks
+    that the operand dies here.
     """
     if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
         return None  # the bytes between the output's pixels belong to other tensors
@@ -77,7 +78,10 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
 
 
 def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
-    """The formula above, in bytes. It is linear in q on both sides of one bend, so the ends are enough."""
+    """The distance under the contract `row` by the formula at the top of this file, in bytes.
+
+    The formula is linear in q on both sides of one bend, so the ends of both sides are enough.
+    """
     stride, pad = rows.stride, rows.pad
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
@@ -138,7 +142,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class RegionOverlap(NamedTuple):
-    """An overlap of a streamed region's output, by tensors' roots (see alias_roots). Fields as in Overlap."""
+    """An overlap of a streamed region's output. `op` and `distance` are as in Overlap.
+
+    `source`, `result`: the roots (see alias_roots) of the input and of the output.
+    """
 
     op: int
     source: int
@@ -153,10 +160,10 @@ def overlaps(
     buffers: Sequence[Buffer],
     apart: Container[int],
 ) -> list[Overlap]:
-    """Every overlap that is safe, by the positions of the buffers.
+    """Every safe overlap. Its `input` and `output` are positions in `buffers`.
 
-    `permitted`: from `permitted_overlaps`, with positions of live ranges as buffers. `regions`: overlaps of
-    the streamed regions. `apart`: operators whose output must not lie over their input.
+    `permitted`: the result of `permitted_overlaps`, with positions of live ranges. `regions`: overlaps of the
+    streamed regions. `apart`: operators whose output must not lie over their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
@@ -178,10 +185,10 @@ def of_region(
     last_reads: Mapping[int, int],
     kept: Container[int],
 ) -> Iterator[RegionOverlap]:
-    """Overlaps of a streamed region's output.
+    """Yields the safe overlaps of a streamed region's outputs with tensors that die in the region.
 
-    `last_reads`: root of a tensor that dies -> the operator where it dies. `kept`: tensors of the region
-    that are never whole.
+    `last_reads`: root of a tensor that dies -> the operator where it dies. `kept`: tensors of the region that
+    are never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
     fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
@@ -207,7 +214,8 @@ def _distance_of_rows(
 ) -> int | None:
     """The contract's distance for an operator that is a region by itself and makes whole rows.
 
-    It may be less than the steps' distance: within a call of several rows the kernel works row by row.
+    It may be less than the distance from the steps, because the kernel works row by row within a call of
+    several rows.
     """
     kernel = kernels[region.ops[0]]
     if len(region.ops) > 1 or region.groups[0].hand_off or kernel is None:
@@ -220,10 +228,10 @@ def _distance_of_rows(
 
 
 def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: Sequence[int]) -> int | None:
-    """Smallest safe offset(source) - offset(result) in a region's steps; None if the result has no rows.
+    """The smallest difference offset(source) - offset(result) that is safe in a region's steps.
 
-    `source` includes its aliases: rows are those of the tensor that an operator reads. `ops`: the region's
-    operators.
+    Returns None if the result is not made row by row. `source` includes its aliases, and rows are those of
+    the alias that an operator reads. `ops`: the region's operators.
     """
     makers = [position for position in ops if result in graph.ops[position].outputs]
     if any(accumulates(graph, graph.ops[position]) for position in makers):
@@ -238,7 +246,10 @@ def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: S
 
 
 def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> tuple[Ints, Ints]:
-    """The steps that read a tensor (by its root), and the first byte that each or a later one reads."""
+    """The steps that read a tensor, and for each the lowest byte that it or a later step reads.
+
+    `source`: the tensor's root.
+    """
     roots = alias_roots(graph)
     at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for position in ops:

@@ -29,7 +29,7 @@ MOST_ROWS = 1 << 14
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """Rows and columns of an operator that runs row by row (see `streams`)."""
+    """The row axis and the column axis of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
     if op.kind in UNEVEN_KINDS:
         tables: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
@@ -49,7 +49,7 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
 
 
 def _uneven(graph: Graph, op: Op, along: int) -> Axis:
-    """Rows (0) or columns (1) of an operator in UNEVEN_KINDS, by the arithmetic of the reference kernels."""
+    """The row (0) or column axis (1) of an operator in UNEVEN_KINDS, computed as the reference kernels do."""
     attrs = op.attrs
     size, out = (graph.tensors[t].nhwc[1 + along] for t in (op.inputs[0], op.outputs[0]))
     at = np.arange(out, dtype=np.int64)
@@ -99,11 +99,12 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def streams(graph: Graph, op: Op) -> bool:
-    """Whether the operator can run row by row: batch 1, rows of output from rows of input.
+    """Whether the operator can run row by row.
 
-    Without windows, at least one of its activations has the output's rows and columns. Global poolings,
-    concatenations and other moves of channels stream as well. An operator that writes a state runs by itself:
-    all readers of the old state have then run before it.
+    Its batch is 1, and it makes rows of output from rows of input. An operator without windows needs at least
+    one activation that has the output's rows and columns. Global poolings, concatenations and other moves of
+    channels stream as well. An operator that writes a state runs by itself: all readers of the old state have
+    then run before it.
     """
     if op.outputs[0] in state_of(graph):
         return False
@@ -124,7 +125,7 @@ def streams(graph: Graph, op: Op) -> bool:
 
 
 def _meets_input(graph: Graph, op: Op) -> bool:
-    """Whether any window has a tap in the input: a window that lies in padding alone needs no input rows."""
+    """Whether any window has a tap in the input. A window that lies only in padding needs no input rows."""
     source, result = (graph.tensors[t].nhwc[1:3] for t in (op.inputs[0], op.outputs[0]))
     for axis, n, outputs in zip(axes(graph, op), source, result, strict=True):
         candidates = range(1 if axis.pad < axis.kernel else outputs)  # mostly the first one meets element 0
@@ -168,7 +169,7 @@ def columns(graph: Graph, op: Op) -> int:
 
 
 def through(graph: Graph, ops: tuple[int, ...]) -> Axis:
-    """The row axis from the input of the first of a chain of operators to the last one's output."""
+    """The row axis of a chain of operators, from the first operator's input to the last one's output."""
     axis = Axis()
     for position in ops:
         axis = axes(graph, graph.ops[position])[0].after(axis)

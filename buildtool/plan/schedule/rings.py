@@ -25,7 +25,7 @@ ACCUMULATOR_BYTES = 4
 
 @dataclass(frozen=True)
 class LineBuffer:
-    """The last `rows` rows of a tensor, `columns` columns of each, while they are read; `size` in bytes."""
+    """A buffer for the last `rows` rows of a tensor, with `columns` columns of each. `size` is in bytes."""
 
     tensor: int
     rows: int
@@ -75,7 +75,7 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     """Tensor -> the largest number of its rows that are needed at the same time.
 
-    The loop goes backwards over the run's advances: so all reads after a row was made are already known.
+    The loop goes backwards over the run's advances, so that all reads after a row was made are already known.
     """
     reads = {}  # by group and the operators that advance by themselves
     for index, group in enumerate(run.region.groups):
@@ -97,7 +97,10 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
 
 
 def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
-    """The tensors that a group's operators read from outside of it, and the row axis (None: as a whole)."""
+    """The tensors from outside the group that its operators read, each with its row axis.
+
+    The axis is None for a tensor that is needed as a whole.
+    """
     inside = {graph.ops[position].outputs[0] for position in group.ops}
     by_row = ((t, axis) for t, (axis, _) in needs(graph, group).items() if t not in inside)
     return (*by_row, *((t, None) for t in read_whole(graph, group)))

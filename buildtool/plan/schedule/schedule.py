@@ -34,7 +34,7 @@ FEW = 64  # up to this many lines are not compressed
 
 
 class Advance(NamedTuple):
-    """Rows [y0, y1) that a streamed region makes at a time.
+    """Rows [y0, y1) that a group of a streamed region makes at a time.
 
     `group`: the group's index in the region, -1 where rows of the input image are delivered. `ops`: the
     operators that run; the last one makes these rows.
@@ -160,9 +160,10 @@ def _last(group: Group, graph: Graph) -> int:
 
 @dataclass(frozen=True)
 class Link:
-    """A group with the data of its loops: the row axis from its `input`, its rows, and its input's rows.
+    """A group with the data of its loops.
 
-    `branches`: the lanes of a group whose operators advance together, else None.
+    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
+    of its input. `branches`: the lanes if the group's operators advance together, else None.
     """
 
     group: Group
@@ -250,9 +251,9 @@ def _delivery(graph: Graph, y: Ints) -> Steps:
 
 
 def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
-    """The steps of all advances of one kind: [advance, call, field of a step].
+    """The steps of all advances of one kind, as an array indexed by advance, call, and field of a step.
 
-    `spans`: the rows (y0, y1) of each advance. A call is an operator's place in `ops`, columns from and to.
+    `spans`: the rows (y0, y1) of each advance.
     """
     if link.branches is None:
         low, high = row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
@@ -271,7 +272,7 @@ def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
 def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
     """Rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
 
-    One line for each of the spans, one column for each operator.
+    Both arrays have one line for each of the spans, and one column for each operator.
     """
     spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     ranges = []
@@ -289,7 +290,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
 
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
-    """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
+    """The calls that make one row of a group, in order: (operator's place in the group, columns from, to)."""
     return remember(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
 
 
@@ -305,10 +306,10 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 
 
 def first_column(group: Group, graph: Graph) -> int:
-    """The column where the loop over columns begins: 0, or left of it, so that all operators start empty.
+    """The column where the loop over columns begins: 0, or less, so that no operator has made columns yet.
 
-    If it began at 0, the first hand-off would make many more columns of the first tensors than later ones
-    do, and the windows would have to hold them.
+    If it began at 0, the first hand-off would make many more columns of the first tensors than later ones do,
+    and the windows would have to hold them.
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0

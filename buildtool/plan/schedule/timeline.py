@@ -52,7 +52,10 @@ class Timeline:
 
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
-        """The timeline of some regions. A session keeps runs: plans of one request share most regions."""
+        """The timeline of some regions.
+
+        A session caches runs, because plans of one request share most regions.
+        """
         if session is None:
             return Timeline(graph, image, tuple(run(region, graph, image) for region in regions))
         digest = topology_digest(graph)
@@ -84,7 +87,7 @@ class Timeline:
         return max(self.starts[-1] - 1, 0)
 
     def step(self, number: int) -> Step:
-        """One step."""
+        """The step with this number."""
         return Step(*self.steps[number].tolist())
 
     def region_at(self, number: int) -> int:
@@ -103,7 +106,7 @@ class Timeline:
 
     @cached_property
     def tensor_lives(self) -> Mapping[int, Life]:
-        """Tensor by its root (see alias_roots) -> the first and the last step that touch its memory.
+        """A tensor's root (see alias_roots) -> the first and the last step that touch the tensor's memory.
 
         An operator touches its tensors from its first step to its last. The network's inputs are in memory
         from step 0, unless the input image is streamed. Its outputs, and with a resident image its inputs,
@@ -144,7 +147,7 @@ class Timeline:
 
     @cached_property
     def ranges(self) -> tuple[LiveRange, ...]:
-        """The activations that share their bytes: see live_ranges."""
+        """The sets of activations that share their bytes: see live_ranges."""
         return live_ranges(self.graph)
 
 
@@ -156,7 +159,7 @@ class Turn(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows [y0, y1) that a group makes at a time, beginning with a step of the run."""
+    """Rows [y0, y1) that a group makes at a time. `step`: the step of the run with which they begin."""
 
     step: int
     y0: int

@@ -23,7 +23,7 @@ def possible_views(
 ) -> tuple[int, ...]:
     """The positions of all slices that may be views; `kernels`: one per operator, None for aliases.
 
-    `joined`: include the concatenations whose parts can be written in place.
+    `joined`: whether to include the concatenations whose parts can be written in place.
     """
     slices: list[int] = []
     lasting_tensors, readers = lasting(graph), graph.consumers()
@@ -70,7 +70,11 @@ def _concatenations(
 
 
 def fits_words(first: int, pixel: int, pitch: int) -> bool:
-    """Whether pixels of `pixel` bytes at `first`, `pitch` bytes apart, are aligned as in an own tensor."""
+    """Whether a view's pixels are aligned as well as in a tensor without gaps.
+
+    A pixel has `pixel` bytes. The first one begins at byte `first`, and each begins `pitch` bytes after the
+    one before.
+    """
     word = 2
     while word <= WIDEST_ACCESS and pixel % word == 0:
         if first % word or pitch % word:

@@ -21,7 +21,7 @@ def available_bytes(board: Board, state: int = 0) -> int:
 
 
 def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
-    """Bytes available to the arena in each of its memories, beside `state` bytes of a network's state."""
+    """Bytes available to the arena in each of its memories, if the network's state has `state` bytes."""
     try:
         return tuple(board.room(name, state) for name in board.holders)
     except KeyError:
@@ -29,7 +29,7 @@ def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
 
 
 def check_state_fits(board: Board, state: int) -> None:
-    """Raises PlanError if a network's state has no room in the memory of globals, with any arena."""
+    """Raises PlanError if a network's state does not fit into the memory of globals, whatever the arena."""
     memory = board.memory(board.data)
     room = board.room(board.data)
     if state > room:
@@ -41,19 +41,19 @@ def check_state_fits(board: Board, state: int) -> None:
 
 
 def excess_bytes(board: Board, plan: Plan) -> int:
-    """Bytes by which a plan's arenas exceed their memories, summed; 0 where each memory has room."""
+    """The sum of the bytes by which a plan's arenas exceed their memories; 0 where each memory has room."""
     return sum(
         max(0, size - room) for size, room in zip(plan.arenas, rooms(board, plan.state_bytes), strict=False)
     )
 
 
 def holds(board: Board, plan: Plan) -> bool:
-    """Whether each of the arena's memories has room for the plan's part of it."""
+    """Whether each of the arena's memories has room for what the plan places in it."""
     return not excess_bytes(board, plan)
 
 
 def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None) -> None:
-    """Raises PlanError if the arena is larger than the board leaves room for.
+    """Raises PlanError if the plan's arena does not fit into the board's memory.
 
     The error gives required, available and excess bytes, the operator with the most live bytes, and the
     nearest settings that would fit. `session`: it may already have the plan's timeline.
@@ -92,7 +92,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
 
 
 def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
-    """Image modes with which the plan layer by layer is smaller than `plan`: (bytes, mode), ascending."""
+    """Image modes in which the layerwise plan needs fewer bytes than `plan`: (bytes, mode), ascending."""
     options = []
     for image in IMAGES if plan.image != Image.STREAM else ():
         other = plan_layerwise(without_second_passes(graph), target, in_place=InPlace.ROWS, image=image)

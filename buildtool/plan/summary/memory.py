@@ -60,7 +60,7 @@ _SIMPLE = {
 
 
 class ArenaUse:
-    """Looks up the uses of buffers for regions."""
+    """Finds how each region uses the buffers of a plan."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan, self.graph = plan, graph
@@ -106,7 +106,7 @@ class ArenaUse:
     ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
         """Returns a region's first step with the most live bytes, its live buffers, and bytes by operator.
 
-        The last is operator -> the most live bytes of its steps.
+        The last result maps each operator to the most live bytes of its steps.
         """
         sizes, ops = self.by_step(region, live, first, steps), steps[:, 0]
         best = int(sizes.argmax())
@@ -160,7 +160,11 @@ class ArenaUse:
         return found
 
     def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
-        """The lives of windows: in strips from the maker to the last reader, else while the group runs."""
+        """Whether a window is live while the operator at `position` runs.
+
+        In a strip a window lives from its maker to its last reader, in other groups as long as the group
+        runs.
+        """
         root = self.roots[buffer.tensors[0]]
         maker = self.makers[root]
         if maker not in group.ops:
@@ -183,7 +187,7 @@ class ArenaUse:
         return buffer.offset, buffer.offset + round_up(buffer.size, self.plan.alignment)
 
     def parts(self, live: Sequence[LiveBuffer]) -> tuple[tuple[Use, int], ...]:
-        """Bytes by use; windows of a strip that overlap count once."""
+        """The bytes of the buffers by use. Bytes that several windows of a strip share count once."""
         sizes = []
         for use in Use:
             own = [h for h in live if h.use is use]

@@ -64,7 +64,7 @@ class Moved(NamedTuple):
 class PlanSteps:
     """A plan step by step; arrays have one entry per step.
 
-    `steps`: operator (-1: a row of the input image is delivered), rows from and to, columns from and to.
+    `steps`: operator (-1: a row of the input image is delivered), first and end row, first and end column.
     `region`: the region that runs. `cost`: the cost of the call, in the target's unit. `live`: aligned bytes
     of the arena in use; shared bytes count once. `starts`: each region's first step, then the count of steps.
     """
@@ -151,7 +151,7 @@ def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
 
 
 def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Floats:
-    """The cost of each of an operator's calls. Few of their ranges of rows and of columns differ."""
+    """The cost of each of an operator's calls. Many calls have equal ranges of rows or of columns."""
     kernel = model.kernels[op]
     if kernel is None:
         return np.zeros(len(steps))

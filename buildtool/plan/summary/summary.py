@@ -65,7 +65,7 @@ class Summary:
     """A plan, region by region.
 
     `live`: the most live bytes of any step, which is in region `fullest`; the rest of the arena is gaps
-    between buffers. `without_weights`: the same without buffers of constants.
+    between buffers. `without_weights`: the most live bytes if buffers of constants do not count.
     """
 
     regions: tuple[RegionSummary, ...]
@@ -177,10 +177,11 @@ def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0
 
 @dataclass(frozen=True)
 class Binding:
-    """The fullest step (the first of several): its operator's position (-1: it has no operator).
+    """The fullest step. Of several it is the first one.
 
-    `place`: the operator's name in messages. `live_bytes`: aligned; shared bytes count once. In a streamed
-    region windows and scratch count only while they are in use.
+    `op`: the position of its operator, or -1 if it has none. `place`: the operator's name in messages.
+    `live_bytes`: aligned; shared bytes count once. In a streamed region windows and scratch count only while
+    they are in use.
     """
 
     op: int

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:
-    """A plain dictionary, ready for JSON. `session`: it may already have the plan's timeline."""
+    """Returns the plan as a plain dictionary, ready for JSON.
+
+    `session`: it may already have the plan's timeline.
+    """
     at = binding(plan, graph, session)
     return {
         "strategy": plan.strategy,
@@ -87,7 +90,7 @@ def _view_of_second_pass(one: Repetition, graph: Graph) -> SecondPassView:
 
 
 def group_view(group: Group) -> PlannedGroup:
-    """A group as plain values."""
+    """Returns a group as plain values for JSON."""
     found: PlannedGroup = to_plain(group, named=True)
     return found
 
