@@ -187,7 +187,7 @@ class Blocks:
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """Returns the smallest forms. For each value of `late` it is the form with the least memory, if any."""
+        """Returns the forms with the least memory, at most one for each value of `late`."""
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         forms = [strip]

@@ -202,7 +202,7 @@ class Elements:
     def main(self) -> tuple[int, ...]:
         """Element -> its main input.
 
-        It is the previous element's output if the element reads that row by row, or its first input otherwise.
+        It is the previous element's output if the element reads that row by row, else its first input.
         """
         main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
