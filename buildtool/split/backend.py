@@ -42,8 +42,8 @@ _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest time that a .zip file can store
 def prepare() -> Any:
     """Returns the module keras, with deterministic operators.
 
-    Its backend is the one in KERAS_BACKEND, or TensorFlow if that is not set. Call this function
-    before anything else imports Keras. Raises ToolError if a package is not installed.
+    Its backend is the one in KERAS_BACKEND, or TensorFlow if that is not set. Call this function before
+    anything else imports Keras. Raises ToolError if a package is not installed.
     """
     name = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if name not in BACKENDS:

@@ -49,7 +49,7 @@ def find_blocks(model: keras.Model) -> tuple[Block, ...]:
 
 
 def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
-    """Finds the blocks of a network's records, in order. Raises UnsupportedError if none can be split."""
+    """Finds a network's blocks in its steps, in order. Raises UnsupportedError if none can be split."""
     groups = _cut(_find_trunk(segments(steps)))
     if not groups:
         text = "the network has no convolution that can be split"
@@ -171,7 +171,7 @@ def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> 
 def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) -> tuple[Step, ...]:
     """Returns the steps of the split network, in an order in which they can run, branch after branch.
 
-    Steps outside the split blocks keep their records, except for the names of their inputs.
+    Steps outside the split blocks do not change, except for the names of their inputs.
     """
     if len(choice.factors) != len(blocks):
         text = f"{len(choice.factors)} splitting factors ({choice.text}) for {len(blocks)} blocks"

@@ -52,7 +52,7 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """The class of the layer or operation."""
+        """The name of the class of the layer or operation."""
         return type(self.operation).__name__
 
     def again(self, operation: Any, inputs: list[Any]) -> Any:

@@ -30,7 +30,7 @@ class _Drawing:
         self.steps = {"image": Step("image", "InputLayer", (), (size, size, 3))}
 
     def add(self, name: str, kind: str, *inputs: str, shape: tuple[int, ...] = (), **fields: Any) -> str:
-        """Adds a layer that reads `inputs` (default: the last step). `shape`: default is the first input's."""
+        """Adds a layer that reads `inputs` (default: the last step). The default shape is the input's."""
         inputs = inputs or (self.last,)
         self.steps[name] = Step(name, kind, inputs, shape or self.steps[inputs[0]].shape, **fields)
         self.last = name

@@ -256,8 +256,8 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     """An upper bound in bytes for the flash that the test firmware takes besides the weight image.
 
     It takes this for code and constants. The sizes are recorded ones, for the newest compiler of the board's
-    first toolchain; they do not depend on what is installed.
-    None if no sizes are recorded, or if code is not in flash.
+    first toolchain. They do not depend on what is installed. None if no sizes are recorded, or if code is not
+    in flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}

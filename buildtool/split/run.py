@@ -45,11 +45,10 @@ ON_BOARD = 16  # test images that go through the board's own firmware in its emu
 def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
     """Searches for a split, and writes all results into `wanted.out`.
 
-    Returns the answer, its text and the exit status.
-
-    The same call resumes where an earlier one ended. The status is 1 if a goal is missed, or if the firmware
-    is not exact. Raises UsageError for data that does not fit the network, PlanError if no structure can meet
-    the goals, ToolError if Keras or TensorFlow is not installed.
+    Returns the answer, its text and the exit status. The status is 1 if a goal is missed, or if the firmware
+    is not exact. The same call resumes where an earlier one ended. Raises UsageError for data that does not
+    fit the network, PlanError if no structure can meet the goals, ToolError if Keras or TensorFlow is not
+    installed.
     """
     with backend.silence():
         backend.prepare()
@@ -73,7 +72,7 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any]
 
 
 def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
-    """A sort key: results that meet the goals, a small weight image and a high accuracy come first."""
+    """A sort key: results without missed goals first, then small weight images, then high accuracy."""
     return bool(result.misses), prices.price(result.chosen.choice).flash, -result.chosen.accuracy
 
 
@@ -193,8 +192,8 @@ def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
 def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] | None, str]:
     """Returns the answer to a request of kind `plan` with the goals as limits, and a text.
 
-    The answer also has `code_bytes` (see pricing.py). It is None if there is no plan. The text says which
-    goal is missed, or is empty.
+    The answer is None if there is no plan. Otherwise it also has `code_bytes` (see pricing.py). The text says
+    which goal is missed, or is empty.
     """
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}

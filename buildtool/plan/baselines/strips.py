@@ -99,7 +99,7 @@ def plan_strips(
 
 
 def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVariant | None]) -> Group:
-    """The group of a segment. Raises UsageError if the graph has no such segment."""
+    """The group that runs a segment. Raises UsageError if the graph has no such segment."""
     inside = [p for p, op in enumerate(graph.ops) if segment.first <= op.index <= segment.last]
     most = max((op.index for op in graph.ops), default=-1)
     if segment.last > most or not inside:

@@ -88,8 +88,8 @@ Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators t
 def choose_plan(prepared: Prepared) -> Placed:
     """The plan that the options ask for. Raises PlanError if there is none within their limits.
 
-    It may be larger than the board's memory if a strategy makes only one plan: `analyze` says by how much,
-    and every other request ends in `refuse_unless_fits`.
+    If a strategy makes only one plan, the plan may be larger than the board's memory. Request `analyze` says
+    by how much, and every other request raises the error of `refuse_unless_fits`.
     """
     best = choose(prepared)
     return prepared.graph_for(best.index, best.plan), best.plan
@@ -101,7 +101,7 @@ def choose(prepared: Prepared) -> Choice:
 
 
 def settle(prepared: Prepared) -> Prepared:
-    """The problem with only the memory that the chosen plan's firmware leaves free.
+    """The problem with the memory that the chosen plan's firmware leaves for the arena.
 
     If code does not lie in the arena's memory, or if there is no plan, the problem stays as it is.
     """

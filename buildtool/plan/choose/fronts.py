@@ -67,12 +67,12 @@ def points(
 
 
 def pareto_front(every_point: Iterable[Point]) -> tuple[Point, ...]:
-    """The Pareto front of memory and work, least memory first."""
+    """The points on the Pareto front of memory and work, least memory first."""
     return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
-    """A plan as a point."""
+    """The point of a placed plan."""
     from buildtool.plan.summary.summary import peak
 
     fullest = peak(plan, graph, session=prepared.session)
@@ -81,7 +81,7 @@ def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
 
 @dataclass
 class _Placing:
-    """Settings and state of the placing of points, see `points`.
+    """The settings and the state of `points` while it places plans.
 
     `room`: bytes that buffers of constants may fill (None: as few as possible). `least`: bytes of the
     smallest arena so far, over the points within the limits `allowed`.

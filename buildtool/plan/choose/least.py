@@ -86,9 +86,10 @@ def least_cost(front: Front) -> Search:
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """Returns the optimality gap of `best_plan` in cost or memory, before placing, as a factor.
+    """Returns the optimality gap of the search in `best_plan`, in cost or memory, as a factor.
 
-    It is 1 unless the work budget ended a search. For objective "ram" it is the factor of `space.Ways`.
+    The gap does not include what placing adds. It is 1 unless the work budget ended a search. For objective
+    "ram" it is the factor of `space.Ways`.
     """
     if limits.objective == Objective.RAM:
         return front.factor

@@ -53,9 +53,7 @@ def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
 def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
     """The plan `bare` with buffers for its constants, within `room` bytes if possible.
 
-    If `room` is None, the arena is the smallest one that is found.
-
-    Returns `bare` itself if nothing is loaded.
+    If `room` is None, the arena is the smallest one that is found. If nothing is loaded, it returns `bare`.
     """
     if not loads(prepared.target.board):
         return bare

@@ -71,7 +71,7 @@ def _best(alone: Prepared) -> Plan:
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
-    """The plan that msf-CNN chooses: its second problem's if the options limit memory, or its first's."""
+    """The plan that solves msf-CNN's second problem if the options limit memory, or else its first."""
     from buildtool.plan.baselines.msf import plans
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)

@@ -296,10 +296,10 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
 
 def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
-    """The network with up to three choices of views.
+    """The network with each of up to three choices of views.
 
-    The choices are all views that kernels can read, these and the views that kernels can write, and the
-    views to write alone. Empty if there are no views, or if the strategy supports none.
+    The first choice is all views that kernels can read. The second one adds all views that kernels can write.
+    The third one is the views to write alone. Empty if there are no views, or if the strategy supports none.
     """
     graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):

@@ -74,7 +74,7 @@ class Blocks:
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
-        """Last element -> the section that ends there."""
+        """Element -> the section that ends there; None if none does."""
         return tuple(section(self.e, last) for last in range(self.e.count))
 
     @remembered
@@ -248,7 +248,7 @@ class Blocks:
         yield self.group(block, ROW)
 
     def group(self, block: Block, pixels: int) -> Group:
-        """The group of a block with this hand-off."""
+        """The group of a block whose operators hand over `pixels` pixels per call (ROW: whole rows)."""
         if block.section is not None:
             return block.section.group
         ops = self.e.positions[block.first : block.last + 1]

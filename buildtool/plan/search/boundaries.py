@@ -31,7 +31,7 @@ _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """The tensor that feeds a region which begins here.
+    """The tensor that feeds a region at its first element.
 
     The region reads it as `rows` rows of `row` bytes each. `size`: aligned bytes of the whole tensor. `last`:
     the last element that needs it. `streamed`: whether it is delivered row by row, so that a ring is enough.
@@ -110,12 +110,12 @@ class Boundaries:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """Cut -> aligned bytes of the tensors that must be whole there."""
+        """Cut -> aligned bytes of the tensors that must be complete in memory there."""
         return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """A region's end -> aligned bytes of its output and of the tensors that must be whole there."""
+        """A region's end -> aligned bytes of its output and of tensors that must be complete in memory."""
         both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
         return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
@@ -130,7 +130,7 @@ class Boundaries:
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """First element -> the tensor that feeds a region which begins with it."""
+        """Element -> the tensor that feeds a region which begins with this element."""
         sources = []
         for read in self.e.main:
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]

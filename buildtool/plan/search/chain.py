@@ -117,7 +117,7 @@ class Elements:
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
-        """Cut -> the roots that must lie whole there; cut c is before element c."""
+        """Cut -> the roots that must be complete in memory there. Cut c is before element c."""
         tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, producer in self.made_at.items():
             for cut in range(producer + 1, self.last_read[t] + 1):
@@ -151,7 +151,7 @@ class Elements:
     def fused(self) -> Mapping[int, range]:
         """Element of a fusion by slices -> all elements of the fusion, which always run as one region.
 
-        Empty if constants are loaded into the arena, or if outputs may not lie over rows.
+        Empty if constants are loaded into the arena, or if outputs may not overwrite rows.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
@@ -218,7 +218,7 @@ class Elements:
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
-        """Element -> its rows and columns."""
+        """Element -> its row axis and its column axis, each from input to output."""
         return tuple(axes(self.graph, op) for op in self.ops)
 
     @cached_property
@@ -281,9 +281,9 @@ class Elements:
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering `rows` rows to a region that begins here; 0 if nothing is delivered."""
+        """The cost of delivering `rows` rows to a region that begins with `first`; 0 without delivery."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:
-        """Whether a region that begins here reads an input image that is delivered row by row."""
+        """Whether a region that begins with element `first` reads an image that is delivered row by row."""
         return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]

@@ -142,8 +142,8 @@ class ChainEnds:
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
         """The numbers of the cost parts that columns give, for each element from the last to the first.
 
-        Each item is a pair of numbers: for the element as the first one of a chain, and as a later
-        one. All chains have the hand-offs of the longest one; shorter chains do nothing in some of the first.
+        Each item is a pair of numbers: for the element as the first one of a chain, and as a later one. All
+        chains have the hand-offs of the longest one. Shorter chains do nothing in some of the first ones.
         """
         width = self._e.widths[last]
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)

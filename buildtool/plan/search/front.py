@@ -226,7 +226,7 @@ class Front:
 
         It ends where no further point may cost less than `below()`. No plan of a point costs less than the
         cheapest way within its bytes, and that way costs more within fewer bytes. `search` is a search for
-        the least cost. Its limit must not have been lower yet.
+        the least cost. None of its limits so far may be lower than the first one here.
         """
         for index in reversed(range(len(self.points))):
             if not self.may_fit(index, most_bytes):
@@ -243,7 +243,7 @@ class Front:
         return tuple(self._polish(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
-        """The regions of a way. A fusion by slices is one region, which its first element stands for."""
+        """The regions of a way. All elements of a fusion by slices are one region."""
         return (region for region in way.regions if self.space.elements.begins(region.first))
 
     def _polish(self, region: Candidate, most_bytes: int) -> Region:

@@ -84,7 +84,7 @@ class _LaneSearch(Search):
 
 
 class PassSearch:
-    """Finds ways of least weight over all choices of second passes. No call's limit exceeds the last one.
+    """Finds ways of least weight over all choices of second passes. Successive limits must not rise.
 
     With `by_cost`, weights are the target's costs. Without it, they are multiply-accumulates.
     """

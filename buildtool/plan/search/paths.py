@@ -36,7 +36,7 @@ class Way:
 
 
 class Search:
-    """Finds ways of least weight within a limit in bytes. No call's limit exceeds the last one."""
+    """Finds ways of least weight within a limit in bytes. Successive limits must not rise."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Search:
     def least(self, most_bytes: int) -> Way | None:
         """Returns the way of least weight that needs at most `most_bytes` bytes; None if no way fits.
 
-        If `exact` is false afterwards, a better way may exist. Then a way may exist even if None is returned.
+        If `exact` is false afterwards, a better way may exist, even if None is returned.
         """
         if not self._pass(most_bytes):
             return None

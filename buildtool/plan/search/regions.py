@@ -98,7 +98,7 @@ class Regions:
         self._shared = best, version, arrays  # keeps them alive while C reads them
 
         def extra(form: int, wanted: int) -> int:
-            """Returns the extra weight of a form of which `wanted` rows are needed. C calls it."""
+            """Returns the extra weight of a form if `wanted` rows are needed. C calls this."""
             try:
                 return tables.extra(tables.form(form), wanted)
             except BaseException as error:  # errors cannot pass through C: `search` raises it

@@ -119,10 +119,12 @@ def _lowest_reads(
 
 
 def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
-    """For each of the `tall` input rows the output rows computed before it, and the lowest row still read.
+    """Returns two lists of row numbers, with an item for each of the `tall` input rows.
 
-    A ring is filled some rows at a time. While new rows arrive, it must contain all rows from the lowest one
-    that is still read. Rows that the section never reads count as read.
+    The first one says how many output rows are computed before the row arrives, and the second one which is
+    the lowest input row that is still read. A ring is filled some rows at a time. While new rows arrive, it
+    must contain all rows from the lowest one that is still read. Rows that the section never reads count as
+    already read.
     """
     progress, rows, low = Progress(section.lanes), list[int](), list[int]()
     while progress.made[-1] < section.lanes.lanes[-1].height:
