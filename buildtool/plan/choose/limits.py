@@ -124,7 +124,7 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
 def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
     """The options with the limit in milliseconds converted to a limit on the cost.
 
-    Raises UsageError if costs cannot be converted to a time.
+    Raises UsageError if there is such a limit, but costs cannot be converted to a time.
     """
     return replace(options, max_cost=cost_limit(options, target))
 

@@ -285,7 +285,7 @@ def table(rows: Iterable[Sequence[int]], columns: int) -> Numbers:
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
-    """Bytes saved if the parts of a concatenation of `own` bytes lie one after the other in its output.
+    """Bytes saved if the parts of a concatenation of `own` bytes lie one after the other over its output.
 
     Each part lies as low as possible. `lows` has for each part its lowest offset from the output's beginning,
     and its bytes.
