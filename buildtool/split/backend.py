@@ -40,9 +40,10 @@ _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest time that a .zip file can store
 
 
 def prepare() -> Any:
-    """Keras on the backend in KERAS_BACKEND, or TensorFlow, with deterministic operators.
+    """Returns the module keras, with deterministic operators.
 
-    Call it before anything else imports Keras. Raises ToolError if a package is not installed.
+    Its backend is the one in KERAS_BACKEND, or TensorFlow if that is not set. Call this function before
+    anything else imports Keras. Raises ToolError if a package is not installed.
     """
     name = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if name not in BACKENDS:
@@ -100,7 +101,7 @@ def digest(model: Any) -> str:
 
 
 def pack_model(model: Any) -> bytes:
-    """A network as the bytes of a .keras file, without the time of writing and without optimiser."""
+    """A network as the bytes of a .keras file that contains neither the time of writing nor an optimiser."""
     with scratch() as folder:
         path = Path(folder) / "network.keras"
         try:
@@ -129,7 +130,10 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path) -> Any:
-    """Loads a .keras file's network, not compiled. Raises ModelError for Lambda layers and other files."""
+    """Loads the network of a .keras file without compiling it.
+
+    Raises UsageError if there is no file, ModelError for other files and for networks with Lambda layers.
+    """
     keras = prepare()
     if not path.is_file():
         raise UsageError("there is no such file", path=str(path), option="network")
@@ -155,7 +159,7 @@ def _dump_config(text: str | bytes) -> bytes:
 
 
 def _renumber(value: Any, numbers: dict[int, int]) -> Any:
-    """Numbers shared objects in plain values from 1; Keras names them by their address in memory."""
+    """Renames the shared objects in plain values to 1, 2 and so on. Keras names them by memory address."""
     if isinstance(value, list):
         return [_renumber(one, numbers) for one in value]
     if not isinstance(value, dict):
@@ -168,7 +172,7 @@ def _renumber(value: Any, numbers: dict[int, int]) -> Any:
 
 
 def _strip_optimiser(data: bytes) -> bytes:
-    """Removes the optimiser's variables from a weights' file; Keras writes them even when told not to."""
+    """Removes the optimiser's variables from a file of weights. Keras always writes them."""
     import h5py
 
     stream = io.BytesIO()
@@ -187,7 +191,7 @@ _OPERATORS = 10  # offset of the field in the vtable of a subgraph: 4 + 2 * 3
 
 
 def random_images(model: Any) -> Images:
-    """Two images of random pixels from 0 to 1, to convert models whose weights do not matter."""
+    """Two images of random values from 0 to 1, for converting models whose weights do not matter."""
     shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
     return np.random.default_rng(0).random((2, *shape), dtype=np.float32)
 
@@ -264,12 +268,12 @@ def silence() -> Iterator[None]:
 
 
 def in_order(data: bytes) -> bytes:
-    """Moves every operator of a .tflite file right before the first one that needs it: branch after branch.
+    """Moves every operator of a .tflite file right before the first operator that needs it.
 
-    TensorFlow's converter orders independent operators by their names. A plan follows the file's order: if
-    the first convolutions of all branches come first, all their outputs are in memory at once. Only the
-    offsets in the vector of operators change. A file with several subgraphs, or with operators that no output
-    depends on, stays as it is.
+    Then branches run one after the other. TensorFlow's converter orders independent operators by their names,
+    and a plan keeps the file's order. If the first convolutions of all branches came first, all their outputs
+    would be in memory at once. Only the offsets in the vector of operators change. A file with several
+    subgraphs, or with operators that no output depends on, stays as it is.
     """
     model = tflite.Model.GetRootAs(data, 0)
     if model.SubgraphsLength() != 1:

@@ -49,7 +49,7 @@ def find_blocks(model: keras.Model) -> tuple[Block, ...]:
 
 
 def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
-    """Finds the blocks of a network's records, in order. Raises UnsupportedError if none can be split."""
+    """Finds a network's blocks in its steps, in order. Raises UnsupportedError if none can be split."""
     groups = _cut(_find_trunk(segments(steps)))
     if not groups:
         text = "the network has no convolution that can be split"
@@ -70,7 +70,7 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
 
 
 def segments(steps: Sequence[Step]) -> list[Segment]:
-    """Divides the steps at the places that only one tensor crosses, in order."""
+    """Divides the steps into segments, in order. Only one tensor passes from a segment to the next one."""
     last_use = {name: index for index, step in enumerate(steps) for name in step.inputs}
     complete: list[Segment] = []
     current: Segment = []
@@ -112,7 +112,7 @@ def _find_trunk(parts: list[Segment]) -> list[Segment]:
 
 
 def _cut(trunk: list[Segment]) -> list[list[Segment]]:
-    """Groups the trunk's segments into blocks, without those after the last block: they do not convolve."""
+    """Groups the trunk's segments into blocks. Segments without convolution at the end are left out."""
     blocks: list[list[Segment]] = []
     current: list[Segment] = []
     for part in trunk:
@@ -130,10 +130,10 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
 
 
 def _count_kept(current: list[Segment], strided: Segment) -> int:
-    """Counts the segments that the block before a strided segment keeps.
+    """Counts the segments in `current` that belong to the block which ends before the segment `strided`.
 
     Paddings belong to the convolution after them. A depthwise convolution belongs to the convolution that
-    widens its input (an inverted residual); else the fusion would be as wide as its input.
+    widens its input (an inverted residual). Otherwise the fusion would be as wide as that input.
     """
     keep = len(current)
     while _is_single(current[keep - 1], PADDINGS):
@@ -148,7 +148,7 @@ def _count_kept(current: list[Segment], strided: Segment) -> int:
 
 
 def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
-    """Returns the block; if it cannot be split at all, with the reason."""
+    """Returns the block. If no factor can split it, the result has the reason."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:
         mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
@@ -171,7 +171,7 @@ def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> 
 def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) -> tuple[Step, ...]:
     """Returns the steps of the split network, in an order in which they can run, branch after branch.
 
-    Steps outside the split blocks keep their records, except for the names of their inputs.
+    Steps outside the split blocks do not change, except for the names of their inputs.
     """
     if len(choice.factors) != len(blocks):
         text = f"{len(choice.factors)} splitting factors ({choice.text}) for {len(blocks)} blocks"
@@ -203,8 +203,8 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
 class _Network:
     """The split network while it is built.
 
-    `original`: the steps of the original. `steps`: its own steps so far. `values`: for an original step, the
-    step with its whole output.
+    `original`: the steps of the original network by name. `steps`: the steps of the split network so far, by
+    name. `values` maps an original step's name to the name of the step that has its whole output.
     """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
@@ -223,7 +223,7 @@ class _Network:
         return step
 
     def keep_until(self, name: str) -> None:
-        """Copies original steps as they are, up to the one with this name ("": to the end)."""
+        """Copies original steps unchanged, up to the last one before the step `name` ("": all steps)."""
         while self._waiting and self._waiting[0].name != name:
             self._keep(self._waiting.pop(0))
 
@@ -232,9 +232,9 @@ class _Network:
         self.values[step.name] = self.add(replace(step, inputs=inputs)).name
 
     def split(self, name: str, layers: tuple[str, ...], factor: int) -> None:
-        """Builds the branches of a region and joins them.
+        """Builds the branches for these layers and joins them.
 
-        Steps that are shared, and cheap ones before the first split ones, stay whole.
+        Shared convolutions stay whole, and so do cheap steps before the first split step.
         """
         self.keep_until(layers[0])
         steps = [self._waiting.pop(0) for _ in layers]
@@ -263,11 +263,11 @@ class _Network:
         self.values[last.name] = self._join(name, last, ends).name
 
     def is_sliced(self, name: str) -> bool:
-        """Whether a branch's convolution reads only its share of the channels of this whole tensor."""
+        """Whether a convolution in a branch reads only the branch's share of this whole tensor's channels."""
         return self._choice.first == "slice" and name not in self._raw
 
     def slice_channels(self, name: str, channels: Channels) -> Step:
-        """The step that slices these channels from an original step's whole output."""
+        """The step that takes these channels from an original step's whole output. It is added if needed."""
         whole = self.values[name]
         part = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
@@ -280,9 +280,9 @@ class _Network:
     def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
         """Adds the concatenation of the branches' ends, and the fusion's 1x1 convolution.
 
-        Each branch's end is joined to those before it as soon as it is computed. So each concatenation can
-        take the place of the one before it, and only one end lies beside it. A single concatenation would
-        need memory for all ends and for itself.
+        Each branch's end is joined to the earlier ones as soon as it is computed. So each concatenation can
+        overwrite the one before it, and only one end needs memory besides. A single concatenation would need
+        memory for all ends and for itself.
         """
         joined = ends[0]
         for count, end in enumerate(ends[1:], 2):
@@ -300,7 +300,7 @@ class _Network:
 
 
 class _Branch:
-    """One branch of a region while it is built. `parts`: its parts of the original steps, by their names."""
+    """One branch while it is built. `parts` maps an original step's name to the branch's part of it."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network, self._factor, self._index = network, factor, index

@@ -35,9 +35,9 @@ _KEYS = "give it the arrays x_train, y_train, x_test and y_test, or x and y"
 
 @dataclass(frozen=True)
 class Data:
-    """Images, uint8 [N, height, width, channels], and their class numbers, int64 [N], in two parts.
+    """Training and test images, uint8 [N, height, width, channels], and their class numbers, int64 [N].
 
-    The test part decides nothing. `classes`: the classes' names, by number.
+    The test images have no influence on any decision. `classes`: the name of each class, by its number.
     """
 
     train_x: Pixels
@@ -53,7 +53,7 @@ class Data:
         return height, width, channels
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The images and labels, by field name."""
+        """The arrays of images and labels, by field name."""
         return {name: getattr(self, name) for name in ("train_x", "train_y", "test_x", "test_y")}
 
     def digest(self) -> str:
@@ -70,9 +70,9 @@ def load(
     """Loads the data set at `path`: a folder or tar archive with a folder for each class, or a .npz file.
 
     If it has no test part, a sixth of each class becomes the test part, at random by `seed`. `size`: height,
-    width and channels to which images are scaled; what does not fit is cut off. Without it, all images must
-    have the same size. `cache`: a folder for decoded images. Raises UsageError for data that cannot be used,
-    MachineError if it does not fit into memory.
+    width and channels to which images are scaled; what does not fit is cut off. Without `size`, all images
+    must have the same size. `cache`: a folder for decoded images. Raises UsageError for data that cannot be
+    used, MachineError for data that does not fit into memory.
     """
     if not path.exists():
         raise _unusable("there is no such file or folder", path)
@@ -134,7 +134,7 @@ def _split_parts(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
 
 
 def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the images in a random share of each class: at least one image of each."""
+    """Returns a mask that selects a random share of the images of each class, at least one image each."""
     is_chosen = np.zeros(len(y), bool)
     for label in np.unique(y):
         members = random.permutation(np.flatnonzero(y == label))
@@ -267,7 +267,7 @@ def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels
 
 
 def _free_bytes() -> float:
-    """The memory that is free without swapping, in bytes; infinite if the system does not report it."""
+    """The bytes of memory that can be used without swapping; infinite if the system does not report them."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

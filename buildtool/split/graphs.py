@@ -20,7 +20,10 @@ Source = tuple[str, int]  # a call's name, and the index of its output
 
 
 def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
-    """Returns `ends` and all that they depend on, each after those it reads: branch after branch."""
+    """Returns `ends` and all items that they depend on. Each item comes after the items that it reads.
+
+    Branches follow one after the other.
+    """
     order: list[T] = []
     seen: set[T] = set()
     waiting = [(one, False) for one in reversed(list(ends))]
@@ -37,7 +40,10 @@ def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a layer or operation. `name` is the layer's, after the names of the models around it."""
+    """One use of a layer or operation.
+
+    `name` consists of the names of the models that contain the layer, and of its own name.
+    """
 
     name: str
     operation: Any
@@ -46,7 +52,7 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """The class of the layer or operation."""
+        """The name of the class of the layer or operation."""
         return type(self.operation).__name__
 
     def again(self, operation: Any, inputs: list[Any]) -> Any:
@@ -58,7 +64,7 @@ class Call:
 
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
-    """The records of a Keras 3 model, in an order in which they can run."""
+    """The steps of a Keras 3 model, in an order in which they can run."""
     steps = []
     for call in calls_of(model):
         operation, kind = call.operation, call.kind
@@ -80,7 +86,7 @@ def steps_of(model: keras.Model) -> tuple[Step, ...]:
 
 
 def calls_of(model: keras.Model) -> tuple[Call, ...]:
-    """The calls of a model with one input and one output, each after those that it reads."""
+    """The calls of a model with one input and one output. Each call comes after those that it reads."""
     graph = _open_graph(model)
     for count, what in ((len(graph.inputs), "inputs"), (len(graph.outputs), "outputs")):
         if count != 1:
@@ -111,7 +117,10 @@ def _open_graph(model: Any) -> Any:
 
 
 def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[str, Call]) -> None:
-    """Adds a graph's calls to `calls`. `origins` has the sources of its tensors; at first, of its inputs."""
+    """Adds a graph's calls to `calls`, and their outputs to `origins`, the sources of tensors by their id.
+
+    For the graph of an inner model, `origins` has the sources of its inputs at first.
+    """
     import keras
 
     input_ids = {id(tensor) for tensor in graph.inputs}
@@ -153,7 +162,7 @@ def _find_node(tensor: Any) -> Any:
 
 
 def _explain_refusal(call: Call) -> str:
-    """Why a layer cannot be part of a split block; "" where it can."""
+    """A text that says why a layer cannot be part of a split block; "" if it can."""
     operation, node, kind = call.operation, call.node, call.kind
     shape, source = node.output_tensors[0].shape, node.input_tensors[0].shape
     if kind not in SPLITTABLE:
@@ -180,7 +189,7 @@ def _explain_refusal(call: Call) -> str:
 
 
 def activation_of(operation: Any) -> str:
-    """The name of a layer's activation ("": none); "layer KIND" where the activation is itself a layer."""
+    """The name of a layer's activation, "" if it has none, or "layer KIND" if it is itself a layer."""
     import keras
 
     activation = getattr(operation, "activation", None)

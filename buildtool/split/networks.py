@@ -22,7 +22,7 @@ _MULTIPLES = {"vgg16": 32, "resnet18": 8}  # an image's rows and columns are a m
 
 
 class _Drawing:
-    """The steps of a network while it is drawn; `last` is the name of the newest one."""
+    """The steps of a network while it is built. `last` is the name of the newest step."""
 
     def __init__(self, width: float, size: int) -> None:
         self._width = width
@@ -30,7 +30,7 @@ class _Drawing:
         self.steps = {"image": Step("image", "InputLayer", (), (size, size, 3))}
 
     def add(self, name: str, kind: str, *inputs: str, shape: tuple[int, ...] = (), **fields: Any) -> str:
-        """Adds a layer that reads `inputs` (default: the last step). Default shape: its first input's."""
+        """Adds a layer that reads `inputs` (default: the last step). The default shape is the input's."""
         inputs = inputs or (self.last,)
         self.steps[name] = Step(name, kind, inputs, shape or self.steps[inputs[0]].shape, **fields)
         self.last = name
@@ -71,7 +71,7 @@ class _Drawing:
 
 
 def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10) -> tuple[Step, ...]:
-    """The records of a network by its name: "vgg16" or "resnet18"."""
+    """The steps of the network with this name, "vgg16" or "resnet18"."""
     multiple = _MULTIPLES[text]
     if size % multiple:
         hint = f"a multiple of {multiple}"
@@ -88,7 +88,7 @@ def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 
 
 
 def by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10, seed: int = 0) -> keras.Model:
-    """The Keras model of a network by its name, with random weights; equal seeds give equal weights."""
+    """The Keras model of the network with this name. Equal seeds give equal random weights."""
     import keras
     from keras import initializers, layers
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """A plan of the Pareto front."""
+    """What one plan of a structure needs."""
 
     bytes: int  # of the arena
     f: float  # the work, as a multiple of the network's own
@@ -70,7 +70,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Price:
-    """What a structure needs on a board, and what the board has."""
+    """The memory, work and time that a structure needs on a board, and the memory that the board has."""
 
     board: str
     ram: tuple[Point, ...]  # the front of memory and work, and layer by layer plans, the least memory first
@@ -88,7 +88,10 @@ class Price:
         return self.ram[0]
 
     def best(self, goals: Goals) -> Point:
-        """The plan with the least cost within the goals for RAM and flash; else the one with least memory."""
+        """The plan with the least cost within the goals for RAM and flash.
+
+        If no plan is within them, it is the plan with the least memory.
+        """
         within = [p for p in self._select_fitting(goals) if not self._check_flash(p, goals)]
         return min(within, key=lambda p: p.cost, default=self.least)
 
@@ -97,7 +100,7 @@ class Price:
         return self.flash + (point.code or 0)
 
     def missed(self, goals: Goals) -> str:
-        """Which goal or memory of the board no plan meets, in words; "": one plan meets all."""
+        """A text that says which goal, or memory of the board, is exceeded; "" if a plan is within all."""
         if why := self._check_flash(min(self.ram, key=self.image), goals):
             return why
         fitting = self._select_fitting(goals)
@@ -121,7 +124,7 @@ class Price:
         return [point for point in self.ram if point.bytes <= self._room(goals)]
 
     def _check_flash(self, point: Point, goals: Goals) -> str:
-        """Why weights and code of a plan do not fit into flash ("": they do)."""
+        """A text that says why weights and code of a plan do not fit into flash; "" if they fit."""
         if self.flash > self.flash_there:
             return _describe_excess("flash", self.flash, self.flash_there, "the weight image")
         if goals.flash is not None and self.image(point) > goals.flash:
@@ -132,12 +135,12 @@ class Price:
         return ""
 
     def data(self) -> dict[str, Any]:
-        """Plain values, as records keep them."""
+        """The price as plain values for the records."""
         return {**vars(self), "ram": [list(point) for point in self.ram]}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
-        """The price whose `data` these are; other values are ignored."""
+        """The price from the values that `data` returned. Other values are ignored."""
         own = {field.name: data[field.name] for field in fields(cls)}
         return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
@@ -147,9 +150,10 @@ def _describe_excess(what: str, need: int, room: int, of: str) -> str:
 
 
 class Pricer:
-    """Prices structures of one network on one board (its name, or a .toml file), each once.
+    """Prices structures of one network on one board, each only once.
 
-    `records` stores each price under a key of all that it depends on.
+    `board` is a name or a .toml file. `records` stores each price under a key that is made from everything on
+    which the price depends.
     """
 
     def __init__(
@@ -174,14 +178,14 @@ class Pricer:
         return self.prices[name]
 
     def missed(self, choice: Choice) -> str:
-        """Why a structure cannot reach the goals, or why the planner refuses it ("": it can reach them)."""
+        """A text that says why a structure misses the goals or has no plan; "" if it meets the goals."""
         try:
             return self.price(choice).missed(self.goals)
         except BuildtoolError as error:
             return error.text
 
     def figures(self, choice: Choice) -> dict[str, float]:
-        """What a structure needs; smaller is better. Empty if the planner refuses the structure."""
+        """The RAM, flash and cost of a structure, by name. Empty if the planner refuses the structure."""
         try:
             price = self.price(choice)
         except BuildtoolError:
@@ -191,7 +195,10 @@ class Pricer:
 
     @cached_property
     def _about(self) -> dict[str, str]:
-        """What a price depends on besides the choice; of a board's file, also the files that it extends."""
+        """All values that a price depends on besides the choice.
+
+        For a board's file they include the files that it extends.
+        """
         board = self.board
         if board.endswith(".toml"):
             with contextlib.suppress(OSError):  # the planner reports what is wrong with the file
@@ -205,7 +212,7 @@ class Pricer:
 
 
 def price_of(file: bytes, board: str, session: Session) -> Price:
-    """Returns the price of a .tflite file's network on a board, even if it does not fit.
+    """Returns the price of a .tflite file's network on a board, even if the network does not fit.
 
     Raises the planner's errors.
     """
@@ -238,7 +245,7 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
 
 
 def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
-    """The target of a request that plans a network, and the network prepared for it."""
+    """Returns for a request of kind `plan` or `front` its target and its planning problem."""
     parsed = parse(Located(request).request)
     assert isinstance(parsed, Front | PlanRequest)
     target = load_target(parsed.target, session)
@@ -246,10 +253,11 @@ def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, P
 
 
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
-    """The flash beside the weight image, in bytes at most: code and constants of the whole test firmware.
+    """An upper bound in bytes for the flash that the test firmware takes besides the weight image.
 
-    The sizes are those of the newest recorded compiler of the board's first toolchain, whatever is installed.
-    None if no sizes are recorded, or if code is not in flash.
+    It takes this for code and constants. The sizes are recorded ones, for the newest compiler of the board's
+    first toolchain. They do not depend on what is installed. None if no sizes are recorded, or if code is not
+    in flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}
@@ -273,11 +281,11 @@ _POOLS = {"MaxPooling2D": OpKind.MAX_POOL_2D, "AveragePooling2D": OpKind.AVERAGE
 
 
 class Unknown(Exception):
-    """A layer cannot be sketched; the text names it."""
+    """The error for a layer that cannot be sketched. Its text names the layer."""
 
 
 def _convert(model: keras.Model) -> bytes:
-    """Makes a .tflite file with the layers of a model and any weights."""
+    """Makes a .tflite file with the layers of a model. Its weights have no meaning."""
     try:
         return write_model(sketch(model))
     except Unknown:  # TensorFlow's converter may know the layer
@@ -354,7 +362,7 @@ class _Sketch(NetBuilder):
         raise Unknown(f"layer '{call.name}' ({call.kind}) is of an unknown kind or form")
 
     def _conv(self, x: int, layer: Any, channels: int = 0, groups: int = 1, multiplier: int = 0) -> int:
-        """Adds a convolution with its activation; `multiplier` is for depthwise ones."""
+        """Adds a convolution with its activation. `multiplier` applies to depthwise convolutions."""
         window: dict[str, Any] = {
             name: _to_pair(getattr(layer, f"{name}{ending}"))
             for name, ending in (("kernel", "_size"), ("stride", "s"), ("dilation", "_rate"))

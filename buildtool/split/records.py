@@ -23,15 +23,15 @@ _HINT = "move the file away, or name another folder with --out; nothing was writ
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """A record's key: the SHA-256 (hex) of all plain values, by name, that the record depends on."""
+    """A record's key: the SHA-256 (hex) of `parts`, the plain values on which the record depends."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Records:
-    """Plain values by key in one JSON file; several processes may write to it, each record whole.
+    """Records of plain values, by key, in one JSON file. Several processes may write to it at once.
 
-    `networks` is the folder beside it for the records' networks. Raises UsageError if the file is not a file
-    of records; it then stays as it is.
+    `networks` is the folder for the networks of the records. Raises UsageError if the file is not a file of
+    records. Such a file is not changed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class Records:
         return self._records.get(key)
 
     def put(self, key: str, record: Mapping[str, Any]) -> None:
-        """Writes a record before it returns: the file is replaced whole, or not at all."""
+        """Writes a record to the file. The file is replaced as a whole, or not changed if that fails."""
         value = json.loads(json.dumps(record))  # a copy, with the types that a reader will get
         self.networks.mkdir(parents=True, exist_ok=True)
         with outfiles.alone(self.networks):  # no other process reads and replaces the file meanwhile
@@ -54,9 +54,9 @@ class Records:
             outfiles.write({self.path.name: text.encode()}, self.path.parent)
 
     def prepare(self) -> None:
-        """Makes the file's folder, and removes half-written files of killed processes from it.
+        """Makes the file's folder, and removes incomplete files of killed processes from it.
 
-        Raises UsageError if the folder cannot be used, so that this is known before hours of training.
+        Raises UsageError if the folder cannot be used. So users see this error before hours of training.
         """
         folder = self.path.parent
         try:
@@ -100,7 +100,7 @@ def _unwritable(folder: Path, error: OSError) -> UsageError:
 
 
 def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Writes arrays, and plain values `about` them, to a file. If that fails, the old file stays."""
+    """Writes arrays and the plain values `about` to a file. If that fails, the old file is not changed."""
     stream = io.BytesIO()
     np.savez(stream, about=np.array(json.dumps(about, sort_keys=True)), **arrays)  # type: ignore[arg-type]
     outfiles.write({path.name: stream.getvalue()}, path.parent)

@@ -43,11 +43,12 @@ ON_BOARD = 16  # test images that go through the board's own firmware in its emu
 
 
 def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
-    """Searches, and writes all results into `wanted.out`. Returns the answer, its text and the exit status.
+    """Searches for a split, and writes all results into `wanted.out`.
 
-    The same call resumes where an earlier one ended. The status is 1 if a goal is missed, or if the firmware
-    is not exact. Raises UsageError for data that does not fit the network, PlanError if no structure can meet
-    the goals, ToolError if Keras or TensorFlow is not installed.
+    Returns the answer, its text and the exit status. The status is 1 if a goal is missed, or if the firmware
+    is not exact. The same call resumes where an earlier one ended. Raises UsageError for data that does not
+    fit the network, PlanError if no structure can meet the goals, ToolError if Keras or TensorFlow is not
+    installed.
     """
     with backend.silence():
         backend.prepare()
@@ -71,7 +72,7 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any]
 
 
 def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
-    """Orders searches: those that meet the goals first, then by weight image, then by accuracy."""
+    """A sort key: results without missed goals first, then small weight images, then high accuracy."""
     return bool(result.misses), prices.price(result.chosen.choice).flash, -result.chosen.accuracy
 
 
@@ -79,7 +80,7 @@ def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
 
 
 def _refuse_hopeless(work: Work) -> None:
-    """Raises PlanError if none of the likely structures meets the goals, before hours of training."""
+    """Raises PlanError if none of the likely structures meets the goals. It runs before hours of training."""
     work.progress("planning the candidates")
     # Errors of the board and the network are raised first.
     work.prices.price(Choice.whole(len(work.blocks), work.wanted.firsts[0]))
@@ -94,7 +95,7 @@ def _refuse_hopeless(work: Work) -> None:
 
 
 def _propose_choices(work: Work) -> Iterator[Choice]:
-    """Yields the whole network, one factor for all blocks, then factors chosen by block for the least RAM."""
+    """Yields choices: no split, one factor for all blocks, then the factor with the least RAM by block."""
     for first in work.wanted.firsts:
         best = whole = Choice.whole(len(work.blocks), first)
         yield whole
@@ -182,14 +183,18 @@ def _describe(work: Work, result: Found) -> dict[str, Any]:
 
 
 def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
-    """Converts a .keras file to .tflite, calibrated on training images: equal inputs give equal bytes."""
+    """Converts a .keras file to .tflite, calibrated on training images. Equal inputs give equal bytes."""
     order = np.random.default_rng((settings.seed, 3)).permutation(len(data.train_x))[:CALIBRATION]
     images = training.inputs(data.train_x[np.sort(order)], settings.pixels())
     return backend.int8_model(backend.load(network), images)
 
 
 def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] | None, str]:
-    """The answer to `plan` within the goals, with `code_bytes` (see pricing.py), and the goals it misses."""
+    """Returns the answer to a request of kind `plan` with the goals as limits, and a text.
+
+    The answer is None if there is no plan. Otherwise it also has `code_bytes` (see pricing.py). The text says
+    which goal is missed, or is empty.
+    """
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}
     request = {"kind": "plan", "model": str(tflite), "board": wanted.board, "options": options}
@@ -207,9 +212,10 @@ def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] |
 
 
 def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
-    """Measures the accuracy of the chosen network in all its forms, and how many firmware outputs are equal.
+    """Measures the accuracy of the chosen network as Keras model, int8 model and firmware.
 
-    A few images go through the firmware for the board, built from the written plan, in the board's emulator.
+    Also counts for how many images the firmware's outputs are exact. A few images run in the board's
+    emulator, through firmware that is built from the written plan.
     """
     settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, result.chosen.network
     images = _test_images(work.data, settings, work.wanted.images)
@@ -242,7 +248,7 @@ def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccurac
 
 
 def _test_images(data: Data, settings: Settings, limit: int) -> Labelled:
-    """Test images, `limit` at most, chosen at random by the seed, and their classes."""
+    """At most `limit` test images and their classes, chosen at random with the seed."""
     if limit >= len(data.test_x):
         return data.test_x, data.test_y
     order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:limit])
@@ -252,7 +258,7 @@ def _test_images(data: Data, settings: Settings, limit: int) -> Labelled:
 def _validate(
     tflite: Path, board: str, images: Labelled, settings: Settings, plan: Path | None = None
 ) -> dict[str, Any]:
-    """The answer to `validate`; all images go through the firmware."""
+    """The answer to a request of kind `validate` in which the firmware runs on all images."""
     x, y = images
     with scratch() as folder:
         data = Path(folder) / "images.npz"
@@ -325,7 +331,7 @@ def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table,
 
 
 def by_block(result: Found, factors: Sequence[int]) -> Table:
-    """Table 1: accuracy in % on held-out images, by block and splitting factor, and the factor kept."""
+    """Table 1: each block's accuracy in % on held-out images with each splitting factor, and its factor."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
@@ -348,9 +354,9 @@ def by_block(result: Found, factors: Sequence[int]) -> Table:
 def side_by_side(
     networks: Sequence[Row], original: Candidate, refused: Mapping[str, str], goals: Goals
 ) -> Table:
-    """Table 2: accuracy on the test images, parameters, work, and needs on the board within the goals.
+    """Table 2: each network's accuracy on the test images, parameters, work, memory and time.
 
-    Accuracy drops are counted from `original`.
+    Losses of accuracy are relative to `original`.
     """
     whole = next((counts for _, one, counts, _ in networks if one.choice.is_whole), networks[0][2])
     rows: list[tuple[Cell, ...]] = []
@@ -370,6 +376,6 @@ def side_by_side(
 
 
 def _flash(price: Price, goals: Goals) -> Cell:
-    """Bytes of flash of the plan that would be built; None where code is not counted."""
+    """Bytes of flash that the best plan within the goals takes; None if the size of its code is unknown."""
     best = price.best(goals)
     return None if best.code is None else price.image(best)

@@ -51,10 +51,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A trained network: shares of images with the right class, its file, and the key of its record.
+    """A trained network: its accuracies, its file, and the key of its record.
 
-    `accuracy`: on held-out training images; it decides. `test`: on the test images, for tables alone.
-    `figures`: what it needs on the board (`ram`, `flash`, `cost`); smaller is better.
+    `accuracy` is the share of held-out training images with the right class. The search decides by it. `test`
+    is this share for the test images, which only tables show. `figures`: its `ram`, `flash` and `cost` on the
+    board.
     """
 
     choice: Choice
@@ -67,7 +68,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tried:
-    """A factor that a step tried. `drop`: points lost against the baseline. `why`: why it is not trained."""
+    """A factor that a step tried.
+
+    `drop`: percentage points of accuracy lost against the baseline. `why`: why it is not trained.
+    """
 
     factor: int
     candidate: Candidate | None = None
@@ -78,7 +82,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Step:
-    """The search at one block; `baseline` is None where the block allows no factor."""
+    """The search at one block. `baseline` is None if the block allows no factor."""
 
     block: Block
     baseline: Candidate | None
@@ -91,9 +95,10 @@ class Step:
 class Found:
     """The result of a search.
 
-    `others`: networks to compare with, by name, trained as long in total as the chosen network: "original"
-    (not split), "second" (one factor smaller), "naive", "shared". `refused`: why one of them cannot be built.
-    `front`: see the function. `misses`: why the chosen network does not meet the goals ("": it does).
+    `others`: the networks for comparison, by name: "original" (not split), "second" (one factor smaller),
+    "naive" and "shared". They are trained as long in total as the chosen network. `refused`: why some of them
+    cannot be built, by name. `front`: the result of function `front`. `misses`: why the chosen network does
+    not meet the goals, or "" if it does.
     """
 
     original: Candidate
@@ -106,12 +111,12 @@ class Found:
 
     @property
     def drop(self) -> float:
-        """Points that the chosen network loses against the original, on the test images."""
+        """Percentage points of test accuracy that the chosen network loses against the original."""
         return 100 * (self.original.test - self.chosen.test)
 
 
 def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The Pareto front of accuracy and all figures, by falling accuracy."""
+    """The candidates on the Pareto front of accuracy, RAM, flash and cost, best accuracy first."""
 
     def beats(one: Candidate, other: Candidate) -> bool:
         pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
@@ -124,7 +129,7 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def search(work: Work, first: First) -> Found:
-    """Searches the split of a network, with one kind of first convolutions; see the top of this file.
+    """Searches the split of a network. `first`: what the first convolutions of branches read, see Choice.
 
     A candidate is trained only if it meets the goals, or can meet them with larger factors in later blocks.
     A recorded candidate is not trained again.
@@ -144,7 +149,7 @@ def search(work: Work, first: First) -> Found:
 
 
 class _Run:
-    """One search: trains candidates, or takes them from the records."""
+    """One search. It trains candidates, or takes them from the records."""
 
     def __init__(self, work: Work) -> None:
         self.trained: list[Candidate] = []
@@ -161,7 +166,7 @@ class _Run:
         self._times: list[float] = []  # seconds per candidate, of the trainings of this process
 
     def original(self, choice: Choice) -> Candidate:
-        """The candidate of the network that was not split."""
+        """The candidate for the original network, which is not split."""
         held_out = {"seed": self._settings.seed, "validation": self._settings.validation}
         key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **held_out})
         path, record = self._path(key), self._work.records.get(key)
@@ -173,7 +178,7 @@ class _Run:
         return self._read_candidate(choice, key, record)
 
     def step(self, block: Block, current: Candidate) -> tuple[Step, Candidate]:
-        """Splits one block as far as the accuracy allows; also returns the network for the next step."""
+        """Splits one block as far as the accuracy allows. Also returns the candidate for the next step."""
         allowed = self._work.allowed(block)
         if not allowed:
             why = block.reason or f"it allows factors up to {block.largest}"
@@ -197,7 +202,10 @@ class _Run:
         return Step(block, baseline, tuple(attempts), best.choice.factors[block.index]), best
 
     def _explain_miss(self, choice: Choice, block: Block) -> str:
-        """Why a choice misses the goals, even with larger factors in later blocks; "": it can meet them."""
+        """A text that says why a choice misses the goals, even with larger factors in later blocks.
+
+        It is "" if the choice may meet them.
+        """
         why = self._work.prices.missed(choice)
         for limit in self._work.wanted.factors if why else ():  # smaller factors may need less memory
             further = choice
@@ -211,7 +219,10 @@ class _Run:
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
-        """Networks to compare the chosen one with, trained as long in total; and why some cannot be built."""
+        """Trains the networks for comparison as long in total as the chosen one.
+
+        Returns them by name, and by name why others cannot be built.
+        """
         times = max(1, sum(step.baseline is not None for step in steps))
         networks: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
@@ -224,10 +235,10 @@ class _Run:
         return networks, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
-        """Trains the network of a choice further from the one before, or takes it from the records.
+        """Trains the network of a choice, which begins with the weights of `before`.
 
-        It trains `times` the epochs of one candidate. Its file is written before its record, so that every
-        record has a network.
+        The training has `times` the epochs of one candidate. A network in the records is not trained again.
+        The network's file is written before its record, so that every record has a network.
         """
         own = self._settings
         settings = replace(own, epochs=times * own.fine_epochs, rate=own.fine_rate)
@@ -264,7 +275,7 @@ class _Run:
     def _record(
         self, key: str, choice: Choice, model: Any, trained: training.Trained, **more: Any
     ) -> dict[str, Any]:
-        """Records a candidate as plain values."""
+        """Writes the record of a candidate, and returns it."""
         data = self._work.data
         record = {
             **self._root,

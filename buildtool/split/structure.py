@@ -42,13 +42,13 @@ def build(
     weights: keras.Model | None = None,
     grouped: bool = True,
 ) -> keras.Model:
-    """Builds the Keras model of a choice; layers' names are the same in every process.
+    """Builds the Keras model of a choice. Its layers have the same names in every process.
 
-    `model` is the original, with `blocks`. `weights` is a network trained later, whole or split. A layer's
-    weights are those of the same layer of `weights`, else a slice of the whole layer of `weights`, else a
-    slice of that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`, each channel
-    goes to the branch where it keeps the most weight, and the fusion restores the order. `model` stays as it
-    is, and the result shares no layer with it.
+    `model` is the original network, with `blocks`. `weights` is a network trained later, whole or split. A
+    layer gets the weights of the same layer of `weights`. If there is none, it gets a slice of the whole
+    layer of `weights`, or if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
+    identity. With `grouped`, each channel goes to the branch where it keeps the most weight, and the fusion
+    restores the order. `model` is not changed, and the result shares no layer with it.
     """
     import keras
 
@@ -66,7 +66,7 @@ def build(
 
 
 def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
-    """Returns the output tensors of each step, from new layers like the model's."""
+    """Makes new layers like those of the model. Returns the output tensors of each step, by its name."""
     import keras
 
     calls = {call.name: call for call in calls_of(model)}
@@ -111,7 +111,7 @@ def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
 
 
 class _WeightLoader:
-    """Takes the weights of each layer of a split network from the first of `sources` that has them."""
+    """Gives each layer of a split network the weights of the first network in `sources` that has them."""
 
     def __init__(
         self, steps: Sequence[Step], original: Sequence[Step], sources: Sequence[keras.Model], grouped: bool
@@ -132,7 +132,7 @@ class _WeightLoader:
         return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
-        """The weights of a layer, which have these shapes."""
+        """The weights for the layer of a step. They have these shapes."""
         for store in self._stores:
             weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
@@ -156,7 +156,7 @@ class _WeightLoader:
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
     def _order_channels(self, name: str, channels: Channels | None) -> Channels | None:
-        """Turns channel numbers in the branches' order into those in the original's order."""
+        """Converts channel numbers in the branches' order to those in the original's order."""
         order = self._orders.get(name)
         if order is None or channels is None:
             return channels
@@ -223,10 +223,10 @@ def is_part(step: Step) -> bool:
 
 
 class _Spaces:
-    """Sets of channels that share one order: a convolution's, with those of the channelwise steps after it.
+    """Sets of steps whose channels have one common order: a convolution and the channelwise steps after it.
 
-    Each set has the name of one of its original steps. `sizes`: the channels of each branch's part, by step.
-    `settled`: the sets whose order stays.
+    Each set has the name of one of its original steps. `sizes`: the number of channels in each branch's part,
+    by step. `settled`: the sets whose order must not change.
     """
 
     def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
@@ -246,13 +246,16 @@ class _Spaces:
                 self.settled.add(self.of(source))
 
     def of(self, name: str) -> str:
-        """The set that has the channels of an original step."""
+        """The name of the set that contains an original step."""
         while name in self._above:
             name = self._above[name]
         return name
 
     def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
-        """Joins a step's channels with its inputs' or settles them. `inner`: whether each input is a part."""
+        """Unites a step's set with the sets of its inputs, or adds it to `settled`.
+
+        `inner`: for each input, whether it is a branch's part.
+        """
         fixed = step.kind == "Concatenate" or step.multiplier > 1 or step.groups > 1
         for name, is_inner in zip(step.inputs, inner, strict=True):
             if fixed:
@@ -270,7 +273,7 @@ class _Spaces:
 
 
 class _Link(NamedTuple):
-    """A kernel between two sets of channels, by their names."""
+    """The weight between the channels of two sets, which are given by their names."""
 
     source: str
     target: str
@@ -280,7 +283,10 @@ class _Link(NamedTuple):
 def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
-    """Returns the kernels, and the current groups of all sets. A tensor read whole is the set " STEP"."""
+    """Returns the links, and for each set the current group of each channel.
+
+    A tensor that step STEP reads whole is a set with the name " STEP".
+    """
     steps = {step.name: step for step in split}
     first = {step.part.source: step for step in reversed(split) if step.part is not None and is_part(step)}
     links = []
@@ -302,7 +308,7 @@ def _find_links(
 
 
 def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
-    """Sums the weight between channels of the same branch, over all layers."""
+    """Sums the weight between channels of the same branch over all links."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
         for source, target, weight in links
@@ -312,7 +318,7 @@ def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
 def _raise_weight(
     groups: dict[str, Groups], free: Sequence[str], links: Sequence[_Link], sizes: Mapping[str, Channels]
 ) -> dict[str, Groups]:
-    """Improves the groups, one set of channels at a time, until nothing is gained or SWEEPS are over."""
+    """Improves the groups of one set of channels at a time, SWEEPS times or until nothing improves."""
     total = _sum_weight(links, groups)
     for _ in range(SWEEPS):
         before = total
@@ -333,7 +339,10 @@ def _raise_weight(
 
 
 def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
-    """Assigns channels to groups of these sizes: those that lose most elsewhere first; then pairs swap."""
+    """Assigns channels to groups of these sizes. `worth`: the weight of each channel in each group.
+
+    Channels that lose most in another group are assigned first. Then pairs of channels are swapped.
+    """
     ranked = np.sort(worth, axis=1)
     room = list(sizes)
     groups = np.zeros(len(worth), np.int64)

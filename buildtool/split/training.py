@@ -33,7 +33,7 @@ _ORDER, _HELD_OUT = 1, 2  # the uses of random streams
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training; `accuracy` is the share of held-out images with the right class."""
+    """The result of a training. `accuracy` is the share of held-out images with the right class."""
 
     accuracy: float
     seconds: float
@@ -82,7 +82,7 @@ def train(
 
 
 def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
-    """The share of images whose class has the largest output; among equal outputs, the first counts."""
+    """The share of images whose class has the largest output. Among equal outputs the first one counts."""
     right = 0
     for start in range(0, len(x), _JUDGE_BATCH):
         batch = slice(start, start + _JUDGE_BATCH)
@@ -109,7 +109,7 @@ class _Clock:
         return self._before + time.monotonic() - self._began
 
     def step(self, epoch: int, step: int, right: float) -> None:
-        """Reports the progress, once a second at most."""
+        """Reports the progress, at most once a second."""
         now, at = time.monotonic(), epoch * self._steps + step + 1
         if not self._warm[0]:  # this step also compiled the network: its time is no estimate
             self._warm = (at, now)
@@ -175,7 +175,7 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
 
 
 def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) -> None:
-    """Saves a training's state after whole epochs, under the `key` of all that the training depends on."""
+    """Saves a training's state after `epochs` epochs. `key` identifies all that the training depends on."""
     about = {"schema": _SCHEMA, "key": key, "epochs": epochs, "seconds": seconds}
     arrays = {
         f"v{index}": backend.array(one)
@@ -185,7 +185,10 @@ def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) ->
 
 
 def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
-    """Restores the state of the training with this key, if there is one: returns its epochs and seconds."""
+    """Restores the saved state of the training with this key. Returns its epochs and seconds.
+
+    If there is no such state, nothing changes, and both are 0.
+    """
     state = read_arrays(checkpoint)
     if state is None or (state[0].get("schema"), state[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
@@ -206,7 +209,10 @@ def inputs(x: Pixels, rule: Normalise) -> Reals:
 
 
 def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
-    """A mask of the training images that only judge candidates: a share of each class, at least one."""
+    """A mask of the training images that are used only to judge candidates, not to train them.
+
+    They are a share of each class, at least one image each.
+    """
     random = np.random.default_rng((settings.seed, _HELD_OUT))
     return share_of_each(data.train_y, settings.validation, random)
 
@@ -218,7 +224,7 @@ def judge(model: Any, data: Data, settings: Settings) -> float:
 
 
 class Batches:
-    """The batches of one epoch; each depends on the data, the settings, the epoch and its own number."""
+    """The batches of one epoch. A batch depends only on the data, the settings, the epoch and its number."""
 
     def __init__(self, data: Data, settings: Settings, epoch: int) -> None:
         self._data, self._settings, self._epoch = data, settings, epoch
@@ -226,7 +232,10 @@ class Batches:
         self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
-        """Steps of an epoch. Images that do not fill a last batch are left out: other ones in each epoch."""
+        """The number of batches in an epoch. Images that do not fill a last batch are left out.
+
+        They are other images in each epoch.
+        """
         return max(1, len(self._order) // self._settings.batch)
 
     def __getitem__(self, step: int) -> tuple[Reals, Labels]:
@@ -239,7 +248,7 @@ class Batches:
 
 
 def augment(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixels:
-    """Mirrors and moves images at random, each by itself; new pixels are 0."""
+    """Mirrors and moves each image at random. New pixels are 0."""
     count, height, width = x.shape[:3]
     if settings.flip:
         is_mirrored = np.asarray(random.random(count) < 0.5)

@@ -49,10 +49,11 @@ class Part:
 class Step:
     """One layer or operation of a network.
 
-    `kind`: the class of the Keras layer or operation; "Slice" takes channels `part.writes` of its input.
-    `inputs`: the steps that it reads. `shape`: the output's shape, channels last, without the batch (None:
-    any size). `kernel`, `strides`: rows first. `multiplier`: output channels of a depthwise convolution per
-    input channel. `refused`: why it cannot be part of a split block. `part`: None where it is whole.
+    `kind`: the class of the Keras layer or operation. A "Slice" takes channels `part.writes` of its input.
+    `inputs`: the names of the steps that it reads. `shape`: the output's shape, channels last, without the
+    batch (None: any size). `kernel` and `strides` have rows first. `multiplier`: a depthwise convolution's
+    output channels per input channel. `refused`: why it cannot be part of a split block, or "". `part`: its
+    part of an original layer, or None if it is whole.
     """
 
     name: str
@@ -95,11 +96,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a network between two cuts, which one tensor enters and one leaves.
+    """A part of a network with one input tensor and one output tensor.
 
-    `index` counts from 0, names from "block1". `layers`: names in order. `channels`: output channels.
-    `largest`: the largest splitting factor at which every branch has a channel of every layer. `groups`: the
-    numbers of groups of its convolutions; a factor must divide them. `reason`: why `largest` is 1.
+    `index` counts from 0, and `name` from "block1". `layers`: the layers' names in order. `channels`: the
+    number of output channels. `largest`: the largest splitting factor at which every branch has a channel of
+    every layer. `groups`: the group counts of its grouped convolutions; a factor must divide all of them.
+    `reason`: why it cannot be split, or "".
     """
 
     index: int
@@ -129,8 +131,8 @@ class Choice:
 
     `first`: whether the first convolution of a branch reads all channels before the block ("full") or the
     branch's share of them ("slice"). The network's input is always read whole. `shared`: how many
-    convolutions at the network's beginning are whole. Without fusion all factors are equal; for NAIVE, blocks
-    of factor 1 may come before the others.
+    convolutions at the network's beginning are whole. Without fusion all factors are equal, except that
+    for NAIVE, blocks with factor 1 may come before the others.
     """
 
     factors: tuple[int, ...]
@@ -165,22 +167,22 @@ class Choice:
 
     @property
     def average(self) -> float:
-        """The mean factor of its blocks."""
+        """The mean of its blocks' factors."""
         return sum(self.factors) / len(self.factors)
 
     @property
     def text(self) -> str:
-        """The factors alone: "8-2-2-4-4"."""
+        """The factors as text, such as "8-2-2-4-4"."""
         return "-".join(map(str, self.factors))
 
     def key(self) -> str:
-        """A short text for records, file names and tables: "8-2-2-4-4,slice", "4-4,full,shared3"."""
+        """A short text for records, file names and tables, such as "8-2-2-4-4,slice", "4-4,full,shared3"."""
         fusion = "" if self.fusion is Fusion.FUSED else f",{self.fusion.value}"
         return f"{self.text},{self.first}{fusion}{self.shared or ''}"
 
 
 def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
-    """Divides channels into `parts` slices, the larger ones first; their sizes differ by one at most."""
+    """Divides channels into `parts` slices, larger slices first. Their sizes differ by one at most."""
     small, larger = divmod(channels, parts)
     starts = [i * small + min(i, larger) for i in range(parts + 1)]
     return tuple(tuple(range(*pair)) for pair in pairwise(starts))
@@ -191,7 +193,7 @@ def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Counts:
-    """Weights in the kernels of convolutions and of fusion blocks, and MACs of an inference.
+    """The numbers of weights in the kernels of convolutions and fusion blocks, and the MACs of an inference.
 
     Biases and batch normalisation do not count; the MACs include dense layers.
     """
@@ -217,7 +219,7 @@ def parameters(steps: Sequence[Step]) -> dict[str, int]:
 
 
 def counts_in(steps: Sequence[Step]) -> Counts:
-    """The counts of a network's records."""
+    """The counts for the network with these steps."""
     by_name = {step.name: step for step in steps}
     convolutions = fusion = macs = 0
     for name, count in parameters(steps).items():

@@ -30,7 +30,7 @@ _OPTION_NAMES |= {"batch": "train_batch", "validation": "held_out"}
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits. None means the board's own memory, or any time."""
+    """Upper limits. None means the board's whole memory, or no limit on time."""
 
     ram: int | None = None  # bytes of the arena
     flash: int | None = None  # bytes of weights and code
@@ -41,9 +41,10 @@ class Goals:
 class Settings:
     """All settings that decide a training's result, besides the network and the data.
 
-    The learning rate rises from 0 for `warm_up` of all steps, then falls as half a cosine to 0. `sgd` has a
-    momentum of 0.9 (Nesterov); weights decay by `weight_decay` times the learning rate each step, biases
-    and batch norms do not (Loshchilov and Hutter, "Decoupled Weight Decay Regularization").
+    The learning rate rises from 0 during the share `warm_up` of all steps. Then it falls to 0 as half a
+    cosine. `sgd` has a Nesterov momentum of 0.9. In each step weights decay by `weight_decay` times the
+    learning rate, except those of biases and batch normalisations (Loshchilov and Hutter, "Decoupled Weight
+    Decay Regularization").
     """
 
     epochs: int = 30  # of a network that is not trained yet
@@ -94,7 +95,7 @@ class Wanted:
 
     @property
     def is_named(self) -> bool:
-        """Whether the network is one of NETWORKS, which is trained here first."""
+        """Whether the network is one of NETWORKS. Such a network is trained before the search."""
         return self.network in NETWORKS
 
 
@@ -133,7 +134,7 @@ def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wante
 
 
 def _read_fields(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Returns those of the named fields whose options are present, as plain values."""
+    """Returns the named fields whose options are given, as plain values by field name."""
     fields: dict[str, Any] = {}
     for name in names:
         option = _OPTION_NAMES.get(name, name)

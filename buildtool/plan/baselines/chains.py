@@ -10,7 +10,7 @@ from buildtool.base.distinct import undominated
 
 
 class Part(NamedTuple):
-    """Elements [first, end), which run together: bytes while they run, and multiply-accumulates.
+    """Elements [first, end), which run together, with their memory in bytes and their multiply-accumulates.
 
     `rows`: the rows of a strip; 0 without strips.
     """
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """Consecutive parts from the start: the bytes of the largest one, and the work of all."""
+    """Consecutive parts from element 0, with the bytes of the largest part and the work of all parts."""
 
     ram: int
     macs: int
@@ -36,10 +36,10 @@ def undominated_chains(
     end: int,
     key: Callable[[Chain], tuple[Any, ...]] = lambda chain: (chain.ram, chain.macs),
 ) -> list[Chain]:
-    """The Pareto front of bytes and work of the chains from element 0 to `end`, in order of bytes.
+    """The chains from element 0 to `end` on the Pareto front of bytes and work, in ascending order of bytes.
 
-    Dynamic programming over the cuts: at each cut only the front of the chains up to it is needed. `key`:
-    bytes and work of a chain, then values that decide between equal ones.
+    The method is dynamic programming over the cuts. At each cut only the front of the chains that end there
+    is needed. `key` returns the bytes and work of a chain, then values that decide between equal chains.
     """
     chains: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
     pending: dict[int, list[Chain]] = {}

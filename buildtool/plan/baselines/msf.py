@@ -128,7 +128,7 @@ def layer(graph: Graph, op: Op) -> Layer:
 
 
 def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
-    """Positions of the convolutions of the chain that starts at or after operator `first`.
+    """The positions of the convolutions in the chain that starts at or after operator `first`.
 
     Elementwise operators (additions of residuals, activations) in between belong to the convolution before
     them. The chain ends before any other operator, and before a convolution that does not read the chain's
@@ -177,7 +177,10 @@ def all_blocks(layers: Sequence[Layer]) -> list[Part]:
 
 
 def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
-    """(t, T) at the input of each layer, for the block that ends before layer `end`."""
+    """The rows of a tile and the step between tiles (t and T in the paper) at the input of each layer.
+
+    They are for blocks that end before layer `end`.
+    """
     tiles = []
     rows = step = 1
     for each in reversed(layers[:end]):
@@ -206,14 +209,14 @@ def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
 
 
 def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
-    """Bytes of a block's input and output, if they count."""
+    """Bytes of a block's input and output. The network's own input and output do not count."""
     source = layers[start].input_bytes if start else 0
     result = layers[end - 1].output_bytes if end < len(layers) else 0
     return source + result
 
 
 def front(blocks: Sequence[Part], layers: int) -> list[Chain]:
-    """Returns the Pareto front of RAM and work, in descending order of RAM."""
+    """Returns the choices of blocks on the Pareto front of RAM and work, in descending order of RAM."""
     return undominated_chains(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]
 
 
@@ -227,7 +230,7 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """The plans of the choices on the model's front. Raises UsageError if no operator is a layer."""
+    """A plan for each choice on the model's front. Raises UsageError if no operator is a layer."""
     kernels = catalogue.select_all(target, graph)
     every = (_regions(fused, kernels) for fused in _fused_blocks(graph, kernels))
     timelines = (Timeline.of(graph, regions, image, session) for regions in every)
@@ -235,7 +238,7 @@ def plans(
 
 
 def _fused_blocks(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
-    """For each choice on the model's front, the operators of its blocks of several layers."""
+    """For each choice on the model's front, the operators in each of its blocks with several layers."""
     layers = chain(graph)
     if not layers:
         raise UsageError(
@@ -261,7 +264,7 @@ def _join(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _regions(fused: Sequence[tuple[int, ...]], kernels: Sequence[KernelVariant | None]) -> tuple[Region, ...]:
-    """Each block is a region, and each other operator is one."""
+    """The regions of a plan: one for each fused block, and one for each other operator."""
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
     covered = {p for ops in fused for p in ops[1:]}
     return tuple(

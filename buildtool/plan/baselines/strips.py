@@ -99,7 +99,7 @@ def plan_strips(
 
 
 def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVariant | None]) -> Group:
-    """The group of a segment. Raises UsageError if the graph has no such segment."""
+    """The group that runs a segment. Raises UsageError if the graph has no such segment."""
     inside = [p for p, op in enumerate(graph.ops) if segment.first <= op.index <= segment.last]
     most = max((op.index for op in graph.ops), default=-1)
     if segment.last > most or not inside:
@@ -145,7 +145,7 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """The plans of the segments that are `promising`."""
+    """A plan for each choice of segments that `promising` returns."""
     # Segments use the operators' numbers in the file, on which no plan may depend. So use positions here.
     ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
     graph = replace(graph, ops=ops)
@@ -156,7 +156,7 @@ def plans(
 
 
 def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> list[tuple[Segment, ...]]:
-    """The segments of every chain on the estimated front, least bytes first. The last one has no segments."""
+    """The choices of segments on the estimated front, least bytes first. The last choice has no segments."""
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
     choices = []
@@ -173,7 +173,7 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
 
 @dataclass(frozen=True)
 class _Search:
-    """A search over the graph's elements: the operators that run."""
+    """A search for segments of the graph's elements, which are the operators that run."""
 
     graph: Graph
     kernels: tuple[KernelVariant | None, ...]
@@ -189,7 +189,7 @@ class _Search:
         return _Search(graph, kernels, target.board.alignment, in_place, running, live_ranges(graph))
 
     def size(self, r: LiveRange) -> int:
-        """The aligned size in bytes."""
+        """The aligned size of a live range's tensors in bytes."""
         return round_up(r.size, self.alignment)
 
     def singles(self) -> Iterator[Part]:
@@ -206,7 +206,7 @@ class _Search:
             yield Part(element, element + 1, ram, op_macs(self.graph, op))
 
     def cuts(self) -> list[int]:
-        """Elements before which no more bytes are live than before their neighbours."""
+        """The cuts with at most as many live bytes as both cuts next to them. Cut c is before element c."""
         live = [
             sum(r.size for r in self.ranges if r.first < position <= r.last) for position in self.elements
         ]
@@ -215,7 +215,7 @@ class _Search:
         return [c for c in range(end + 1) if c in (0, end) or live[c] <= min(live[c - 1], live[c + 1])]
 
     def segments(self) -> Iterator[Part]:
-        """Every segment between two cuts, with every number of strips that makes a difference."""
+        """Yields every segment between two cuts, once for each possible height of its strips."""
         cuts = self.cuts()
         for first in cuts:
             for end in cuts:
@@ -232,7 +232,7 @@ class _Search:
                         yield part
 
     def part(self, first: int, end: int, strip_rows: int) -> Part | None:
-        """One segment in strips of this many rows; None if it repeats too much work."""
+        """A segment that runs in strips of `strip_rows` rows; None if it repeats too much work."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         part = run(region, graph)
@@ -258,7 +258,7 @@ class _Search:
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
     def name_segment(self, part: Part) -> Segment:
-        """The segment with its operators' numbers in the file."""
+        """The segment as users name it, by its operators' numbers in the file."""
         ops = self.elements[part.first : part.end]
         height = rows(self.graph, self.graph.ops[ops[-1]])
         first, last = (self.graph.ops[p].index for p in (ops[0], ops[-1]))

@@ -33,11 +33,11 @@ from buildtool.target.types import Target
 class Variant:
     """Graphs that a network may run as, each with its index as in `Choice`.
 
-    `forms`: the graphs to plan for the problem of one graph. `may_pay`, `pays`: quick bounds for whether any
-    of the graphs, or the graph of a problem, may have a better plan than the best so far. `part`: the share
-    of the remaining work that a graph may take while others wait. `lighter`: returns the form to try instead
-    of one whose plan needs more memory than the best plan of the variants before; None: plans of any size
-    count.
+    `forms` returns the graphs to plan for one graph. `may_pay` and `pays` decide with quick bounds whether a
+    plan better than the best so far may exist: `may_pay` for any of the graphs, `pays` for one graph. `part`:
+    the share of the remaining work budget that one graph may use while others wait. `lighter` returns the
+    form to try after a form whose plan needs more memory than the best plan of the earlier variants. If
+    `lighter` is None, plans of any size are accepted.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -49,7 +49,7 @@ class Variant:
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether second passes may make a better plan, decided without the search for them."""
+    """Whether second passes may make a better plan. The function decides it without searching for them."""
     if not prepared.varied or not problem.may_have_passes(prepared):
         return False
     if best is None or not holds(prepared.target.board, best) or prepared.options.objective == Objective.RAM:
@@ -88,20 +88,23 @@ Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators t
 def choose_plan(prepared: Prepared) -> Placed:
     """The plan that the options ask for. Raises PlanError if there is none within their limits.
 
-    It may be larger than the board's memory if a strategy makes only one plan: `analyze` says by how much,
-    and every other request ends in `refuse_unless_fits`.
+    If a strategy makes only one plan, the plan may be larger than the board's memory. Request `analyze` says
+    by how much, and every other request raises the error of `refuse_unless_fits`.
     """
     best = choose(prepared)
     return prepared.graph_for(best.index, best.plan), best.plan
 
 
 def choose(prepared: Prepared) -> Choice:
-    """As `choose_plan`, with the plan's optimality gap. The session caches the result."""
+    """The plan that `choose_plan` returns, with its optimality gap. The session caches the result."""
     return kept.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
 def settle(prepared: Prepared) -> Prepared:
-    """The problem with the memory that the chosen plan's firmware leaves, if code lies beside the arena."""
+    """The problem with the memory that the chosen plan's firmware leaves for the arena.
+
+    If code does not lie in the arena's memory, or if there is no plan, the problem stays as it is.
+    """
     if not prepared.is_beside_code:
         return prepared
     try:
@@ -113,7 +116,7 @@ def settle(prepared: Prepared) -> Prepared:
 def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]:
     """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for.
 
-    Also returns whether a work budget ended before all were placed.
+    Also returns whether a work budget ended before all points were placed.
     """
     with prepared.session.budget(PLANNING) as work:
         placed = list(points(prepared, ram))
@@ -129,10 +132,10 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
 def _that_fits(prepared: Prepared) -> Choice:
     """The best plan that fits together with its own firmware.
 
-    If code lies in the arena's memory, the memory beside the code depends on the plan. So a plan is made
-    beside the least code, then beside the code of that plan, until it fits. If nothing fits beside an upper
-    bound of code and variables, the result is the plan with the least memory, provided that it fits beside
-    the least that these may turn out to be: linking decides.
+    If code lies in the arena's memory, the memory that it leaves depends on the plan. So the first plan is
+    made for the least code, and the next one for the code of the plan before it, until a plan fits. If no
+    plan fits beside an upper bound of code and variables, the result is the plan with the least memory. It
+    must fit beside a lower bound of code and variables. Linking then shows whether it fits.
     """
     try:
         if prepared.bounded and prepared.is_beside_code:
@@ -148,7 +151,7 @@ def _that_fits(prepared: Prepared) -> Choice:
 
 
 def _beside_least_code(prepared: Prepared) -> Choice | None:
-    """The choice beside the least that the firmware may turn out to be; None if that frees no memory."""
+    """The choice if the firmware has its least possible size; None if that frees no memory."""
     firmware = prepared.beside(prepared.graph, prepared.target, least=True)
     beside = prepared.target.with_firmware(firmware)
     if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
@@ -196,7 +199,7 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
 
 
 def _choose_best(prepared: Prepared) -> Choice:
-    """The best plan of all variants that the budget allows; among equals the first, in the given order."""
+    """The best plan of the variants that the budget allows to try; among equal plans, the first one."""
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     choices: list[Choice] = []
@@ -261,9 +264,9 @@ def _suggested_bytes(error: PlanError) -> float:
 
 
 def nearest(prepared: Prepared) -> Placed:
-    """The plan that the options ask for; if none keeps the limit on memory, the smallest plan.
+    """The plan that the options ask for, or the smallest plan if no plan is within the memory limit.
 
-    The board may have too little memory for it.
+    The board may have too little memory for the smallest plan.
     """
     try:
         return choose_plan(prepared)
@@ -283,9 +286,9 @@ def make_plan(
     *,
     every_kind: bool = False,
 ) -> Plan:
-    """The plan of a graph, with its operators in their own order.
+    """The plan of a graph, with its operators in the given order.
 
-    `every_kind`: the planner chooses second passes and views itself, whichever the graph has.
+    `every_kind`: the planner chooses second passes and views, and ignores those of the graph.
     """
     alone = without_views(without_second_passes(graph)) if every_kind else graph
     limited = limit_cost(options, target)

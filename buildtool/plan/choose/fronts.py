@@ -48,8 +48,8 @@ def points(
     """The plans within the options' limits and `ram` bytes, least memory first.
 
     Each does less work than the one before it. `below`: plans that cost at least this may be left out.
-    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: only the first plan
-    matters. When the work budget ends, no more plans are placed once one is within the limits.
+    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: the caller needs only the
+    first plan. After the work budget ends, plans are placed only until one is within the limits.
     """
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
@@ -67,12 +67,12 @@ def points(
 
 
 def pareto_front(every_point: Iterable[Point]) -> tuple[Point, ...]:
-    """The Pareto front of memory and work, least memory first."""
+    """The points on the Pareto front of memory and work, least memory first."""
     return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
-    """A plan as a point."""
+    """The point of a placed plan."""
     from buildtool.plan.summary.summary import peak
 
     fullest = peak(plan, graph, session=prepared.session)
@@ -81,10 +81,10 @@ def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
 
 @dataclass
 class _Placing:
-    """How points are placed, see `points`.
+    """The settings and the state of `points` while it places plans.
 
     `room`: bytes that buffers of constants may fill (None: as few as possible). `least`: bytes of the
-    smallest arena of the `allowed` points so far.
+    smallest arena so far, over the points within the limits `allowed`.
     """
 
     allowed: Limits
@@ -94,16 +94,19 @@ class _Placing:
     least: float = math.inf
 
     def note(self, plan: Plan) -> None:
-        """Updates `least` with one more plan."""
+        """Updates `least` if the plan is within the limits."""
         if self.allowed.allow(plan):
             self.least = min(self.least, plan.arena_bytes)
 
     def leaves_out(self, work: Work) -> bool:
-        """Whether no further point is placed: one is enough once the work budget has ended."""
+        """Whether placing stops: the work budget has ended, and one point is within the limits."""
         return not math.isinf(self.least) and not work.goes_on()
 
     def place(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
-        """A plan with its constants, unless it cannot be the smallest. Takes at most half of the work."""
+        """Yields the plan with its constants, unless only the smallest plan matters and this one is larger.
+
+        Uses at most half of the remaining work budget.
+        """
         if self.smallest and least_arena(bare, alone) > self.least:
             return
         with alone.session.work.share(0.5):
@@ -113,7 +116,7 @@ class _Placing:
 
 
 def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
-    """The point of a plan with its constants. `live`: its live bytes if it has no constants."""
+    """The point of a plan with its constants. `live`: the live bytes without constants, if known."""
     if live is not None and plan is bare:
         return Point(live, plan, alone.graph)
     return point_of(plan, alone.graph, alone)
@@ -122,8 +125,9 @@ def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | N
 def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point] = ()) -> list[Point]:
     """The placed points of one order: the plan of whole operators, and the points of the search's front.
 
-    A point is not placed if its calls and loads alone cost as much as the limit, or if a `earlier` plan beats
-    it. Whole operators come last if only the smallest plan matters and a point may be smaller.
+    A point is not placed if its calls and loads alone cost as much as the limit, or if an `earlier` plan
+    beats it. The plan of whole operators is placed last if only the smallest plan matters and a point of the
+    front may be smaller.
     """
     streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
     whole: Plan | None = None
@@ -173,10 +177,10 @@ def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]
 
 
 def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> list[Point]:
-    """Points with their constants where a first attempt places them, within most of the remaining work.
+    """Points whose constants are placed by one quick attempt, within most of the remaining work budget.
 
-    They show which points may be the smallest. They are the result if the budget ends before those are
-    placed.
+    They show which points may be the smallest. If the budget ends before these are placed with more effort,
+    the quick ones are the result.
     """
     work, results = alone.session.work, list[Point]()
     with work.share(0.75, first=True):
@@ -194,12 +198,15 @@ def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Se
 
 
 def _is_beaten(point: SearchPoint, earlier: Iterable[Point]) -> bool:
-    """Whether a known plan needs at most the live bytes of a point and does at most its work."""
+    """Whether an earlier plan needs at most as much memory as a point, and does at most as much work."""
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in earlier)
 
 
 def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
-    """The points of the networks with second passes, by memory, without those that a known point beats."""
+    """Yields the points of networks with second passes, least memory first.
+
+    Points that an earlier point beats are left out.
+    """
     fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
     order = sorted(
         (point.live_bytes, point.work, number, index)
@@ -219,7 +226,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """The plan with the least cost of one order, if it keeps the limits: others may cost too much."""
+    """Yields the plan with the least cost for one order of the operators, if it is within the limits."""
     from buildtool.plan.choose.least import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
@@ -232,7 +239,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
 
 def least_cost(alone: Prepared) -> float:
-    """A lower bound of the cost of all plans of one order; 0 if it takes a search to find one."""
+    """A lower bound of the cost of all plans for one order; 0 if only a search could find a better bound."""
     from buildtool.target.costs import COST_UNITS
 
     tables = search_front(alone).space.cost_tables
@@ -242,9 +249,9 @@ def least_cost(alone: Prepared) -> float:
 
 
 def layerwise(alone: Prepared) -> Plan:
-    """The plan of whole operators, before constants are loaded into its arena.
+    """The plan of whole operators, without the buffers of constants.
 
-    Tensors move between operators if the objective or the limit on memory needs that.
+    Tensors move between operators if the objective or the memory limit requires it.
     """
     from buildtool.plan.assemble.layerwise import plan
 
@@ -261,7 +268,7 @@ def layerwise(alone: Prepared) -> Plan:
 
 
 def search_front(alone: Prepared) -> Front:
-    """The search's front of a problem of one graph, by live bytes and work."""
+    """The front of live bytes and work that the search finds for the problem of one graph."""
     from buildtool.plan.search.front import front
 
     result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
@@ -269,7 +276,7 @@ def search_front(alone: Prepared) -> Front:
 
 
 def front_factor(prepared: Prepared) -> float:
-    """Returns the optimality gap of the points if a budget ended the search; else 1."""
+    """Returns the optimality gap of the points, as a factor. It is 1 if no budget ended the search."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

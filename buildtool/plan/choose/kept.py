@@ -36,10 +36,10 @@ MOST_CHECKED = 4096  # digests of legal plans that a session remembers
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen plan, for the graph at this `index` in `Prepared.every_graph`, with the plan's views.
+    """The chosen plan. Its graph is the one at `index` in `Prepared.every_graph`, with the plan's views.
 
-    `factor`: see `planners.factor_of`. `firmware`: what the plan's firmware takes beside the arena. `ended`:
-    whether the work budget ended before all plans that may be better were placed.
+    `factor`: see `planners.factor_of`. `firmware`: the memory that its firmware takes beside the arena.
+    `ended`: whether the work budget ended before all plans that may be better were placed.
     """
 
     index: int
@@ -50,7 +50,7 @@ class Choice:
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
-    """The cached choice, or the one that `make` returns. A PlanError of `make` is cached and raised, too."""
+    """The cached choice, or the one that `make` returns. A PlanError from `make` is cached, too."""
     session, key = prepared.session, parts(prepared)
     level = Level("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
     cached = session.kept(level, key)
@@ -71,7 +71,7 @@ def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
 
 
 def parts(prepared: Prepared) -> dict[str, Any]:
-    """What a plan or a front of this problem depends on, by name."""
+    """All values that a plan or a front of this problem depends on, by name."""
     from buildtool.target import catalogue
 
     target, options = prepared.target, prepared.options
@@ -90,7 +90,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
 
 
 def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """Runs `Plan.check`, once per session for the same bytes, topology and target. Raises PlanError."""
+    """Checks a plan, once per session for equal plans, topologies and targets. Raises PlanError."""
     from buildtool.plan.check.check import check
     from buildtool.plan.codec import digest
 
@@ -99,7 +99,7 @@ def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
 
 
 def _names_digest(graph: Graph) -> str:
-    """The digest of all names of operators and tensors that a message may use."""
+    """The digest of the names of all operators and tensors, which messages may contain."""
     names = (*(tensor.name for tensor in graph.tensors), *(op.place for op in graph.ops))
     data = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
     return hashlib.sha256(data).hexdigest()
@@ -113,7 +113,10 @@ def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
 
 
 def _pack(choice: Choice, prepared: Prepared) -> bytes:
-    """Empty for a plan that is too large for the board: it is not checked, so only the session caches it."""
+    """The choice as bytes; empty if the plan is too large for the board.
+
+    Such a plan is not checked, so only the session caches it.
+    """
     from buildtool.plan.codec import to_bytes
 
     if not holds(prepared.target.with_firmware(choice.firmware).board, choice.plan):
@@ -126,7 +129,7 @@ def _pack(choice: Choice, prepared: Prepared) -> bytes:
 
 
 def _unpack(data: bytes, prepared: Prepared) -> Choice:
-    """The choice in `data`, with its plan checked. Raises an exception for other data."""
+    """Reads a choice from `data` and checks its plan. Raises an exception for any other data."""
     from buildtool.plan.codec import from_bytes
 
     index, factor, ended, plan_bytes, needs = msgpack.unpackb(data)

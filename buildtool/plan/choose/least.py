@@ -43,12 +43,12 @@ def best_plan(front: Front, limits: Limits) -> Plan:
 
 
 def plan_within(front: Front, limits: Limits) -> Plan | None:
-    """As `best_plan`, but returns None if no plan keeps the limits."""
+    """The plan that `best_plan` returns; None if no plan is within the limits."""
     return limits.best(_plans(front, limits))
 
 
 def _plans(front: Front, limits: Limits) -> list[Plan]:
-    """Plans that include the best one, if any plan keeps the limits."""
+    """Placed plans. If any plan is within the limits, the best one is among them."""
     return (_small_plans if limits.objective == Objective.RAM else _cheap_plans)(front, limits)
 
 
@@ -86,9 +86,10 @@ def least_cost(front: Front) -> Search:
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """Returns the optimality gap of `best_plan` in cost or memory, before placing, as a factor.
+    """Returns the optimality gap of the search in `best_plan`, in cost or memory, as a factor.
 
-    It is 1 unless the work budget ended a search. For the least memory see `space.Ways`.
+    The gap does not include what placing adds. It is 1 unless the work budget ended a search. For objective
+    "ram" it is the factor of `space.Ways`.
     """
     if limits.objective == Objective.RAM:
         return front.factor
@@ -101,7 +102,7 @@ def _most(ram: float) -> int:
 
 
 def _operator_by_operator(front: Front, limits: Limits) -> Plan:
-    """The plan of whole operators. Tensors move if the arena must be smaller and the cost allows it."""
+    """The plan of whole operators. Tensors move if the arena must be smaller and the limits allow it."""
     settings = front.settings
 
     def plan_whole(enough: float) -> Plan:
@@ -123,12 +124,13 @@ def _operator_by_operator(front: Front, limits: Limits) -> Plan:
 
 
 def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
-    """The plan with the least cost within the memory; if it does too much work, also cheap plans with less.
+    """The plan with the least cost within the memory, and cheap plans with less work if it does too much.
 
-    `search` is a fresh search for the least cost.
+    `search` is an unused search for the least cost.
 
-    The least cost is exact for live bytes. If it breaks a limit on work, the result is exact on the lower
-    convex hull of cost over work, and never more expensive than the plan with the least work.
+    The least cost is exact if memory is counted as live bytes. If that plan exceeds a limit on work, the
+    result is exact on the lower convex hull of cost over work, and never costs more than the plan with the
+    least work.
     """
     plans = _place_ways(front, search := search or least_cost(front), limits.ram)
     most = _most(limits.ram)
@@ -149,9 +151,9 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
 def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search: Search) -> list[Plan]:
     """Plans of the front's points within the limits that may cost less than the plans in `earlier`.
 
-    So the chosen plan is never more expensive than a point of its size. The list is empty if all points that
-    may keep the limit have at most as many live bytes, and the best plan costs no more than the first result
-    of `search`, the least cost within the memory. Then no point can win.
+    With them the chosen plan never costs more than a point of its size. The list is empty if no point can
+    cost less. That is so if the live bytes of all points that may fit are within the memory limit, and the
+    best plan costs no more than the first result of `search`, the least cost within that limit.
     """
     best = limits.best(earlier)
     inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
@@ -180,7 +182,7 @@ def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search
 
 
 def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
-    """Plans with less cost than `under`, and less work than `over`, which does more than the limit."""
+    """Plans that cost less than `under` and do less work than `over`, whose work exceeds the limit."""
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
         if not front.session.work.goes_on():
@@ -203,7 +205,7 @@ def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> lis
 
 
 def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
-    """Places the best plans within fewer and fewer live bytes, up to the first that keeps the limit."""
+    """Places the best plans within fewer and fewer live bytes, until an arena has at most `ram` bytes."""
     plans: list[Plan] = []
     most = _most(ram)
     while (way := search.least(most)) is not None:
@@ -215,7 +217,7 @@ def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
 
 
 def smallest(front: Front, limits: Limits) -> list[Plan]:
-    """Plans that include the smallest arena: by ascending live bytes, until no later plan can be smaller."""
+    """Placed plans, in ascending order of live bytes, up to the last that may have the smallest arena."""
     if limits.cost is not None:
         return _smallest_by_cost(front, limits)
     plans: list[Plan] = []
@@ -242,9 +244,9 @@ def smallest(front: Front, limits: Limits) -> list[Plan]:
 
 
 def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
-    """Plans near the least live bytes that keep the limits on cost and work, found by bisection.
+    """Plans with nearly the least live bytes that the limits on cost and work allow.
 
-    With a limit on work, they are as exact as `cheapest` is.
+    With a limit on work they are found by bisection, and are as exact as the results of `cheapest`.
     """
     assert limits.cost is not None
     rounded = front.space.elements.count  # weights of blocks are rounded to units
@@ -274,7 +276,7 @@ def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
 
 
 def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
-    """The error if no plan keeps the limits: memory needed and available, and settings that are enough."""
+    """The error if no plan is within the limits. It names the memory needed, and settings that are enough."""
     candidates = [plan for plan in plans if limits.allow_work(plan)]
     least = min(candidates, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
     if least is None or least.arena_bytes <= limits.ram:
@@ -297,7 +299,7 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
 
 
 def _too_much_work(front: Front, limits: Limits) -> PlanError:
-    """The error if the memory is enough, but a limit on work or cost is not."""
+    """The error if a plan fits the memory, but none is within the limits on work and cost."""
     if limits.cost is None:
         bounds = f"F of at most {limits.f}"
     elif limits.in_ms is None:
@@ -309,7 +311,7 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
 
 
 def _ways_out(front: Front, limits: Limits) -> list[Hint]:
-    """Settings with which a plan fits: more work, more cost, or an input image delivered row by row."""
+    """Hints for settings with which a plan fits: more work, a higher cost, or another mode for the image."""
     hints: list[Hint] = []
     for image in dict.fromkeys((front.settings.image, "overwritable", "stream")):
         changed = replace(front.settings, image=image)
@@ -325,9 +327,9 @@ def _ways_out(front: Front, limits: Limits) -> list[Hint]:
 
 
 def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
-    """A plan within the memory that exceeds the limits on work and cost by little; None if none fits.
+    """A plan within the memory that exceeds the limits on work and cost only slightly; None if none fits.
 
-    With a limit on cost it is the cheapest plan that keeps the limit on F, if there is one.
+    With a limit on cost it is the cheapest plan within the limit on F, if there is one.
     """
     free = replace(limits, cost=None, objective=Objective.COST)
     cheap = free.best(cheapest(front, free)) if limits.cost is not None else None

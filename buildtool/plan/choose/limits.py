@@ -25,10 +25,11 @@ def merit(plan: Plan, objective: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper limits for a plan. `ram`: bytes of the arena, or infinite. `f`: work. `cost`: cost.
+    """Upper limits for a plan, and the objective.
 
-    `objective`: what to minimise, "cost" or "ram". `in_ms`: milliseconds of a cost of 1, if the limit on
-    cost was given in milliseconds.
+    `ram`: bytes of the arena, or infinite. `f`: the work, as a multiple of the network's own. `cost`: the
+    cost in the target's unit. `objective`: what to minimise, "cost" or "ram". `in_ms`: how many milliseconds
+    a cost of 1 takes, if the limit on cost was given in milliseconds.
     """
 
     ram: float
@@ -61,11 +62,11 @@ class Limits:
         return self.cost is None or cost <= self.cost
 
     def best(self, plans: Iterable[Plan]) -> Plan | None:
-        """The best of the plans that keep all limits; None if no plan does."""
+        """The best of the plans that are within all limits; None if no plan is."""
         return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
 
     def first_missed(self, plan: Plan) -> str:
-        """The first option of ram, max_f and max_cost whose limit a plan exceeds; "": it keeps all."""
+        """The first option of ram, max_f and max_cost whose limit a plan exceeds; "" if it exceeds none."""
         if plan.arena_bytes > self.ram:
             return "ram"
         if not self.allow_f(plan.f):
@@ -73,7 +74,7 @@ class Limits:
         return "" if self.allow_cost(plan.cost) else "max_cost"
 
     def wider(self, plan: Plan, **others: Value) -> Hint:
-        """The hint that names the limits which would allow a plan, and the settings `others`."""
+        """A hint with limits that are high enough for a plan, and with the settings `others`."""
         settings = dict(others)
         if plan.arena_bytes > self.ram:
             settings["ram"] = plan.arena_bytes
@@ -85,7 +86,10 @@ class Limits:
         return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {cost}", **settings)
 
     def cost_setting(self, cost: float) -> dict[str, Value]:
-        """The option that allows a cost, rounded up; max_ms if the limit was given in milliseconds."""
+        """The setting of max_cost, rounded up, that allows a cost.
+
+        It is a setting of max_ms if the limit was given in milliseconds.
+        """
         if self.in_ms is None:
             return {"max_cost": math.ceil(cost)}
         return {"max_ms": math.ceil(cost * self.in_ms * MS_STEPS + 1e-6) / MS_STEPS}
@@ -118,12 +122,15 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
 
 
 def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
-    """The options with their limit in milliseconds as a limit on the cost. Raises as `cost_limit` does."""
+    """The options with the limit in milliseconds converted to a limit on the cost.
+
+    Raises UsageError if there is such a limit, but costs cannot be converted to a time.
+    """
     return replace(options, max_cost=cost_limit(options, target))
 
 
 def estimate_ms(cost: float, target: Target) -> float | None:
-    """A cost in milliseconds at the board's clock; None if it is not a time, or the clock is unknown."""
+    """A cost in milliseconds at the board's clock; None if costs are not times, or the clock is unknown."""
     return None if target.cost_ms is None else cost * target.cost_ms
 
 

@@ -40,20 +40,20 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 
 
 def least_arena(bare: Plan, prepared: Prepared) -> int:
-    """Returns a lower bound of the arena of `bare`, in bytes, with any loads of its constants."""
+    """Returns a lower bound in bytes for the arena of `bare`, however its constants are loaded."""
     return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
 
 
 def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
-    """`bare` with buffers for its constants, in the smallest arena that a first attempt finds."""
+    """The plan `bare` with buffers for its constants, placed in one attempt to find a small arena."""
     loading = _loading(bare, prepared)
     return loading.plan(loading.least, 0, attempts=1)
 
 
 def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
-    """`bare` with buffers for its constants, within `room` bytes if possible (None: in the smallest arena).
+    """The plan `bare` with buffers for its constants, within `room` bytes if possible.
 
-    Returns `bare` itself if nothing is loaded.
+    If `room` is None, the arena is the smallest one that is found. If nothing is loaded, it returns `bare`.
     """
     if not loads(prepared.target.board):
         return bare
@@ -64,8 +64,8 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     """Returns the plan in the smallest arena that is found.
 
-    No arena is smaller than `Loading.least`, so that is the first goal. The goal decides which constants come
-    in slices: if the result is larger than the goal, goals between the two are tried. The largest comes
+    No arena is smaller than `Loading.least`, so that is the first goal. The goal decides which constants are
+    loaded in slices. If the result is larger than the goal, goals between the two are tried, the largest one
     first, since it takes the least work. Then the goal falls in small steps as long as the arena shrinks.
     """
     alignment, work = prepared.target.board.alignment, prepared.session.work

@@ -24,13 +24,13 @@ _UNITS = 1024  # parts of a cycle: prices are whole numbers, so that sums are ex
 
 
 def waits(board: Board) -> tuple[float, ...]:
-    """Returns the cycles per byte read or written in each of the arena's memories; 0 where unknown."""
+    """Returns for each of the arena's memories the cycles that an access waits per byte; 0 where unknown."""
     memories = [board.memory(name) for name in board.holders]
     return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 
 
 def caches(board: Board) -> tuple[int, ...]:
-    """Returns the size of the data cache before each of the arena's memories, in bytes."""
+    """Returns for each of the arena's memories the bytes of its data cache; 0 if it has none."""
     before = [board.cache_of(board.memory(name)) for name in board.holders]
     return tuple(cache.data_bytes if cache else 0 for cache in before)
 
@@ -83,7 +83,10 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
 def _in_the_better(
     prepared: Prepared, planner: Callable[[Prepared], Plan], divided: Sequence[Plan]
 ) -> list[Plan]:
-    """The planner's plan for the faster memory alone, divided: it may save more waits than it costs."""
+    """The planner's plan for the size of the faster memory, divided over the memories.
+
+    Its calls may cost more, but it may save more cycles of waiting.
+    """
     speeds, options = waits(prepared.target.board), prepared.options
     better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]
     waited = bool(divided) and speeds[0] != speeds[1] and divided[0].arena_bytes > better
@@ -97,7 +100,10 @@ def _in_the_better(
 
 
 def _divide(plan: Plan, prepared: Prepared) -> list[Plan]:
-    """The plan over both memories, and in each memory that can hold it whole, within the limits."""
+    """The plan over both memories, and the plan in each memory that has room for all of it.
+
+    Plans beyond the limits are left out.
+    """
     from buildtool.plan.assemble.memories import in_one, over_two
 
     graph, target = prepared.graph, prepared.target

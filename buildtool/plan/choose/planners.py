@@ -33,7 +33,7 @@ ATTEMPTS = 8  # attempts to keep a limit together with the constants, each with 
 
 
 def plan_of(alone: Prepared) -> Plan:
-    """The plan of a problem of one graph. It is checked if the board has room for it."""
+    """The plan for the problem of one graph. It is checked if the board has room for it."""
     # Where parts are written in place, a tensor has several producers; regions do not support that.
     strategy = Strategy.LAYERWISE if tensors_written_in_place(alone.graph) else alone.options.strategy
     planner = _PLANNERS[strategy]
@@ -53,7 +53,7 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """Returns the optimality gap of the latest plan in cost or memory, see `search_factor`."""
+    """Returns the optimality gap of this problem's latest plan in cost or memory, see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
@@ -71,7 +71,7 @@ def _best(alone: Prepared) -> Plan:
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
-    """msf-CNN's choice: its second problem if there is a limit on memory, else its first."""
+    """The plan that solves msf-CNN's second problem if the options limit memory, or else its first."""
     from buildtool.plan.baselines.msf import plans
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
@@ -96,7 +96,7 @@ def _msf_cnn(alone: Prepared) -> Plan:
 
 
 def _xcore_strips(alone: Prepared) -> Plan:
-    """The given segments in strips, or the best ones found."""
+    """The plan that runs the given segments in strips, or the best segments that are found."""
     from buildtool.plan.baselines.strips import parse_segments, plan_strips, plans
 
     options = alone.options
@@ -133,7 +133,10 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
 
 
 def _first_kept(plans: Sequence[Plan], limits: Limits) -> Plan | None:
-    """Returns the plan of least work within the limits, or of the smallest arena without a memory limit."""
+    """Returns the plan with the least work within the limits; None if no plan is within them.
+
+    Without a limit on memory, the plan has the smallest arena instead.
+    """
     least_work = not math.isinf(limits.ram)
     return min(
         filter(limits.allow, plans),
@@ -151,7 +154,7 @@ _PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
 
 
 def _keep_limits(plan: Plan, alone: Prepared) -> None:
-    """Raises PlanError if the plan of a strategy that makes only one exceeds a limit of the options."""
+    """Raises PlanError if a plan exceeds a limit of the options. Its strategy makes no other plan."""
     options = alone.options
     limits = alone.limits(options.ram)
     missed = limits.first_missed(plan)
@@ -179,15 +182,20 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
 
 
 def _with_constants(bare: Plan, alone: Prepared) -> Plan:
-    """A plan with its constants in the arena: in as large buffers as the limit allows, or in the smallest."""
+    """A plan with its constants in the arena.
+
+    With objective "ram" the arena is the smallest one that is found. Otherwise the buffers are as large as
+    the memory limit allows.
+    """
     return with_loads(bare, alone, None if alone.options.objective == Objective.RAM else alone.ram)
 
 
 def _best_with_loads(alone: Prepared) -> Plan:
-    """The best plan whose constants are loaded into the arena, within the limits together with them.
+    """The best plan within the limits whose constants are loaded into the arena.
 
     The plan with the least memory is a point of the front. The plan with the least cost is searched without
-    the constants, within less and less memory until they fit as well. Cheaper points of the front win.
+    the constants, within less and less memory until they fit as well. A cheaper point of the front replaces
+    it.
     """
     if alone.options.objective == Objective.RAM:
         return _least_with_loads(alone)
@@ -215,7 +223,10 @@ def _least_with_loads(alone: Prepared) -> Plan:
 
 
 def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
-    """Smaller plans than those in `plans`, if a limit on cost leaves no smaller point of the front."""
+    """Plans smaller than those in `plans`. They are searched only if the options limit the cost.
+
+    Then the front may have no smaller point within that limit.
+    """
     smaller: list[Plan] = []
     while alone.options.max_cost is not None and (every := [*plans, *smaller]):
         if not alone.session.work.goes_on():
@@ -249,7 +260,10 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """The error with what the smallest plan needs. `free`: points without a memory limit, smallest first."""
+    """The error that names the memory of the smallest plan.
+
+    `free`: the points if memory is not limited, smallest first.
+    """
     if not free:
         return _too_much_work(alone)
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]
@@ -267,7 +281,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
 
 
 def _too_much_work(alone: Prepared) -> PlanError:
-    """The error with limits on work and cost that are enough, within the available memory if possible."""
+    """The error that suggests higher limits on work and cost, for a plan within the memory if possible."""
     free = replace(alone, options=replace(alone.options, max_f=None, max_cost=None))
     plans = [p.plan for p in points(free, alone.ram) or points(replace(free, bounded=False), None)]
     by_cost = alone.options.max_cost is not None

@@ -55,16 +55,16 @@ Beside = Callable[..., tuple[Taken, ...]]
 class Prepared:
     """One planning problem.
 
-    `path` is for messages.
-    `graphs`: the network in the given order of operators, and in better ones.
-    `options`: a limit in milliseconds is also present as a limit on the cost.
+    `path`: the file's path, for messages.
+    `graphs`: the network in the given order of operators, then in orders that may be better.
+    `options`: a limit in milliseconds is present as a limit on the cost, too.
     `bounded`: whether the board's memory is a limit.
     `order_status`: see `graph.order.Order`; None unless the options ask for the best order.
     `varied`: whether plans with views and with second passes are allowed.
     `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
     strategy `best` plans it.
-    `beside`: returns what firmware takes of the board's memories.
-    `missed`: as `Front.missed`, for all fronts of this problem.
+    `beside`: returns the bytes that firmware takes in each of the board's memories.
+    `missed`: the same as `Front.missed`, shared by all fronts of this problem.
     """
 
     path: str
@@ -86,38 +86,38 @@ class Prepared:
 
     @property
     def unsliced(self) -> tuple[Graph, ...]:
-        """`graphs` without the form for strategy `best`."""
+        """All graphs except the one with fusions in slices, which only strategy `best` plans."""
         return self.graphs[:-1] if self.sliced and len(self.graphs) > 1 else self.graphs
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """`graphs`, then `twice`."""
+        """All graphs in `graphs`, then those in `twice`."""
         return (*self.graphs, *self.twice)
 
     def by_itself(self, options: PlanOptions) -> Prepared:
-        """The problem for another strategy, even if its plan does not fit the board."""
+        """The problem with other options, such as another strategy, and without the board's memory limit."""
         follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
     def of(self, graph: Graph) -> Prepared:
-        """The problem of one graph by itself."""
+        """The problem of planning only this graph."""
         return replace(self, graphs=(graph,), varied=False, sliced=False)
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
-        """The graphs with views instead of slices of channels, where views are possible."""
+        """The graphs with views in place of operators that copy channels, where views are possible."""
         graphs = self.unsliced if self.varied else ()
         return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
-        """The graphs with the second passes that may pay; to find them takes a search."""
+        """The graphs with second passes that may make a better plan. A search finds them."""
         graphs = self.graphs if self.varied else ()
         return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
-        """The graph at an index in `every_graph`, with a plan's views. Raises PlanError if it has no such."""
+        """The graph at an index in `every_graph`, with a plan's views. Raises PlanError for wrong views."""
         graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
         return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
@@ -150,7 +150,7 @@ class Prepared:
 
 
 def settings(alone: Prepared) -> Settings:
-    """Those options and properties of the board that the front of a problem of one graph depends on."""
+    """The options and the properties of the board on which the front of one graph depends."""
     from buildtool.plan.search.space import Settings
 
     options = alone.options
@@ -160,9 +160,9 @@ def settings(alone: Prepared) -> Settings:
 
 
 def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
-    """By operator: the bytes of its constants, and the least of them that it needs when it runs alone.
+    """For each operator the bytes of its constants, and the fewest of these that it needs at a time.
 
-    Empty for boards that read their weights in place.
+    The fewest bytes are enough when the operator runs alone. Empty for boards that read weights in place.
     """
     from buildtool.plan.assemble.arrivals import constants
     from buildtool.plan.place.arena import round_up
@@ -205,10 +205,10 @@ def prepare_problem(
 def own_firmware(
     beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
 ) -> tuple[Taken, ...]:
-    """What the firmware of a plan takes of the board's memories.
+    """The bytes that the firmware of a plan takes in the board's memories, as an upper bound.
 
-    If the plan fits only beside the least that the firmware may turn out to be, that is returned. Then
-    linking decides.
+    If the plan fits only beside the lower bound, the lower bound is returned. Linking then shows whether the
+    plan fits.
     """
     most = beside(graph, target, plan, session)
     if not excess_bytes(target.with_firmware(most).board, plan):
@@ -220,9 +220,9 @@ def own_firmware(
 def refuse_idle(target: Target, options: PlanOptions) -> None:
     """Raises UsageError for an objective that has no effect.
 
-    A strategy that follows another system makes one plan for each order of the operators. The objective has
-    an effect only if there are two orders, or if weights are loaded: then it decides the size of their
-    buffers. Layer by layer it decides whether tensors move between operators.
+    A strategy that follows another system makes one plan for each order of the operators. With it the
+    objective has an effect only if there are several orders, or if weights are loaded, since it decides how
+    large their buffers are. Layer by layer it decides whether tensors move between operators.
     """
     chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
     if options.objective != Objective.COST and not chooses and not loads(target.board):
@@ -237,7 +237,7 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
 
 
 def in_best_order(prepared: Prepared) -> Prepared:
-    """The problem with the orders of the operators that option `order` = best finds."""
+    """The problem with option `order` set to best, and with the orders of the operators that it gives."""
     options = replace(prepared.options, order=Order.BEST)
     graphs, status = _orders(prepared.graph, options, prepared.session)
     sliced = prepared.graphs[-1:] if prepared.sliced else ()
@@ -245,9 +245,9 @@ def in_best_order(prepared: Prepared) -> Prepared:
 
 
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
-    """A network in its own order and in others that may be better, and the status of the best order.
+    """A network in the given order and in orders that may be better, and the status of the best order.
 
-    The strategies that follow other systems use another order only if the options ask for one.
+    The strategies that follow other systems use another order only if option `order` is best.
     """
     follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
     if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
@@ -296,9 +296,10 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
 
 def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with all views that its kernels can read; with views to write, too; with these alone.
+    """The network with each of up to three choices of views.
 
-    Empty if there are no views, or if the strategy supports none.
+    The first choice is all views that kernels can read. The second one adds all views that kernels can write.
+    The third one is the views to write alone. Empty if there are no views, or if the strategy supports none.
     """
     graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):
@@ -318,9 +319,10 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None:
-    """The network with fewer views than `viewed`, whose `plan` needs too much memory; None if that fails.
+    """The network with fewer views than `viewed`, whose `plan` needs too much memory.
 
-    A concatenation is copied if its output already waits for parts when most bytes are live.
+    A concatenation is copied if its output already has memory at the step where most bytes are live. None if
+    there is no such concatenation, or if no view remains.
     """
     from buildtool.plan.summary.summary import binding
 
@@ -344,7 +346,7 @@ def may_have_passes(prepared: Prepared) -> bool:
 
 
 def with_passes(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with each choice of second passes that may pay; the one with the least memory comes last."""
+    """The network with each choice of second passes that may make a better plan, fewest passes first."""
     if not may_have_passes(alone):
         return ()
     choices = alone.session.keep(_LEVEL, _parts(alone), lambda: _choices(alone))
@@ -352,7 +354,10 @@ def with_passes(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def least_cost_with_passes(twice: Prepared) -> float:
-    """Returns a lower bound of the cost of plans within the memory, for any second passes; 0 if unknown."""
+    """Returns a lower bound for the cost of all plans within the memory, whichever second passes they have.
+
+    It is 0 if no bound is known.
+    """
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 
@@ -366,7 +371,7 @@ def least_cost_with_passes(twice: Prepared) -> float:
 
 
 def _lanes(alone: Prepared) -> tuple[Lane, ...]:
-    """The network without second passes, and with all that may pay, as the search needs them."""
+    """The networks that the search for second passes runs in parallel, see `lanes_of`."""
     from buildtool.plan.search.passsearch import lanes_of
     from buildtool.plan.search.space import space_of
 
@@ -389,7 +394,7 @@ def _choices(alone: Prepared) -> tuple[Passes, ...]:
 
 
 def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
-    """What the choices of second passes depend on."""
+    """All values that the choices of second passes depend on, by name."""
     from buildtool.target.digest import planning_digest
 
     options = alone.options

@@ -23,9 +23,10 @@ MOST_STEPS = 3  # limits that are tried one after the other, each from the refus
 
 
 def tried(prepared: Prepared, error: PlanError, plans: Plans) -> tuple[Hint, ...]:
-    """The hints of a refusal that hold, and the best order of the operators where that helps.
+    """The hints of an error that really help, and the hint to use the best order if that helps.
 
-    Strategy `best` has planned what its hints name; what the others name is planned here.
+    The hints of strategy `best` come from plans that it made. For hints of other strategies this function
+    makes the plan.
     """
     hints = list(error.hints)
     if prepared.options.strategy != Strategy.BEST:
@@ -34,12 +35,15 @@ def tried(prepared: Prepared, error: PlanError, plans: Plans) -> tuple[Hint, ...
 
 
 def strategy_best(prepared: Prepared, plans: Plans) -> tuple[Hint, ...]:
-    """The hint to let strategy `best` plan, if its plan fits, or what fits together with it."""
+    """The hint to use strategy `best`, with other settings if its plan fits only together with them."""
     return tuple(_followed(prepared, suggest(strategy=str(Strategy.BEST)), plans, 1))
 
 
 def _followed(prepared: Prepared, hint: Hint, plans: Plans, left: int) -> Iterator[Hint]:
-    """The hint if it holds; else what helps together with it, as its own refusal says."""
+    """Yields the hint if its settings lead to a plan that fits the board.
+
+    If planning fails with them, the hints of that error are tried together with them.
+    """
     settings = dict(hint.settings)
     if "strategy" in settings and prepared.options.segments:
         settings["segments"] = None
@@ -59,7 +63,7 @@ def _followed(prepared: Prepared, hint: Hint, plans: Plans, left: int) -> Iterat
 
 
 def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
-    """The hint to search longer for an order of the operators, if the network fits in the one found."""
+    """Yields the hint to search longer for an order of the operators, if a plan fits in the order found."""
     if prepared.options.order == Order.BEST:
         return
     other = in_best_order(prepared)
@@ -70,7 +74,7 @@ def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
 
 
 def _fits(prepared: Prepared, plans: Plans) -> bool:
-    """Whether the best plan of a problem fits the board. PlanError if none keeps the limits."""
+    """Whether the best plan of a problem fits the board. Raises PlanError if no plan is within the limits."""
     with prepared.session.budget(REFUSING):
         found = plans(prepared)
     return holds(prepared.target.with_firmware(found.firmware).board, found.plan)

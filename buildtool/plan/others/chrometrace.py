@@ -32,14 +32,14 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """The unit of the trace's time: nanoseconds per unit of cost, and the same in words."""
+    """The trace's scale of time: nanoseconds per unit of cost, and a text that explains it."""
 
     nanoseconds: float = 1000.0
     words: str = "1 us stands for a cost of 1; it is not a time"
 
 
 class Times(NamedTuple):
-    """When each step begins (with its loads and moves), when its call begins, and when it ends, in ns."""
+    """For each step when it begins (with loads and moves), when its call begins, and when it ends, in ns."""
 
     begin: Numbers
     call: Numbers
@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A trace's bytes, the number of its operators' slices, and the most steps that one slice merges."""
+    """A trace as bytes, how many slices show calls of operators, and how many steps a slice shows at most."""
 
     data: bytes
     slices: int
@@ -62,9 +62,9 @@ def trace(
     about: Mapping[str, str],
     memories: Sequence[str] = (),
 ) -> Trace:
-    """The trace of a plan. `about`: descriptions for the file's `otherData`.
+    """The trace of a plan. `about` is written into the file's `otherData`.
 
-    `memories`: the names of the arenas' memories, for a plan with more than one.
+    `memories`: the names of the memories in which the arenas lie, for a plan with two arenas.
     """
     times = _times(steps, clock)
     slices = list(_slices(steps, times))
@@ -83,7 +83,7 @@ def trace(
 
 
 def _times(steps: PlanSteps, clock: Clock) -> Times:
-    """The times of the steps, one after the other."""
+    """The times of the steps, which run one after the other."""
     before = np.zeros(len(steps.cost))
     transfers: list[Brought | Moved] = [*steps.loads, *steps.moves]
     for one in transfers:
@@ -98,7 +98,10 @@ def _times(steps: PlanSteps, clock: Clock) -> Times:
 
 
 class _Slice(NamedTuple):
-    """Calls of one operator that are shown as one: its ranges of rows, of columns, and of nanoseconds."""
+    """Calls of one operator that are shown as one slice.
+
+    `rows` and `columns` are ranges. `begin` and `end` are in nanoseconds.
+    """
 
     op: int
     calls: int
@@ -135,7 +138,10 @@ def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
 
 
 def _blocks(steps: PlanSteps) -> Numbers:
-    """The first steps of blocks that become one slice per operator each; no block spans two regions."""
+    """The first step of each block of steps. In a block, each operator has one slice.
+
+    No block contains steps of two regions.
+    """
     regions = list(pairwise(steps.starts))
     alternating = max(len(np.unique(steps.steps[low:high, 0])) for low, high in regions)
     size = -(-len(steps.cost) * alternating // MOST_SLICES)
@@ -150,7 +156,7 @@ def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
 
 
 def _event(process: int, thread: int, name: str, kind: str, begin: int, end: int, args: object) -> Event:
-    """A complete event, with times in nanoseconds."""
+    """A complete event (one with a duration). `begin` and `end` are in nanoseconds."""
     named = {"name": name, "cat": kind, "args": args}
     return {
         "ph": "X",
@@ -181,7 +187,7 @@ def _region(index: int, steps: PlanSteps, times: Times) -> Event:
 
 
 def _transfers(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Iterator[Event]:
-    """Loads of weights and moves of tensors, one after the other before the step that waits for them."""
+    """Events for loads of weights and moves of tensors. They follow each other before the step that waits."""
     every: list[Brought | Moved] = [*steps.moves, *steps.loads]
     costs: dict[int, float] = {}  # step -> cost of the transfers before it so far
     for one in sorted(every, key=lambda one: one.step):
@@ -202,12 +208,12 @@ def _transfers(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> It
 
 
 def _tracks(held: Sequence[Held]) -> list[Held]:
-    """The buffers in the order of their tracks."""
+    """The buffers in the order in which the trace shows their tracks."""
     return sorted(held, key=lambda one: (one.buffer.offset, one.buffer.first, one.position))
 
 
 def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
-    """A buffer, from the beginning of its first step to the end of its last one."""
+    """The event of a buffer, from the beginning of its first step to the end of its last step."""
     buffer = held.buffer
     args = {
         "buffer": held.position,
@@ -222,7 +228,10 @@ def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
 
 
 def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
-    """The counter of live bytes where it changes; with too many steps, the maximum of each block of steps."""
+    """Counter events with the live bytes, where they change.
+
+    If there are too many steps, each block of steps has its maximum.
+    """
     if not len(steps.live):
         return
 
@@ -237,7 +246,7 @@ def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
 
 
 def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
-    """The names and the order of processes and threads."""
+    """Events that set the names and the order of processes and threads."""
 
     def name_event(process: int, thread: int, what: str, **args: object) -> Event:
         return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}
@@ -254,7 +263,7 @@ def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterato
 
 
 def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
-    """Where a buffer lies, and in which arena if there are two."""
+    """A text with the offset of a buffer, and with its arena if there are two."""
     if not plan.second_at:
         return f"offset {buffer.offset:,}"
     is_second = buffer.offset >= plan.second_at

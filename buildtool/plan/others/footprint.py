@@ -21,10 +21,10 @@ MOST_PLACED = 2048  # buffers; more take long to place
 class Footprint:
     """Sizes in bytes. `activations` and `weights` are sums over all tensors.
 
-    `bound`: the most bytes that are live at once. With `load`, weights are live from the first operator that
-    reads them to the last; with `flash`, they are never in memory. `planned`: a placement's height (None: too
-    many buffers to place). `total`: the bytes if no tensors shared memory. `fullest`: the first operator at
-    which the bound is reached.
+    `bound`: the most bytes that are live at once. With mode `load`, weights are live from the first operator
+    that reads them to the last one. With mode `flash`, they are never in memory. `planned`: the height of a
+    placement (None: there are too many buffers to place). `total`: the bytes if no tensors shared memory.
+    `fullest`: the first operator at which `bound` bytes are live.
     """
 
     activations: int
@@ -37,7 +37,7 @@ class Footprint:
 
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
-    """Returns the flow in the requested order (modes.Order), and its footprint."""
+    """Returns the flow with its operators in the requested order (modes.Order), and its footprint."""
     loads = weights == "load"
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
     best = least_peak_order(flow, budget=budget) if budget is not None else None

@@ -63,7 +63,7 @@ def write_plan_into_file(
 
 @contextmanager
 def _add_path(path: str) -> Iterator[None]:
-    """Adds the file's path to errors. Errors of the schema's accessors mean that the file is damaged."""
+    """Adds the file's path to errors, and turns errors of the schema's accessors into ModelError."""
     try:
         yield
     except BuildtoolError as error:
@@ -95,7 +95,7 @@ def _allocate(file: FlatFile, session: Session | None) -> Allocation:
 
 
 def _lives(file: FlatFile) -> dict[int, tuple[int, int]]:
-    """Tensor -> the first and last operator that need it; with the constants that are read."""
+    """Tensor -> the first and the last operator that need it. Constants that operators read are included."""
     first = dict.fromkeys(file.inputs, 0)
     last = dict(first)
     for position, op in enumerate(file.operators):

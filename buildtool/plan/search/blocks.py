@@ -33,8 +33,9 @@ ROW = 0  # Group.hand_off: a whole row
 class Block:
     """Elements [first, last] as one group that computes `step` rows per step.
 
-    `axis`: from its input's rows to its output's. `sums`: aligned bytes of its accumulators and of the rows
-    that its branches hold. `work`: multiply-accumulates of all its steps. `section`: its branches, if any.
+    `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
+    of the rows that its branches keep. `work`: multiply-accumulates of all its steps. `section`: its
+    branches, if any.
     """
 
     first: int
@@ -48,10 +49,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Form:
-    """A block as a `group`, with the aligned bytes of its windows and scratch.
+    """A block that runs as `group`. `window`: the aligned bytes of its windows and scratch.
 
-    `late`: a bit for each operator, the lowest for the last one: whether it still runs after a row's first
-    pixels are computed.
+    `late` has a bit for each operator; the lowest bit is the last operator's. The bit is 1 if the operator
+    still runs after the first pixels of an output row are computed.
     """
 
     block: Block
@@ -62,7 +63,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a graph. `hand_offs`: the pixels that operators may hand over per call, ascending.
+    """All blocks of a graph. `hand_offs`: possible numbers of pixels that a call hands over, ascending.
 
     `session` caches the forms of equal chains.
     """
@@ -73,7 +74,7 @@ class Blocks:
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
-        """Last element -> the section that ends there."""
+        """Element -> the section that ends there; None if none does."""
         return tuple(section(self.e, last) for last in range(self.e.count))
 
     @remembered
@@ -86,7 +87,7 @@ class Blocks:
         return tuple(blocks)
 
     def _chains(self, last: int) -> Iterator[Block]:
-        """The blocks of elements that feed each other."""
+        """The blocks that end at `last` and in which each element feeds the next one."""
         if not self.e.by_rows[last] or self.e.uneven[last]:
             return
         height, sums = self.e.heights[last], 0
@@ -117,7 +118,7 @@ class Blocks:
 
     @remembered
     def _through(self, last: int) -> list[Axis]:
-        """By the number of elements before `last`: the row axis from the chain's input to its output."""
+        """Returns row axes from a chain's input to its output; item i is for the chain of i + 1 elements."""
         through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
             through.append(through[-1].after(self.e.axes_of[e][0]))
@@ -156,7 +157,7 @@ class Blocks:
 
     @remembered
     def _works(self, last: int, step: int, rows: int) -> list[int]:
-        """By the number of elements before `last`: the chain's multiply-accumulates for `rows` rows.
+        """Returns multiply-accumulates for `rows` output rows; item i is for the chain of i + 1 elements.
 
         Steps are clipped at the borders. A global pooling outputs nothing until the end. Columns that the
         next element skips are not computed.
@@ -179,14 +180,14 @@ class Blocks:
         return sum(self._work(e, rows * self.e.widths[e]) for e, rows in made_by)
 
     def _work(self, element: int, pixels: int) -> int:
-        """Multiply-accumulates of some pixels of an element."""
+        """Multiply-accumulates of an element for this number of output pixels."""
         once = self.e.work_before[element + 1] - self.e.work_before[element]
         return once * pixels // (self.e.heights[element] * self.e.widths[element])
 
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """Returns the forms with the least memory: for each value of `late`, the smallest."""
+        """Returns the forms with the least memory, at most one for each value of `late`."""
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         forms = [strip]
@@ -247,7 +248,7 @@ class Blocks:
         yield self.group(block, ROW)
 
     def group(self, block: Block, pixels: int) -> Group:
-        """The group of a block with this hand-off."""
+        """The group of a block whose operators hand over `pixels` pixels per call (ROW: whole rows)."""
         if block.section is not None:
             return block.section.group
         ops = self.e.positions[block.first : block.last + 1]

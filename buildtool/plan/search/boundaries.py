@@ -31,10 +31,10 @@ _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """The tensor that feeds a region which begins here.
+    """The tensor that feeds a region at its first element.
 
-    It has `rows` rows of `row` bytes, as it is read. `size`: aligned bytes of the whole tensor. `last`: the
-    last element that needs it. `streamed`: it is delivered row by row, so that a ring is enough.
+    The region reads it as `rows` rows of `row` bytes each. `size`: aligned bytes of the whole tensor. `last`:
+    the last element that needs it. `streamed`: whether it is delivered row by row, so that a ring is enough.
     """
 
     tensor: int
@@ -58,17 +58,17 @@ class Boundaries:
 
     @cached_property
     def chain_keys(self) -> ChainKeys:
-        """The keys of chains, without the rows that later elements need."""
+        """The keys of chains. They do not contain how many rows later elements need."""
         return ChainKeys(self.blocks)
 
     @cached_property
     def keys(self) -> tuple[Hashable, ...]:
-        """Last element -> the key of its chains. Equal keys have equal block forms."""
+        """Element -> the key of the chains that end there. Chains with equal keys have equal block forms."""
         return tuple((self.chain_keys.of(last), self.least_wanted[last + 1]) for last in range(self.e.count))
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows of the tensor before it that later elements of any region need."""
+        """Cut -> the fewest rows of the tensor computed before it that later elements of a region need."""
         e = self.e
         needed = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
@@ -86,7 +86,7 @@ class Boundaries:
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows that a ring there may have, since later additions read it."""
+        """Cut -> the fewest rows that a ring there must have, so that later additions can read it, too."""
         least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
@@ -110,24 +110,27 @@ class Boundaries:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """Cut -> aligned bytes of the tensors that must be whole there."""
+        """Cut -> aligned bytes of the tensors that must be complete in memory there."""
         return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """A region's end -> aligned bytes of its output and of the tensors that must be whole there."""
+        """A region's end -> aligned bytes of its output and of tensors that must be complete in memory."""
         both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
         return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
-        """A region's end -> its lowest first element: tensors computed inside may not be read later."""
+        """A region's end -> the lowest element with which the region may begin.
+
+        Elements after the region may read no tensor that it computes, except its output.
+        """
         both = zip(self.e.live, (-1, *self.e.makes), strict=True)
         return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """First element -> the tensor that feeds a region which begins with it."""
+        """Element -> the tensor that feeds a region which begins with this element."""
         sources = []
         for read in self.e.main:
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]
@@ -138,14 +141,20 @@ class Boundaries:
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:
-        """Element -> bytes when it runs alone, all rows in one step; in a fusion by slices, of the fusion."""
+        """Element -> aligned bytes when it runs alone, all rows in one step.
+
+        For an element of a fusion by slices, they are the bytes of the whole fusion.
+        """
         fused = self.e.fused
         return tuple(
             self._whole_fusion(fused[e]) if e in fused else self._whole(e) for e in range(self.e.count)
         )
 
     def _whole_fusion(self, elements: range) -> int:
-        """Bytes of a fusion: each slice lies over a branch's end, and a row of the joined map lies beside."""
+        """Bytes of a fusion by slices.
+
+        Each slice of the output overwrites the end of a branch. One row of the joined map needs extra space.
+        """
         row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
         scratch = max(self.e.scratch[element] for element in elements)
         return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
@@ -162,7 +171,7 @@ class Boundaries:
         return least + min(whole, part)
 
     def _slices_in_place(self, element: int) -> bool:
-        """Whether an operator that computes its channels in slices may write over its input in each slice.
+        """Whether an operator that computes its channels slice by slice may overwrite its input.
 
         A depthwise convolution may, if its output lies whole pixels below its input.
         """
@@ -199,7 +208,7 @@ class Boundaries:
 
     @cached_property
     def element_rows(self) -> Numbers:
-        """A row for each element."""
+        """The properties of each element as a row of numbers."""
         e, rows = self.e, list[tuple[int, ...]]()
         for k, (source_tensor, output_tensor, source) in enumerate(
             zip(e.main, e.makes, self.sources, strict=True)
@@ -233,13 +242,19 @@ class Boundaries:
 
     @cached_property
     def cut_columns(self) -> tuple[Sequence[int], ...]:
-        """The columns with a value for each cut. The last one is the cut's first row of `read_besides`."""
+        """Columns of numbers with one number for each cut.
+
+        The last column has the index of the first row in `read_besides` for the element after the cut.
+        """
         firsts = np.cumsum([0, *map(len, self.e.beside)]).tolist()
         return self.live, self.held, self.lowest_first, self.least_rows, self.least_wanted, firsts
 
     @cached_property
     def read_besides(self) -> Numbers:
-        """Other inputs of elements: root, bytes of a row, whether a ring is enough, whether all is needed."""
+        """A row of numbers for each input in `Elements.beside`.
+
+        The columns are its root, the bytes of a row, whether a ring is enough, and whether all is needed.
+        """
         e, rows = self.e, list[tuple[int, ...]]()
         for element, beside in enumerate(e.beside):
             for tensor in beside:
@@ -251,7 +266,7 @@ class Boundaries:
 
     @cached_property
     def section_rows(self) -> tuple[Numbers, Numbers]:
-        """For each section the positions of its lists, and all lists concatenated."""
+        """A table with the positions of each section's five lists, and an array with all lists together."""
         rows, begins = list[int](), list[list[int]]()
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)
@@ -270,9 +285,10 @@ def table(rows: Iterable[Sequence[int]], columns: int) -> Numbers:
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
-    """Bytes saved if the parts of a concatenation of `own` bytes are adjacent, each as low as possible.
+    """Bytes saved if the parts of a concatenation of `own` bytes lie one after the other over its output.
 
-    `lows`: for each part the lowest offset above the output's, and its bytes.
+    Each part lies as low as possible. `lows` has for each part its lowest offset from the output's beginning,
+    and its bytes.
     """
     end = 0
     for low, size in lows:

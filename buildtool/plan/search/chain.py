@@ -31,11 +31,12 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Elements:
-    """A network's topology as the search sees it, by element; tensors by their root.
+    """The properties of a network's elements and tensors that the search uses.
 
-    `image`, `in_place`: as in PlanOptions. `loaded`: empty if weights are read in place. Else, by operator:
-    the bytes of its constants in a streamed region, where groups load theirs alternately, and the least bytes
-    when it runs alone (with its output channels in slices).
+    `image` and `in_place` are the options of PlanOptions. `loaded` is empty if weights are read in place.
+    Otherwise it has two sizes for each operator: the bytes of its constants, which it needs in a streamed
+    region, and the fewest bytes of constants that it needs when it runs alone (with output channels in
+    slices).
     """
 
     topology: Topology
@@ -48,7 +49,7 @@ class Elements:
 
     @cached_property
     def graph(self) -> Graph:
-        """The network without names, weights and quantisation, its tensors by canonical numbers."""
+        """The network without names, weights and quantisation. Its tensors have canonical numbers."""
         return self.topology.bare_graph()
 
     @cached_property
@@ -75,7 +76,7 @@ class Elements:
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> the tensor whose bytes it shares."""
+        """Activation -> its root, the tensor whose bytes it shares (itself if it shares none)."""
         return alias_roots(self.graph)
 
     @cached_property
@@ -94,7 +95,7 @@ class Elements:
 
     @cached_property
     def outputs(self) -> frozenset[int]:
-        """Roots of the network's outputs, and of its states."""
+        """The roots of the network's outputs and states."""
         tensors = (*self.graph.outputs, *state_of(self.graph))
         return frozenset(self.roots[t] for t in tensors if t in self.roots)
 
@@ -116,7 +117,7 @@ class Elements:
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
-        """Cut -> the roots that must lie whole there; cut c is before element c."""
+        """Cut -> the roots that must be complete in memory there. Cut c is before element c."""
         tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, producer in self.made_at.items():
             for cut in range(producer + 1, self.last_read[t] + 1):
@@ -131,7 +132,7 @@ class Elements:
         return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for the constants of a block of a streamed region, while the block runs."""
+        """Bytes that a block of a streamed region needs in the arena for its constants, while it runs."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
 
     # ---- rows ------------------------------------------------------------------------------------
@@ -148,9 +149,9 @@ class Elements:
 
     @cached_property
     def fused(self) -> Mapping[int, range]:
-        """Element of a fusion by slices -> all its elements, which always run together as one region.
+        """Element of a fusion by slices -> all elements of the fusion, which always run as one region.
 
-        Empty if constants are loaded into the arena, or if outputs may not lie over rows.
+        Empty if constants are loaded into the arena, or if outputs may not overwrite rows.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
@@ -162,11 +163,11 @@ class Elements:
         return elements_of
 
     def begins(self, element: int) -> bool:
-        """Whether a region may begin with an element: not inside a fusion by slices."""
+        """Whether a region may begin with an element. It may not begin inside a fusion by slices."""
         return element not in self.fused or self.fused[element].start == element
 
     def region_of(self, element: int) -> Region:
-        """The region of an element over all rows in one step; of a fusion by slices, its whole region."""
+        """The region that runs one element, all rows in one step, or the element's whole fusion by slices."""
         elements = self.fused.get(element)
         if elements is None:
             return Region((Group((self.positions[element],)),))
@@ -199,7 +200,10 @@ class Elements:
 
     @cached_property
     def main(self) -> tuple[int, ...]:
-        """Element -> the activation that drives it: the previous element's output, or its first input."""
+        """Element -> its main input.
+
+        It is the previous element's output if the element reads that row by row, else its first input.
+        """
         main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
             any_read = [t for t in op.inputs if t in self.roots] or op.inputs
@@ -214,7 +218,7 @@ class Elements:
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
-        """Element -> its rows and columns."""
+        """Element -> its row axis and its column axis, each from input to output."""
         return tuple(axes(self.graph, op) for op in self.ops)
 
     @cached_property
@@ -224,28 +228,28 @@ class Elements:
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """Element -> the rows that drive it."""
+        """Element -> the number of rows that its kernel loops over, see `rows`."""
         return tuple(rows(self.graph, op) for op in self.ops)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Element -> the columns that drive it."""
+        """Element -> the number of columns that its kernel loops over, see `columns`."""
         return tuple(columns(self.graph, op) for op in self.ops)
 
     def input_rows(self, element: int) -> int:
-        """Rows of the tensor that drives an element."""
+        """The number of rows of an element's main input."""
         return self.graph.tensors[self.main[element]].nhwc[1]
 
     # ---- scratch, work, cost -----------------------------------------------------------------------
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of its kernel's scratch, for calls of whole rows."""
+        """Element -> aligned bytes of scratch that its kernel needs for calls of whole rows."""
         return tuple(self.scratch_for(element, width) for element, width in enumerate(self.widths))
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of an element's kernel's scratch, for calls of at most `columns` columns."""
+        """Aligned bytes of scratch that an element's kernel needs for calls of at most `columns` columns."""
         kernel = self.own_kernels[element]
         size = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(size, self.alignment)
@@ -257,7 +261,7 @@ class Elements:
 
     @cached_property
     def model(self) -> CostModel:
-        """The cost model of calls."""
+        """The model that estimates the cost of kernel calls."""
         return CostModel(self.graph, self.kernels, self.costs)
 
     @cached_property
@@ -273,13 +277,13 @@ class Elements:
 
     @cached_property
     def cost_before(self) -> tuple[int, ...]:
-        """Cut -> cost of all elements before it when each runs alone, in 1 / COST_UNITS."""
+        """Cut -> the cost of all elements before it if each runs alone, in units of 1 / COST_UNITS."""
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering `rows` rows to a region that begins here; 0 if nothing is delivered."""
+        """The cost of delivering `rows` rows to a region that begins with `first`; 0 without delivery."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:
-        """Whether a region that begins here reads an input image that is delivered row by row."""
+        """Whether a region that begins with element `first` reads an image that is delivered row by row."""
         return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]

@@ -21,9 +21,10 @@ from buildtool.target.types import Contract
 
 
 class ChainEnds:
-    """Workspaces and costs. `lowest`: last element -> the first one of the longest chain that ends there.
+    """Computes the workspaces and costs of all chains that end at an element.
 
-    `pixels` is the number of pixels that operators hand over per call, 0 for whole rows (strips).
+    `lowest` maps an element to the first element of the longest chain that ends there. In all methods
+    `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips).
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
@@ -31,10 +32,11 @@ class ChainEnds:
 
     @remembered
     def windows(self, last: int, step: int, pixels: int) -> list[int]:
-        """By the number of elements before the last one: aligned bytes of the chain's workspace.
+        """Returns aligned bytes of workspace; item i is for the chain of i + 1 elements that ends at `last`.
 
         The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
-        each operator needs the windows before and after it; they are one if it may write over its input.
+        each operator needs its input's and its output's window. If it may overwrite its input, the two are
+        one window.
         """
         shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
         if not pixels:
@@ -43,9 +45,10 @@ class ChainEnds:
         return [windows + most for windows, most in zip(sizes, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
-        """A bit for each element of a chain, the lowest for the last one: whether it runs late in a row.
+        """Returns a number with a bit for each element of a chain; the lowest bit is the last element's.
 
-        It does unless all its columns are computed when the last element has computed a row's first pixels.
+        The bit is 1 if the element still has columns to compute when the last element has computed the first
+        pixels of a row.
         """
         return self._late_of(last, pixels) & ((1 << (last - first + 1)) - 1)
 
@@ -78,7 +81,7 @@ class ChainEnds:
         return allowed and once
 
     def _shapes(self, last: int, step: int, pixels: int) -> list[tuple[int, int, int]]:
-        """The windows between the elements, from the last to the first: rows, columns, bytes."""
+        """The windows between the elements, from the last to the first, as (rows, columns, bytes)."""
         shapes: list[tuple[int, int, int]] = []
         extent = step
         for e in range(last, self._lowest[last], -1):
@@ -93,7 +96,7 @@ class ChainEnds:
 
     @remembered
     def _scratch_of(self, last: int, pixels: int) -> list[int]:
-        """Aligned bytes of the elements' scratch, from the last to the first, for the largest call.
+        """Aligned bytes of scratch for the largest call of each element, from the last element to the first.
 
         Columns that the next element skips are not computed.
         """
@@ -109,7 +112,7 @@ class ChainEnds:
 
     @remembered
     def costs(self, last: int, step: int, pixels: int, height: int) -> list[float]:
-        """By the number of elements before the last one: the chain's cost without deliveries.
+        """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
 
         The first element reads whole rows, the others read windows.
         """
@@ -124,7 +127,10 @@ class ChainEnds:
 
     @remembered
     def _row_parts(self, last: int, step: int, height: int) -> list[int]:
-        """For a chain's elements, from the last to the first: the rows of their calls (see CostModel)."""
+        """The numbers of the cost parts that rows give, for each element from the last to the first.
+
+        `CostModel.parts` defines these numbers.
+        """
         ranges, parts = in_steps(height, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
             parts.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
@@ -134,9 +140,10 @@ class ChainEnds:
 
     @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
-        """For a chain's elements, from the last to the first: the columns of calls, as first and later one.
+        """The numbers of the cost parts that columns give, for each element from the last to the first.
 
-        The first hand-offs are those of the longest chain; shorter chains do nothing in some of them.
+        Each item is a pair of numbers: for the element as the first one of a chain, and as a later one. All
+        chains have the hand-offs of the longest one. Shorter chains do nothing in some of the first ones.
         """
         width = self._e.widths[last]
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
@@ -156,7 +163,10 @@ class ChainEnds:
         return parts
 
     def _ahead(self, last: int, pixels: int) -> int:
-        """Hand-offs before the last element's first columns; see schedule.first_column."""
+        """The number of hand-offs before the last element computes its first columns.
+
+        See `schedule.first_column`.
+        """
         ahead, stride, columns = 0, 1, 0  # `columns`: computed before the last element computes any
         for e in range(last, self._lowest[last], -1):
             axis = self._e.axes_of[e][1]

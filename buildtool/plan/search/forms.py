@@ -26,8 +26,9 @@ _PLACE = b"rows"  # a prefix, so that a chain without blocks has bytes, too
 class FormRow(NamedTuple):
     """A block form in plain numbers; see Block and Form.
 
-    `back`: how many elements before the last one the block begins. `window`: without constants in the arena.
-    `extra`, `least_extra`: weights (see Tables) for all rows, and for the fewest rows that are ever needed.
+    `back`: how many elements before the last one the block begins. `window` does not contain constants that
+    are loaded into the arena. `extra` is the block's extra weight (see Tables) if it computes all rows, and
+    `least_extra` the least one, which it may have if fewer rows are needed.
     """
 
     back: int
@@ -50,17 +51,19 @@ _LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
-    """Rows as one array."""
+    """The rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 
 def pack_rows(rows: Numbers) -> bytes:
-    """Rows as bytes."""
+    """Encodes rows as bytes."""
     return _PLACE + rows.astype("<i8").tobytes()
 
 
 def unpack_rows(data: bytes, longest: int) -> Numbers:
-    """Rows from bytes. Raises ValueError for numbers that a chain of `longest` + 1 elements cannot have.
+    """Decodes rows from bytes.
+
+    Raises ValueError for numbers that are impossible for a chain of `longest` + 1 elements.
 
     C uses the numbers as indices, so they must be checked.
     """
@@ -76,7 +79,7 @@ def unpack_rows(data: bytes, longest: int) -> Numbers:
 
 @dataclass(frozen=True)
 class ChainKeys:
-    """The keys of a network's elements; each is the key of the longest chain that ends there."""
+    """The keys of a network's elements. An element's key identifies the longest chain that ends there."""
 
     blocks: Blocks
 
@@ -102,11 +105,12 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """The key of the chains that end at an element, in plain values, for any network and process.
+        """The key of the chains that end at an element, in plain values that hold in every process.
 
-        It has all that the chains' forms depend on: the geometry of each element, the properties of its
-        kernel that the tables read, the hand-offs and the alignment; with `cost`, the cost formulas, too.
-        None for sections, and for kernels whose scratch comes from a call of their library.
+        Chains of different networks may have the same key. It contains all that the chains' forms depend on:
+        the geometry of each element, the properties of its kernel that the tables read, the hand-offs and the
+        alignment. With `cost` it also contains the cost formulas. None for sections, and for kernels whose
+        library is called for the size of the scratch.
         """
         first, e = self.blocks.lowest[last], self._e
         kernels = e.own_kernels[first : last + 1]
@@ -134,6 +138,6 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """How many elements earlier a tensor feeds the chain; FAR if it does not."""
+        """How many elements earlier a tensor is an element's main input; FAR if it is none."""
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)

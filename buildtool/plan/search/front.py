@@ -54,8 +54,8 @@ class Point:
 class Front:
     """The Pareto front of memory and work, least memory first.
 
-    `missed`: limit in bytes -> the proven optimality gap of the search for the least cost within it, as a
-    factor.
+    `missed` maps a limit in bytes to the proven optimality gap, as a factor, of the search for the least cost
+    within this limit.
     """
 
     graph: Graph
@@ -92,11 +92,12 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """For each point: a lower bound of the arena of its way, whichever forms `_cheap` takes.
+        """For each point a lower bound in bytes of its arena, whichever block forms `_cheap` chooses.
 
-        The bound is its live bytes, less the outputs that may lie over dying tensors which do not feed their
-        region. Other forms cannot make all of the largest regions smaller: that would be a point with less
-        memory. If the budget ended the search, such a point may exist, so the bound is lower.
+        The bound is the live bytes minus the bytes of outputs that may overwrite tensors which die in their
+        region but do not feed it. Other forms cannot make all of the largest regions smaller, since that
+        would be a point with less memory. If the budget ended the search, such a point may exist. So the
+        bound is lower then.
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
@@ -106,7 +107,7 @@ class Front:
         )
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """A lower bound of a way's arena. `saved`: by how much a region's live bytes may fall."""
+        """A lower bound in bytes of a way's arena. `saved` returns the bytes that a region may need less."""
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
@@ -135,7 +136,7 @@ class Front:
         return min(dying, boundaries.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point, in the smallest arena that is found, and as cheap as that allows.
+        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found.
 
         The session caches it for every front of the same problem.
         """
@@ -143,10 +144,10 @@ class Front:
         return self.session.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
 
     def within(self, index: int, enough: float = 0) -> Plan:
-        """A placed plan of a point. `enough`: an arena of this many bytes is small enough.
+        """A placed plan of a point. An arena of `enough` bytes is small enough.
 
-        Among all ways with the point's work within its bytes, the cheapest is placed, if the network is small
-        enough to search for it. The point's own way is placed instead if it is better with its copies.
+        If the network is small enough for a search, the cheapest way with the point's work and within its
+        bytes is placed. The point's own way is placed instead if its plan is better, copies included.
         """
         way = self.points[index].way
         cheapest = self.space.cheapest(way)
@@ -162,8 +163,8 @@ class Front:
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
         """The placed plan of some regions. Tensors move only if the arena would exceed `enough` bytes.
 
-        A plan without moves does not depend on `enough`, so the cached plan is used for every `enough` that
-        it fits into.
+        A plan without moves does not depend on `enough`. So a cached plan without moves is returned for every
+        `enough` that is not below its arena.
         """
 
         def make() -> Plan:
@@ -201,9 +202,9 @@ class Front:
         return self.assemble(self._lean(way), enough)
 
     def cheap(self, way: Way, enough: float = 0) -> Plan:
-        """As `lean`, but with the cheapest block forms within the way's bytes, if the arena stays as small.
+        """The placed plan of a way, with the cheapest block forms within the way's bytes.
 
-        `enough`: an arena of this many bytes is small enough.
+        If that makes the arena larger, it is the plan of `lean`. An arena of `enough` bytes is small enough.
         """
         polished = self.assemble(self._cheap(way), enough)
         if polished.arena_bytes <= max(way.bytes, enough):
@@ -212,7 +213,7 @@ class Front:
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def calls_cost(self, way: Way) -> float:
-        """A lower bound of a way's cost without copies, whichever forms `cheap` takes."""
+        """A lower bound for the cost of a way's calls, without copies, whichever forms `cheap` chooses."""
         e, settings = self.space.elements, self.settings
         costs = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
@@ -221,11 +222,11 @@ class Front:
         return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
     def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
-        """The points whose arena may fit into `most_bytes`, most live bytes first, while they may be cheaper.
+        """Yields the indices of points whose arena may fit into `most_bytes`, most live bytes first.
 
-        `below` returns the cost to beat. No plan of a point costs less than the cheapest way within its
-        bytes, and fewer bytes make that way more expensive. `search`: a search for the least cost whose limit
-        was not lower yet.
+        It ends where no further point may cost less than `below()`. No plan of a point costs less than the
+        cheapest way within its bytes, and that way costs more within fewer bytes. `search` is a search for
+        the least cost. None of its limits so far may be lower than the first one here.
         """
         for index in reversed(range(len(self.points))):
             if not self.may_fit(index, most_bytes):
@@ -242,7 +243,7 @@ class Front:
         return tuple(self._polish(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
-        """A way's regions. A fusion by slices runs as one region, that of its first element."""
+        """The regions of a way. All elements of a fusion by slices are one region."""
         return (region for region in way.regions if self.space.elements.begins(region.first))
 
     def _polish(self, region: Candidate, most_bytes: int) -> Region:

@@ -26,7 +26,7 @@ Passes = tuple[SecondPass, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The second passes of a way, with the bytes of its largest region and its weight (see Tables)."""
+    """The second passes of a way, the bytes of its largest region, and its weight (see Tables)."""
 
     bytes: int
     weight: int
@@ -35,10 +35,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """A network with some second passes as the search sees it.
+    """A network with some second passes, which is searched in parallel with others.
 
-    `at`: cut of the network without passes -> the same cut here; None inside a pass. `inside`: cut here ->
-    the pass that it lies in.
+    `at` maps a cut of the network without passes to the same cut in this network, or to None inside a pass.
+    `inside` maps a cut of this network to the pass in which it lies.
     """
 
     space: Space
@@ -47,7 +47,7 @@ class Lane:
 
 
 class _LaneSearch(Search):
-    """A search that shares the weights of cuts with other lanes; `_own` has those of this lane's ways."""
+    """The search of one lane. All lanes share the best weight at each cut; `_own` has this lane's weights."""
 
     def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
         tables = lane.space.cost_tables if by_cost else lane.space.tables
@@ -56,7 +56,7 @@ class _LaneSearch(Search):
         self._own = [0] + [-INFINITE] * self.t.e.count
 
     def begin(self, most_bytes: int) -> None:
-        """As in Search."""
+        """Starts again at the first cut, with a lower limit in bytes."""
         super().begin(most_bytes)
         self._reached = 0
 
@@ -73,20 +73,20 @@ class _LaneSearch(Search):
         return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
-        """Sets the weight of the best way to a cut, over all lanes."""
+        """Sets the weight of the best way to a cut to `weight`, the least one of all lanes."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
 
     def last(self, cut: int) -> tuple[int, int]:
-        """The first cut and the bytes of the last region of the way to a cut."""
+        """Returns where the last region of the best way to a cut begins, and its bytes."""
         region = self._last[cut]
         assert region is not None
         return region.first, region.bytes
 
 
 class PassSearch:
-    """Finds ways of least weight over all choices of second passes. Successive limits in bytes never rise.
+    """Finds ways of least weight over all choices of second passes. Successive limits must not rise.
 
-    `by_cost`: weights are the target's cost; else work.
+    With `by_cost`, weights are the target's costs. Without it, they are multiply-accumulates.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class PassSearch:
 
     @property
     def exact(self) -> bool:
-        """Whether all searches kept their budgets."""
+        """Whether all results are exact: no search has spent its budget."""
         return all(lane.exact for lane in self._lanes)
 
     @property
@@ -144,7 +144,7 @@ class PassSearch:
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:
-        """The ways within falling limits in bytes, least weight first."""
+        """Yields the best choices within fewer and fewer bytes, least weight first."""
         most_bytes = INFINITE
         while (choice := self.least(most_bytes)) is not None:
             yield choice
@@ -152,7 +152,7 @@ class PassSearch:
 
 
 def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
-    """The networks to search in parallel. The first has no second passes. Empty if there are no gates.
+    """The networks to search in parallel, the first without second passes. Empty if there are no gates.
 
     `space_for`: returns the search space of a network whose operators may occur twice.
     """
@@ -186,9 +186,9 @@ def _lane(changed: Graph, space: Space) -> Lane:
 
 
 def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """The Pareto front of bytes and weight over the choices of at least one second pass, most bytes first.
+    """Choices of at least one second pass on the Pareto front of bytes and weight, most bytes first.
 
-    `by_cost`: see PassSearch. `settings`: those of the network without passes.
+    `by_cost`: see PassSearch. `settings` are the settings for the network without passes.
     """
     if not lanes:
         return ()
@@ -198,7 +198,7 @@ def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = Fal
 
 
 def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """A lower bound of the cost of ways within `most_bytes` bytes, for any second passes; 0 if unknown."""
+    """The least cost within `most_bytes` bytes over all choices of second passes; 0 if it is not proven."""
     if not lanes:
         return 0.0
     search = PassSearch(lanes, by_cost=True, most_labels=most_labels)

@@ -28,7 +28,7 @@ FALL_BEYOND = 16  # limits then fall by at least 1 / FALL_BEYOND of the bytes, a
 
 @dataclass(frozen=True)
 class Way:
-    """How all elements run: the bytes of the largest region, the weight, and the regions in order."""
+    """One way to run all elements: the bytes of its largest region, its weight, and its regions in order."""
 
     bytes: int
     weight: int
@@ -36,7 +36,7 @@ class Way:
 
 
 class Search:
-    """Finds ways of least weight. The limits in bytes of successive calls never rise."""
+    """Finds ways of least weight within a limit in bytes. Successive limits must not rise."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Search:
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
     ) -> None:
-        """`most_extra`: limit on a way's weight beyond the elements' own.
+        """`most_extra` limits how much more a way may weigh than all elements run one by one.
 
         `relaxed`: search only for a lower bound of the weight (see `lower_bound`).
         """
@@ -70,7 +70,7 @@ class Search:
     def least(self, most_bytes: int) -> Way | None:
         """Returns the way of least weight that needs at most `most_bytes` bytes; None if no way fits.
 
-        If `exact` is false afterwards, there may be a better way, or a way although None is returned.
+        If `exact` is false afterwards, a better way may exist, even if None is returned.
         """
         if not self._pass(most_bytes):
             return None
@@ -90,7 +90,7 @@ class Search:
         return way
 
     def _pass(self, most_bytes: int) -> bool:
-        """Goes through all cuts with a limit. Returns whether a way remains."""
+        """Searches all cuts in order within a limit. Returns whether any way is within it."""
         if most_bytes < 0:  # too little even for a network of aliases, which needs 0 bytes
             return False
         self.begin(most_bytes)
@@ -105,13 +105,13 @@ class Search:
         self._best[0] = 0
 
     def _set(self, cut: int, extra: int) -> None:
-        """Sets the least weight of the ways to a cut, beyond the elements' own."""
+        """Sets the least extra weight of the ways to a cut: the weight beyond the elements run one by one."""
         version, changed = self._version, self._rounds if extra != self._best[cut] else 0
         self._best[cut] = extra
         version[cut + 1] = max(version[cut], version[cut + 1], changed)
 
     def _to(self, end: int, before: int) -> int:
-        """The least weight of the ways to a cut. `before`: the same for the previous, larger limit."""
+        """The least extra weight of the ways to a cut. `before`: the one for the previous, larger limit."""
         last, most_bytes = self._last[end], self.most_bytes
         if last and last.bytes <= most_bytes and self._best[last.first] + last.extra <= before:
             return before
@@ -139,7 +139,10 @@ class Search:
         return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
     def falling(self) -> Iterator[Way]:
-        """The ways within falling limits, least weight first; undominated while the search is exact."""
+        """Yields the best ways within fewer and fewer bytes, least weight first.
+
+        While the search is exact, no way dominates another.
+        """
         candidate, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
             if candidate is not None and way.weight > candidate.weight:
@@ -162,9 +165,9 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
     """Returns the optimality gap of a front whose search ended early, as a factor of at least 1.
 
     For every way of the space, one of `ways` has at most `factor` times its bytes and at most `factor` times
-    its weight. `exact`: the front is complete from this way's bytes on. A relaxed search proves the factor,
-    with limits that fall by a sixteenth: no way within a limit weighs less than the bound, and every way
-    above the next limit needs more bytes than that limit.
+    its weight. From the bytes of the way `exact` upwards, the front is complete. A relaxed search proves the
+    factor, with limits that fall by a sixteenth. No way within a limit weighs less than the bound for it, and
+    every way above the next limit needs more bytes than that limit.
     """
     gap = 1.0
     for size, weight in _bound_corners(tables, most_extra, ways, exact):
@@ -176,7 +179,7 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
 
 
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
-    """Returns the optimality gap of a weight among ways within `most_bytes` bytes, as a factor."""
+    """Returns a weight divided by the lower bound for ways within `most_bytes` bytes; at least 1."""
     bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _excess_factor(weight, bound)
 
@@ -190,7 +193,10 @@ def _excess_factor(weight: int, bound: int) -> float:
 def _bound_corners(
     tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
-    """(bytes, weight): every way outside the front needs and weighs at least as much as one of these."""
+    """Yields lower bounds (bytes, weight) for the ways that are not on the front.
+
+    Each of these ways has at least the bytes and at least the weight of one of the pairs.
+    """
     relaxed = Search(tables, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
     least_weight = 0 if exact is None else exact.weight  # no way with fewer bytes weighs less

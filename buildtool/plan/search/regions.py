@@ -55,7 +55,7 @@ _C = load(
 
 
 class Candidate(NamedTuple):
-    """A region of elements [first, end): its bytes and its blocks (no blocks: one element in one step)."""
+    """A region of elements [first, end) with its bytes and block forms. Without forms it is one element."""
 
     first: int
     end: int
@@ -63,7 +63,7 @@ class Candidate(NamedTuple):
     block_forms: tuple[Form, ...]
 
     def region(self, e: Elements) -> Region:
-        """The region as a plan has it."""
+        """The region as plans describe it."""
         if not self.block_forms:
             return e.region_of(self.first)
         return Region(tuple(form.group for form in self.block_forms))
@@ -72,9 +72,9 @@ class Candidate(NamedTuple):
 class CutResult(NamedTuple):
     """The result of the search for one cut: the least weight of a way to it, and that way's last region.
 
-    `least`: a lower bound of the weight, equal to it unless the search ended early. `first`: where the region
-    begins, -1 if there is none. `extra`: the region's weight beyond its elements' own. `forms`: the numbers
-    of its block forms.
+    `least`: a lower bound for the weight, equal to the weight unless the search ended early. `first`: the
+    region's first element, -1 if no way was found. `extra`: how much more the region weighs than its elements
+    run one by one. `forms`: the numbers of its block forms.
     """
 
     weight: int
@@ -89,7 +89,7 @@ class CutResult(NamedTuple):
 class Regions:
     """Searches for the regions of one network within limits in bytes.
 
-    `best`, `version`: shared with the caller, which updates them from cut to cut.
+    The arrays `best` and `version` are shared with the caller, which updates them after each cut.
     """
 
     def __init__(self, tables: Tables, limit: int, best: Weights, version: Weights) -> None:
@@ -98,7 +98,7 @@ class Regions:
         self._shared = best, version, arrays  # keeps them alive while C reads them
 
         def extra(form: int, wanted: int) -> int:
-            """Called by C: returns the weight of a form if only `wanted` rows are needed."""
+            """Returns the extra weight of a form if `wanted` rows are needed. C calls this."""
             try:
                 return tables.extra(tables.form(form), wanted)
             except BaseException as error:  # errors cannot pass through C: `search` raises it
@@ -128,8 +128,8 @@ class Regions:
     def search(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> CutResult:
         """Finds the best way to the cut at `end`.
 
-        `round_` counts the limits. `enough`: a lower bound of the weight; a way with it ends the search.
-        After `most_labels` labels the search ends with the best way so far.
+        `round_` is the number of limits so far. `enough` is a lower bound for the weight; a way with this
+        weight ends the search. After `most_labels` labels the search ends with the best way so far.
         """
         r = _Region(most_bytes, round_, end, enough, most_labels)
         status = _C.labels_run(self._handle, ctypes.byref(r), self._blocks.ctypes.data)

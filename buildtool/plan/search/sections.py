@@ -27,11 +27,11 @@ NEVER = 1 << 60  # no row is read any more, as a row number
 
 @dataclass(frozen=True)
 class Section:
-    """Elements [first, last] of a section: its group, the row axis through it, and properties of its run.
+    """A section of elements [first, last]: its group, its row axis from input to output, and its branches.
 
-    `rings`: aligned bytes of all rows that it holds inside. `lanes`: its branches. `read_after`: by number of
-    output rows so far, the lowest input row that is still read, or NEVER. `read_from`: by output row, the
-    lowest input row that is read when this row is written, or later.
+    `rings`: aligned bytes of the ring buffers between its elements. `read_after[n]`: the lowest input row
+    that is still read after n output rows are computed, or NEVER. `read_from[y]`: the lowest input row that
+    is read when output row y is written, or later.
     """
 
     first: int
@@ -45,7 +45,7 @@ class Section:
 
 
 def section(e: Elements, last: int) -> Section | None:
-    """The smallest section with this last element, if there is one."""
+    """The smallest section that ends at this element; None if there is none."""
     first = _first_element(e, last)
     if first is None:
         return None
@@ -63,9 +63,10 @@ def section(e: Elements, last: int) -> Section | None:
 
 
 def _first_element(e: Elements, last: int) -> int | None:
-    """The section's first element: from there on, only one tensor comes from outside row by row.
+    """The first element of the section that ends at `last`; None if there is none.
 
-    An element whose rows follow a table is a section by itself.
+    The section reads only one tensor from outside row by row. An element whose rows follow a table is a
+    section by itself.
     """
     if e.uneven[last]:
         return last if e.by_rows[last] else None
@@ -118,10 +119,12 @@ def _lowest_reads(
 
 
 def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
-    """For each of the input's `tall` rows: the output rows computed before it, and the lowest row still read.
+    """Returns two lists of row numbers, with an item for each of the `tall` input rows.
 
-    A ring is filled some rows at a time. While rows from x on arrive, it must hold all rows from the lowest
-    one that is still read. Rows that the section leaves out count as read.
+    The first one says how many output rows are computed before the row arrives, and the second one which is
+    the lowest input row that is still read. A ring is filled some rows at a time. While new rows arrive, it
+    must contain all rows from the lowest one that is still read. Rows that the section never reads count as
+    already read.
     """
     progress, rows, low = Progress(section.lanes), list[int](), list[int]()
     while progress.made[-1] < section.lanes.lanes[-1].height:

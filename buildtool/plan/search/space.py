@@ -51,9 +51,9 @@ MOST_FORMS = 200  # limit on the forms of all blocks for the search for a point'
 class Settings:
     """The settings that a front depends on, besides the graph and the target.
 
-    `hand_off`: the fewest pixels that an operator hands to the next one inside a group. `max_f`: limit on a
-    way's work, as a multiple of the network's own. `most_labels`: a search is exact within this many labels.
-    `loaded`: see `Elements.loaded`.
+    `hand_off`: the fewest pixels that an operator passes to the next one in a group. `max_f`: limit on a
+    way's work, as a multiple of the network's own. `most_labels`: the budget of a search, which is exact if
+    it needs no more labels. `loaded`: see `Elements.loaded`.
     """
 
     in_place: str = InPlace.ROWS
@@ -84,7 +84,7 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The search space, the same for networks of one topology on boards with equal kernels and alignment."""
+    """The search space. It is the same for equal topologies on boards with equal kernels and alignment."""
 
     elements: Elements
     hand_offs: tuple[int, ...]
@@ -97,7 +97,7 @@ class Space:
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """The surroundings of regions, the same for all weights."""
+        """The properties of cuts and elements, which are the same for all weights."""
         return Boundaries(self.blocks)
 
     @cached_property
@@ -112,11 +112,11 @@ class Space:
 
     @remembered
     def cheapest(self, way: Way) -> Way | None:
-        """The cheapest way with the work of a way of least work, within its bytes.
+        """The cheapest way with the same work as `way`, within its bytes. `way` has the least work there.
 
-        The price on work is so high that the smallest difference in work outweighs every difference in cost:
-        so the work decides first. None if the network is too large for this search, if weights would exceed
-        64 bits, or if the search ends before the way is proven.
+        The price of work is so high that the smallest difference in work outweighs every difference in cost.
+        So work decides first. None if the network is too large for this search, if weights would exceed
+        64 bits, or if the search ends before the result is proven.
         """
         if self.tables.starts[-1] > MOST_FORMS:
             return None
@@ -138,7 +138,7 @@ class Space:
 
     @cached_property
     def _least_saving(self) -> int:
-        """A divisor of every way's work: the common divisor of the operators' work per pixel."""
+        """The greatest common divisor of the operators' work per pixel. It divides the work of every way."""
         e, shared = self.elements, 0
         for work, height, width in zip(np.diff(e.work_before).tolist(), e.heights, e.widths, strict=True):
             shared = math.gcd(shared, 1 if work % (height * width) else work // (height * width))
@@ -146,16 +146,16 @@ class Space:
 
     @cached_property
     def once(self) -> int:
-        """Multiply-accumulates of the network layer by layer, without second passes: the work at F = 1."""
+        """Multiply-accumulates of the network layer by layer, without second passes (the work at F = 1)."""
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """The work beyond the elements' own that a way within this F may do."""
+        """How many multiply-accumulates a way within this F may do beyond those of the elements run once."""
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
     @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """Returns the undominated ways with at most this F that a search of `most_labels` labels finds."""
+        """Returns the undominated ways with at most this F that a search with `most_labels` labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
         ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))

@@ -36,9 +36,10 @@ _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a graph for one weight.
+    """The tables that the search reads, for one definition of weight.
 
-    The weight is `per_cost` times the cost in 1 / COST_UNITS plus `per_work` times the multiply-accumulates.
+    The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
+    multiply-accumulates.
     """
 
     boundaries: Boundaries
@@ -57,14 +58,17 @@ class Tables:
 
     @cached_property
     def before(self) -> tuple[int, ...]:
-        """Cut -> weight of all elements before it, each run once, alone."""
+        """Cut -> the weight of all elements before it if each runs once and alone."""
         work = tuple(self.per_work * work for work in self.e.work_before)
         if not self.per_cost:
             return work
         return tuple(self.per_cost * a + b for a, b in zip(self.e.cost_before, work, strict=True))
 
     def extra(self, form: Form, wanted: int) -> int:
-        """Returns a block's weight beyond its elements' own, if later elements need `wanted` of its rows."""
+        """Returns how much more a block weighs than its elements run one by one.
+
+        Later elements need `wanted` of the block's rows.
+        """
         block, blocks = form.block, self.blocks
         rows = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
         weight = self.before[block.first] - self.before[block.last + 1]
@@ -79,7 +83,7 @@ class Tables:
 
     @cached_property
     def nothing_saves(self) -> bool:
-        """Whether no way weighs less than all elements run one by one: no block has an extra below 0."""
+        """Whether no block weighs less than its elements run one by one, so that no way does either."""
         keys, wanted = self.boundaries.keys, self.boundaries.least_wanted
         distinct = {key: last for last, key in reversed([*enumerate(keys)])}
         return all(
@@ -93,7 +97,7 @@ class Tables:
     # ---- block forms -----------------------------------------------------------------------------
 
     def form(self, number: int) -> Form:
-        """The block form with a number. Numbers count all forms, in the order of their last elements."""
+        """The block form with this number. All forms are numbered in the order of their last elements."""
         last = bisect_right(self.starts, number) - 1
         row = FormRow(*self.rows_of(last)[number - self.starts[last]].tolist())
         if row.section:
@@ -106,7 +110,7 @@ class Tables:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Element -> the number of the first block form that ends there; at the end, the count of all."""
+        """Element -> the number of the first block form that ends there. The last item counts all forms."""
         return (0, *accumulate(len(self.rows_of(last)) for last in range(self.e.count)))
 
     def rows_of(self, last: int) -> Numbers:
@@ -124,7 +128,7 @@ class Tables:
         return {}
 
     def _cached_rows(self, last: int) -> Numbers:
-        """The rows of an element. A session caches them for all networks, except rows with a price on work.
+        """The rows of an element. A session caches them for all networks, unless they mix cost and work.
 
         The rows depend on `ChainKeys.plain` alone, and no row contains the number of an element or a tensor.
         """
@@ -147,7 +151,7 @@ class Tables:
         return as_rows(map(self._row, self._forms(last)))
 
     def _forms(self, last: int) -> Iterator[Form]:
-        """The promising forms of the blocks that end at an element, with windows without constants."""
+        """The promising forms of the blocks that end at an element. Their windows contain no constants."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
             if self.per_cost:
@@ -171,7 +175,11 @@ class Tables:
 
     @cached_property
     def arrays(self) -> tuple[Numbers, ...]:
-        """Elements, cuts, block forms, other inputs of elements, sections, and the sections' rows."""
+        """The arrays that C reads.
+
+        They have the elements, the cuts, the block forms, the elements' other inputs, the sections, and the
+        sections' lists.
+        """
         fixed = self.boundaries
         starts, forms = self._form_rows()
         *of_cuts, firsts = fixed.cut_columns
@@ -179,7 +187,7 @@ class Tables:
         return fixed.element_rows, cuts, forms, fixed.read_besides, *fixed.section_rows
 
     def _form_rows(self) -> tuple[list[int], Numbers]:
-        """Element -> the first row of the block forms that end there; and the rows, once for equal chains."""
+        """The index of each element's first row, and the array of rows. Equal chains share their rows."""
         with_section = [last for last, section in enumerate(self.blocks.sections) if section is not None]
         columns = [FormRow._fields.index(name) for name in _SEARCHED]
         starts, parts, count = list[int](), list[Numbers](), 0
