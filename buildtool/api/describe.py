@@ -114,7 +114,11 @@ def _place_emitted(name: str) -> Place:
 
 
 def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Object names are file names, with the folder where `folders` is true or two files share a name."""
+    """Lists source files with the names of their objects.
+
+    An object is named after its file. Its name has the folder, too, if `folders` is true or two files
+    have the same name.
+    """
     from buildtool.target.kernels import object_name
 
     paths = list(files)
@@ -145,7 +149,7 @@ def _describe_tools(tools: Toolchain, target: Target) -> Tools:
 
 
 def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    """The files of a network with this name. They do not depend on what it computes or how it runs."""
+    """Names the files of a network. They depend on its name, but not on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
     emitted = [".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h"]
@@ -169,7 +173,7 @@ def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
 
 
 def _list_commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
-    """Buildtool's command lines; `sizes` writes the files for flash and the report to the folder `out`."""
+    """Returns buildtool's command lines; `sizes` writes files for flash and a report to the folder `out`."""
 
     def slot(flag: str, name: str) -> list[str | Slot]:
         return [flag, {"slot": name}]
