@@ -31,7 +31,10 @@ EXACT = ("-ffp-contract=off",)
 
 
 def answer(request: Describe, session: Session) -> DescribeAnswer:
-    """The answer to a `describe` request: for a board, and for a network, of which only the name counts."""
+    """Returns the answer to a `describe` request, which describes a board and possibly a network.
+
+    Only the name of the network is used.
+    """
     from buildtool.base.identity import code_digest
     from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashfiles import check_formats
@@ -102,7 +105,10 @@ class _Roots:
         return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
-        """The places of a file and of the link to it, which may point to another file later."""
+        """Returns the place of a file and, if `path` is a link, the place of the link.
+
+        The link may point to another file later.
+        """
         place = self.place(path)
         link = os.path.normpath(path.absolute())
         is_link = os.path.realpath(link) != link and (not place["root"] or path.is_symlink())

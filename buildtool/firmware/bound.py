@@ -130,7 +130,7 @@ def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
 
 
 def is_estimated(target: Target) -> bool:
-    """Whether a board's code size is estimated from another core's, as there is no compiler here."""
+    """Whether a board's code size is estimated from another core's code, as there is no compiler here."""
     board = target.board
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 

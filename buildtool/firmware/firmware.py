@@ -53,7 +53,7 @@ class Objects:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """All objects, in the order of the link."""
+        """All objects, in the order in which they are linked."""
         return (*self.network, *self.weights, *self.kernels, *self.others)
 
 

@@ -58,7 +58,7 @@ class Footprint:
     uses: tuple[MemoryUse, ...]
 
     def use(self, memory: str) -> MemoryUse:
-        """The use of a memory; 0 bytes where it is not used."""
+        """Returns what firmware uses in a memory, with 0 bytes if it does not use the memory."""
         return next((use for use in self.uses if use.memory == memory), MemoryUse(memory, 0, ()))
 
 

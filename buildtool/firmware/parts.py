@@ -262,7 +262,7 @@ class _Section:
         self.labels: list[Symbol] = []  # symbols without a size, by address
 
     def pieces(self, symbols: Iterable[Symbol], end: int) -> Iterator[Piece]:
-        """Yields the pieces of symbols up to the address `end`, and those between them."""
+        """Yields the pieces that symbols cover up to the address `end`, and the pieces between them."""
         every = [s for s in symbols if self.address <= s.address < end]
         # of several symbols at one place the largest, and of these a global one
         sized = sorted(

@@ -1,4 +1,4 @@
-"""Analysis: does a model fit a board, what binds, by how much, and what would help."""
+"""Analysis: whether a model fits a board, what is too small, by how much, and what would help."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _make_verdict(
 def verdict_of(
     fitting: Fitting, helping: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
 ) -> answers.Verdict:
-    """The verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
+    """Returns the verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
     plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
     at = binding(plan, graph, fitting.prepared.session)
     # the fullest memory or limit, relative to its size, or the stack where only the stack is too small

@@ -75,17 +75,17 @@ class Fitting:
 
 
 def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
-    """Returns the plan of a problem with the memory needs of its firmware; see `nearest` for the plan.
+    """Returns a problem's plan, and what its firmware needs in each memory.
 
-    `name` is the network's name. If `exactly` is true, the firmware is compiled and linked if possible.
-    Otherwise it is linked only if an upper limit of its size does not show whether it fits.
-    BuildtoolError if there is no plan.
+    If no plan keeps the limit on memory, it is the smallest plan. `name` is the network's name. If
+    `exactly` is true, the firmware is compiled and linked if possible. Otherwise it is linked only if an
+    upper limit of its size does not show whether it fits. BuildtoolError if there is no plan.
     """
     return fit_plan(prepared, *nearest(prepared), name, exactly=exactly)
 
 
 def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
-    """Returns the given plan with the memory needs of its firmware; for the arguments see `fit`."""
+    """Returns a plan and what its firmware needs in each memory; for `name` and `exactly` see `fit`."""
     target, options = prepared.target, prepared.options
     flash = image_layout(graph, target.named(plan.kernels)).size
     least = needs(plan, target, flash, options)
@@ -127,7 +127,7 @@ class Cure:
 def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
     """Returns at most SHOWN ways to make a network fit, the cheapest first.
 
-    `choice` is the target of the request, and `lacking` its plan, which does not fit.
+    `choice` is the target of the request. `lacking` has the request's plan, which does not fit.
     """
     options = lacking.prepared.options
     helping: list[Cure] = []

@@ -216,7 +216,7 @@ def memories_of(planned: Planned) -> MemoriesView | None:
 
 
 def _plan_alone(planned: Planned, name: str) -> AloneView:
-    """Describes the plan, or else the smallest plan, with the whole arena in the memory `name`."""
+    """Describes the plan with the whole arena in the memory `name`; if none fits, the smallest plan."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
     graph = without_views(without_second_passes(planned.graph))

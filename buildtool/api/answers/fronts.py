@@ -181,7 +181,7 @@ def figures(plan: Plan, target: Target) -> Figures:
 
 
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
-    """The figures of the plans of other strategies for this network."""
+    """Returns the figures of other strategies' plans for this network."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
     others: list[Peer | Refusal] = []

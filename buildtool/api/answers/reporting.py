@@ -82,10 +82,10 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
 
 
 def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Returns whether the plan fits.
+    """Returns the verdict: whether the plan fits.
 
-    If an upper limit of the code does not show this, the code is counted as for `analyze`. A locked plan
-    gets no cures, as these are other plans.
+    If an upper limit of the code does not show that it fits, the code is counted as for `analyze`. A
+    locked plan gets no cures, as these are other plans.
     """
     plan, session = (prepared, planned.graph, planned.plan, planned.model.name), prepared.session
     try:

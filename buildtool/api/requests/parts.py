@@ -249,7 +249,7 @@ class Values:
         return kind or (ANY_WIRE if on_desk else "")
 
     def desk(self) -> OnDesk | None:
-        """Returns how a run connects to a board or an emulator, None without a link.
+        """Returns how a run connects to a board or an emulator over a link; None without a link.
 
         UsageError for options without effect.
         """
@@ -269,7 +269,7 @@ class Values:
         return OnDesk(is_emulated=True) if kind else None
 
     def planning(self) -> PlanOptions:
-        """The options of planning."""
+        """Returns the options for planning."""
         from buildtool.options.values import PlanOptions
 
         for name in COUNTING:

@@ -36,7 +36,7 @@ def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
 
 
 def _find_mismatch(tensor: Tensor) -> str:
-    """The reason why a tensor has no value for each class; "" if it may have."""
+    """Says why a tensor does not have one value for each class; "" if it may have."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
     if sum(n != 1 for n in tensor.shape) > 1:
@@ -45,7 +45,7 @@ def _find_mismatch(tensor: Tensor) -> str:
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError for labels, or names of classes, beyond an output's classes."""
+    """UsageError if an output has too few classes for the labels or for the names of classes."""
     if len(classes) > tensor.elements:
         text = f"there are {len(classes):,} classes, but the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)

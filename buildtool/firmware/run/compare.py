@@ -49,7 +49,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     """Returns a function that computes the right value of each tensor of `graph`.
 
     `graph` is the file's `source` after rewriting. LiteRT runs in this process. If one of LiteRT's own
-    checks fails, it ends the process (see `judge`).
+    checks fails, the process ends (see `judge`).
     """
     if which == Reference.NUMPY:
         return _make_numpy_referrer(graph)

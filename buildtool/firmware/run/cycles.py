@@ -65,7 +65,7 @@ class Timing:
 
 
 def find_timer(board: Board) -> Timer | str:
-    """The model of a board's core, or the reason why there is none."""
+    """Returns the timing model of a board's core, or the reason why there is none."""
     level = reality(board).level
     if level in (Real.HOST, Real.MODEL):
         return f"firmware for board '{board.name}' runs on this machine, not on the board's core"
@@ -148,7 +148,7 @@ def parts_answer(parts: Parts) -> CycleParts:
 
 
 def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
-    """The estimate of a run as part of an answer."""
+    """Returns the estimated cycles of a run as part of an answer."""
     assert board.pipeline is not None and run.executed is not None
     waits = [wait for work in run.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))

@@ -111,7 +111,7 @@ def _find_network(data: bytes, plan: str, layout: str) -> Linked:
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """ToolError if the image does not have these weights. The headers of the weights show the difference."""
+    """ToolError if the image does not have these weights; the error says which weights it has, if any."""
     loaded = [
         bytes(section.data())
         for section in open_elf(data).iter_sections()

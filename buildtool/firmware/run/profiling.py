@@ -171,7 +171,7 @@ def _list_rows(
 
 
 def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
-    """The largest values of an output, for a user who knows the right answer."""
+    """Returns the five largest values of an output, for a user who knows the right answer."""
     values = np.frombuffer(raw, tensor.dtype.value)
     best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
     return {

@@ -238,7 +238,7 @@ def every_tensor(
 
 
 def is_rounded(planned: Planned) -> bool:
-    """Whether outputs may differ from the reference's, within bounds."""
+    """Whether outputs may differ from the reference's outputs, within bounds."""
     return planned.target.requantise is not Requantise.EXACT
 
 

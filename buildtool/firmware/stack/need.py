@@ -30,7 +30,7 @@ _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
-    """The stacks of one linked image for Arm's M profile, RV32, or Xtensa's call0 ABI.
+    """Computes the stack that functions of a linked image need (Arm's M profile, RV32, Xtensa's call0 ABI).
 
     `vector_bytes` is the size of a RISC-V vector register, 0 without vectors.
     """
@@ -87,7 +87,7 @@ class Stacks:
         return self._sizes[self.functions[name]]
 
     def frame(self, name: str) -> int:
-        """The bytes of stack of the function `name` itself."""
+        """The bytes of stack that the function `name` takes, without the functions that it calls."""
         return self._body(self.functions[name]).frame
 
     def reached(self, name: str) -> dict[str, int]:
@@ -225,7 +225,7 @@ def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
 
 
 def _clip_ranges(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
-    """The parts of sorted ranges in [low, high)."""
+    """Returns those parts of sorted ranges that are in [low, high)."""
     first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
     return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)
 
