@@ -44,7 +44,10 @@ def open_session() -> Session:
 
 
 def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
-    """As `handle`, with the cache on, off or renewed; writes new entries to the cache at the end."""
+    """Returns the answer of `handle`; `use` says whether the cache is on, off or renewed.
+
+    New entries are written to the cache at the end.
+    """
     from buildtool.base.store.cache import Cache, Use
 
     keeper = session.keeper
@@ -73,12 +76,12 @@ def error_for_client(error: BaseException) -> BuildtoolError:
 
 
 def subject(request: Mapping[str, Any]) -> str:
-    """The kind, network and board of a request, in words; `cache explain` finds it under this text."""
+    """Returns a request's kind, network and board in words; `cache explain` finds requests by this text."""
     return f"{request.get('kind')} {about(request)}"
 
 
 def about(request: Mapping[str, Any]) -> str:
-    """The network and the board of a request, by the names in the request."""
+    """Names the network and the board of a request as the request does."""
 
     def name(value: Any) -> str:
         return str(value.get("path") or value.get("name")) if isinstance(value, Mapping) else str(value)

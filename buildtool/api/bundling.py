@@ -117,7 +117,7 @@ def _read_macro(header: str, name: str) -> int | None:
 def _find_kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The kernels' sources, and all included headers: name in the bundle -> file."""
+    """Returns the kernels' sources and all included headers; each maps a name in the bundle to a file."""
     from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
@@ -139,7 +139,10 @@ def _find_kernel_files(
 
 
 def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], dict[str, bytes]]:
-    """The licenses of `files` (name in the bundle -> file), and their texts (name in the bundle -> text)."""
+    """Returns the licenses of `files`, and the texts of the licenses by name in the bundle.
+
+    `files` maps a name in the bundle to a file.
+    """
     from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]

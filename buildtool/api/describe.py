@@ -31,7 +31,10 @@ EXACT = ("-ffp-contract=off",)
 
 
 def answer(request: Describe, session: Session) -> DescribeAnswer:
-    """The answer to a `describe` request: for a board, and for a network, of which only the name counts."""
+    """Returns the answer to a `describe` request, which describes a board and possibly a network.
+
+    Only the name of the network is used.
+    """
     from buildtool.base.identity import code_digest
     from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashfiles import check_formats
@@ -102,7 +105,10 @@ class _Roots:
         return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
-        """The places of a file and of the link to it, which may point to another file later."""
+        """Returns the place of a file and, if `path` is a link, the place of the link.
+
+        The link may point to another file later.
+        """
         place = self.place(path)
         link = os.path.normpath(path.absolute())
         is_link = os.path.realpath(link) != link and (not place["root"] or path.is_symlink())
@@ -114,7 +120,11 @@ def _place_emitted(name: str) -> Place:
 
 
 def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Object names are file names, with the folder where `folders` is true or two files share a name."""
+    """Lists source files with the names of their objects.
+
+    An object is named after its file. Its name has the folder, too, if `folders` is true or two files
+    have the same name.
+    """
     from buildtool.target.kernels import object_name
 
     paths = list(files)
@@ -145,7 +155,7 @@ def _describe_tools(tools: Toolchain, target: Target) -> Tools:
 
 
 def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    """The files of a network with this name. They do not depend on what it computes or how it runs."""
+    """Names the files of a network. They depend on its name, but not on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
     emitted = [".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h"]
@@ -169,7 +179,7 @@ def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
 
 
 def _list_commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
-    """Buildtool's command lines; `sizes` writes the files for flash and the report to the folder `out`."""
+    """Returns buildtool's command lines; `sizes` writes files for flash and a report to the folder `out`."""
 
     def slot(flag: str, name: str) -> list[str | Slot]:
         return [flag, {"slot": name}]

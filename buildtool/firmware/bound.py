@@ -45,7 +45,7 @@ _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the
 
 
 def features(source: str) -> tuple[int, ...]:
-    """The FEATURES of a network's C file, as numbers."""
+    """Returns the counts of the FEATURES in a network's C file, in the order of FEATURES."""
     code = _COMMENT.sub("", source)
     tables = _TABLE.findall(code)
     body = _TABLE.sub("", code)
@@ -63,10 +63,11 @@ def features(source: str) -> tuple[int, ...]:
 
 
 def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footprint | None:
-    """The upper bound of a network's firmware; None without recorded sizes for the core or a kernel.
+    """Returns an upper bound of a firmware's sizes; None if sizes of the core or a kernel are not recorded.
 
-    `compiler` is the installed compiler ("": the newest recorded one of the board's first toolchain).
-    Where it is not recorded, the largest recorded figures count.
+    It is None, too, if the plan loads constants into the arena. `compiler` is the installed compiler. If
+    it is "", the newest recorded compiler of the board's first toolchain counts. If the compiler is not
+    recorded, the largest recorded sizes count.
     """
     entries = recorded_sizes(target.board.core)
     if plan.loads or not entries:
@@ -88,10 +89,10 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
-    """An estimate (not a bound) for a core without a compiler: 1.5 times the code of RV32IMAC.
+    """Estimates the firmware of a core without a compiler as 1.5 times the code for RV32IMAC; not a bound.
 
-    A kernel that RV32IMAC does not have counts as its largest plain kernel. None where code and arena are
-    in different memories, as the code then takes nothing from the arena.
+    A kernel without a size for RV32IMAC counts as the largest reference kernel. None if code and arena
+    are in different memories, as the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -105,9 +106,9 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
 
 
 def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
-    """Code and constants by owner, from another core's sizes.
+    """Estimates the bytes of code and constants of each owner from the sizes on another core.
 
-    `own` is the bytes of the network's code on that core.
+    `own` is the size of the network's code on that core, in bytes.
     """
     plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
     kernels = [path for path in paths if path.name not in RUNTIME]  # the runtime is part of the firmware
@@ -120,7 +121,7 @@ def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> 
 
 
 def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
-    """The bytes of code and constants of the emitted C files."""
+    """Estimates the bytes of code and constants of the emitted C files."""
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     return sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
 
@@ -129,13 +130,13 @@ def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
 
 
 def is_estimated(target: Target) -> bool:
-    """Whether a board's code size is estimated from another core's, as there is no compiler here."""
+    """Whether a board's code size is estimated from another core's code, as there is no compiler here."""
     board = target.board
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 
 
 def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None = None) -> Footprint | None:
-    """The firmware's footprint by the recorded sizes of all compilers; None where there are none.
+    """Returns the firmware's footprint from the recorded sizes of all compilers; None if none are recorded.
 
     It needs no compiler and packs no weights.
     """
@@ -158,11 +159,12 @@ def firmware(
     *,
     least: bool = False,
 ) -> tuple[Taken, ...]:
-    """The bytes that firmware takes in the board's memories besides the arena and the network's state.
+    """Returns the bytes that firmware takes in each memory besides the arena and the network's state.
 
-    Code in the arena's memory is the code of `plan`, or without a plan the least code that every plan
-    has. `least`: bounds count with LEAST_SHARE, and gaps do not count, but estimates do not change.
-    Programs of this machine take nothing.
+    If the arena's memory has code, this is the code of `plan`. Without a plan, it is the code that every
+    plan has. If `least` is true, upper bounds are multiplied by LEAST_SHARE and gaps are left out;
+    estimates do not change. Firmware that runs on this machine takes nothing, unless its size is
+    estimated.
     """
     board = target.board
     share = LEAST_SHARE if least and not is_estimated(target) else 1.0
@@ -193,19 +195,19 @@ def firmware(
 
 
 def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
-    """The parts of firmware in the memory of data, besides an arena and state."""
+    """Returns the bytes of the stack, its guard and the variables, which are in the memory for data."""
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
 def _find_guard_bytes(board: Board) -> int:
-    """The bytes below the stack that detect its overflow."""
+    """Returns the number of guard bytes below the stack, which detect a stack overflow."""
     return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
 
 
 def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """The firmware's code in the arena's memory, by owner; empty where no size is known."""
+    """Returns the bytes of code of each owner in the arena's memory; empty if no size is known."""
     board = target.board
     if plan is not None:
         footprint = foreseen(graph, plan, target, session)
@@ -228,7 +230,7 @@ def _count_code_beside(
 
 
 def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
-    """Code and constants by owner; None if a kernel is not recorded."""
+    """Returns the bytes of code and constants of each owner; None if a kernel has no recorded size."""
     from buildtool.emit.sources import kernel_sources, plan_routines
 
     # The runtime is part of the firmware.

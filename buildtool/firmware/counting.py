@@ -32,10 +32,10 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 
 @dataclass(frozen=True)
 class Count:
-    """A footprint (None: the size of the code is not known).
+    """A footprint, which is None if the size of the code is not known.
 
-    `note` says why nothing was linked. `estimated`: it is from another core's code. `stack` is an upper
-    limit of an invoke's stack in bytes, None if not recorded.
+    `note` says why nothing was linked. `estimated` is true if the footprint is estimated from another
+    core's code. `stack` is an upper limit for an invoke's stack in bytes, None if it is not recorded.
     """
 
     footprint: Footprint | None
@@ -45,7 +45,7 @@ class Count:
 
     @property
     def how(self) -> str:
-        """One of linked, bound, estimated and uncounted."""
+        """How the footprint was found: linked, bound, estimated or uncounted."""
         if self.footprint is None:
             return UNCOUNTED
         if self.estimated:
@@ -110,7 +110,7 @@ class LinkedImage:
 
 
 def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
-    """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
+    """Returns the exact footprint of a network's test firmware; ToolError if compiling or linking fails."""
     with scratch() as folder:
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
     owners = {path.name: needs.NETWORK for path in image.objects.network}
@@ -139,7 +139,7 @@ def link_anyway(
 
 
 def roomy(toolchain: Toolchain) -> Toolchain:
-    """The toolchain with a linker script whose memories are very large; unchanged without a script."""
+    """Returns the toolchain with very large memories in its linker script, if it has a linker script."""
     script = toolchain.script
     if script is None:
         return toolchain
@@ -174,7 +174,7 @@ def _list_uses(
 def _name_parts(
     section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> dict[str, int]:
-    """The parts of a section by name."""
+    """Returns the bytes of each named part of a section."""
     if section.name == ".stack":
         return {needs.STACK: board.stack_bytes, needs.GUARD: section.size - board.stack_bytes}
     for name, size in zip(_ARENAS, arenas, strict=False):

@@ -44,7 +44,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects of a test firmware by owner, in the order of the link."""
+    """The object files of a test firmware by owner, in the order in which they are linked."""
 
     network: tuple[Path, ...]
     weights: tuple[Path, ...]
@@ -53,7 +53,7 @@ class Objects:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """All objects, in the order of the link."""
+        """All objects, in the order in which they are linked."""
         return (*self.network, *self.weights, *self.kernels, *self.others)
 
 
@@ -67,10 +67,10 @@ def build_firmware(
     tell: Callable[[str], None] = lambda _: None,
     own_harness: Harness | None = None,
 ) -> Firmware:
-    """Compiles and links the test firmware of a network below `folder`.
+    """Compiles and links a network's test firmware in `folder`.
 
-    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers). `tell` gets the progress as
-    text. `own_harness` has the firmware's own C, instead of the plugin's.
+    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers). `tell` is called with the
+    progress as text. `own_harness` has the firmware's own C files, which replace the plugin's.
     """
     objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
@@ -89,7 +89,7 @@ def compile_firmware(
     tell: Callable[[str], None] = lambda _: None,
     own_harness: Harness | None = None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`, with the arguments of `build_firmware`."""
+    """Compiles a network's test firmware in `folder`, with the arguments of `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
@@ -143,7 +143,7 @@ def link(
 
 
 def map_of(elf: Path) -> Path:
-    """The path of the linker's map of a firmware image."""
+    """Returns the path of the linker's map for a firmware image."""
     return elf.with_suffix(".map")
 
 
@@ -155,7 +155,7 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
 
 
 def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
-    """Returns the file `net`_arena.json: the buffers in the arena of the network `name`, and their steps."""
+    """Returns the file `net`_arena.json, which lists the buffers in the arena of `name` and their steps."""
     view = to_json(plan, graph, session)
     rows: dict[str, object] = {
         key: view[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
@@ -167,7 +167,7 @@ def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -
 
 
 def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
-    """The files that a family adds for its vendor's tools: build files, and the kernels' sources."""
+    """Returns the files that a family adds for its vendor's tools: build files and the kernels' sources."""
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}

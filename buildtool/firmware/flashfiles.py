@@ -62,7 +62,7 @@ def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
-    """All bytes from the address `start` on; ToolError if a piece begins before it."""
+    """Returns all bytes from the address `start`; ToolError if a piece begins before it."""
     flat = bytearray()
     for piece in join_pieces(pieces):
         if piece.address < start:
@@ -78,7 +78,10 @@ def binary(pieces: Iterable[Piece], start: int) -> bytes:
 
 
 def intel_hex(pieces: Iterable[Piece]) -> bytes:
-    """A file of Intel hex: records of up to 16 bytes, none across a multiple of 16, and 32-bit addresses."""
+    """Returns a file in Intel hex format with 32-bit addresses.
+
+    A record has up to 16 bytes and does not cross a multiple of 16.
+    """
     text, upper = "", 0
 
     def record(kind: int, address: int, data: bytes) -> str:
@@ -211,7 +214,7 @@ def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = Fal
 
 
 def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool = False) -> list[str]:
-    """The endings of the names of the files that `flash_files` makes."""
+    """Returns the name endings of the files that `flash_files` makes."""
     if board.is_native:
         return []
     names = []
@@ -232,7 +235,10 @@ def flash_files(
     formats: Sequence[Format] = DEFAULT,
     signing: Signing | None = None,
 ) -> dict[str, bytes]:
-    """The files by name; none for a native image. ToolError if the image does not suit a format."""
+    """Returns the files for flash by name, none for a native image.
+
+    ToolError if the image does not suit a format.
+    """
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:
         return {}
@@ -257,7 +263,7 @@ def flash_files(
 
 
 def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
-    """The pieces as a file of the format."""
+    """Returns the pieces as a file in the format `name`."""
     if name == Format.HEX:
         return intel_hex(pieces)
     if name == Format.UF2:
@@ -274,10 +280,11 @@ def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> 
 
 
 def _read_parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
-    """Returns the weights, and everything else that is flashed.
+    """Returns the pieces of the weights, and those of everything else that is flashed.
 
-    Code lies in a memory that keeps it (on an emulated board this may be RAM), or in none of the board's
-    memories. The latter counts as flash that the board's file does not list.
+    The latter are in ROM, or in the board's memory for code or weights (on an emulated board this may be
+    RAM). Pieces outside all of the board's memories are flashed, too: they count as flash that the
+    board's file does not list.
     """
     elf = open_elf(data)
     weights, code = list[Piece](), list[Piece]()

@@ -32,9 +32,10 @@ _ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 
 
 class Share(NamedTuple):
-    """The bytes of an object's section in a section of the image, and their address.
+    """The bytes that a section of an object has in a section of the image, and their address.
 
-    `file` is the object's path. It is "<internal>" for constants that ld.lld has merged, from any object.
+    `file` is the object's path. It is "<internal>" for constants that ld.lld has merged from several
+    objects.
     """
 
     output: str
@@ -45,12 +46,12 @@ class Share(NamedTuple):
 
 
 def portable(table: bytes) -> bytes:
-    """A map without the paths of this machine: of absolute paths, only the last part is kept."""
+    """Returns a map without the paths of this machine: an absolute path becomes its last part."""
     return _ABSOLUTE.sub(rb"\1", table)
 
 
 class Output(NamedTuple):
-    """A section of the image in the map."""
+    """A section of the image, as the linker's map lists it."""
 
     name: str
     address: int
@@ -58,7 +59,7 @@ class Output(NamedTuple):
 
 
 def map_text(elf: File, map_file: File | None) -> str:
-    """The text of the map of a firmware image: the given one, or one in the image's folder ("": none)."""
+    """Returns the text of `map_file`, or of the map in the image's folder; "" if there is none."""
     if map_file is not None:
         return map_file.read("the map", _MOST_BYTES).decode("utf-8", "replace")
     if elf.data is not None:
@@ -140,7 +141,10 @@ _HELP = {
 
 
 def explain_link_failure(text: str, board: Board) -> ToolError | None:
-    """An error about the memory with the largest excess, from a linker's output; None for other errors."""
+    """Returns an error about the memory that lacks the most bytes, from a linker's output.
+
+    None if the output is about another error.
+    """
     places = {region.name: region for region in regions(board)}
     full = [*_GNU_FULL.findall(text), *(words[1:] for words in _LLD_FULL.findall(text))]
     overflows = [(int(excess), region) for region, excess in full if region in places]

@@ -28,7 +28,7 @@ STATE = "state of the network"  # it lives between invokes, with the variables
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a memory's content, in bytes."""
+    """A named part of a memory's content, and its size in bytes."""
 
     name: str
     bytes: int
@@ -36,7 +36,10 @@ class Part:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The bytes of firmware in a memory, from its base to the end of the last section, and their parts."""
+    """The bytes that firmware uses in a memory, and their parts.
+
+    `bytes` counts from the memory's base to the end of the last section.
+    """
 
     memory: str
     bytes: int
@@ -47,7 +50,7 @@ class MemoryUse:
 class Footprint:
     """The bytes of firmware, compiled by `compiler`, in each memory that it uses.
 
-    `exact`: the figures are those of the linked image. Otherwise they are upper bounds.
+    If `exact` is true, the figures are those of the linked image. Otherwise they are upper bounds.
     """
 
     compiler: str
@@ -55,12 +58,12 @@ class Footprint:
     uses: tuple[MemoryUse, ...]
 
     def use(self, memory: str) -> MemoryUse:
-        """The use of a memory; 0 bytes where it is not used."""
+        """Returns what firmware uses in a memory, with 0 bytes if it does not use the memory."""
         return next((use for use in self.uses if use.memory == memory), MemoryUse(memory, 0, ()))
 
 
 def parts_of(sizes: Mapping[str, int], total: int) -> tuple[Part, ...]:
-    """The parts by size, the largest first; bytes missing to `total` are the gaps between them."""
+    """Returns the parts, the largest first, and the gaps between them, which are the rest of `total`."""
     gaps = total - sum(sizes.values())
     every = {**sizes, **({ALIGNMENT: gaps} if gaps else {})}
     return tuple(Part(name, n) for name, n in sorted(every.items(), key=lambda p: (-p[1], p[0])) if n)
@@ -93,7 +96,7 @@ class Need:
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """The needs in the memories of the arena and the weights, without those that need a compiler."""
+    """Returns the needs of arena and weights that are known without a compiler, then those of the limits."""
     board = target.board
     weights = board.memory(board.weights)
     first, *second = (
@@ -109,7 +112,7 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
 
 
 def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
-    """The need of a memory with an arena of `size` bytes, and what is reserved besides."""
+    """Returns the need for an arena of `size` bytes and the other reserved bytes in its memory."""
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
     around = {ARENA: size, STATE: state if board.data == name else 0}
@@ -124,7 +127,10 @@ def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
 def needs_of(
     footprint: Footprint, plan: Plan, target: Target, image_bytes: int, options: PlanOptions
 ) -> tuple[Need, ...]:
-    """The needs of every memory that firmware uses (arena and weights first), then those of the limits."""
+    """Returns the needs in every memory that firmware uses, then those within the options' limits.
+
+    The memories of the arena and the weights come first.
+    """
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     rows = []
@@ -140,7 +146,7 @@ def needs_of(
 
 
 def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
-    """The needs of the given limits for the arena and the weight image."""
+    """Returns the needs of the arena and the weight image within the limits that are given."""
     board, rows = target.board, []
     if options.ram is not None:
         rows.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))

@@ -97,7 +97,10 @@ class _CachedObjects:
         self._identities: dict[tuple[str, ...], Identity | None] = {}
 
     def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
-        """The object's key, and the files that it reads; None if either is not known, or without a cache."""
+        """Returns the cache key of a unit's object, and the files that its compilation reads.
+
+        None without a cache, or if one of the two is not known.
+        """
         if self._session.keeper is None:
             return None
         # The identity leaves out the macros of networks, as most kernels do not use them.
@@ -128,7 +131,7 @@ class _CachedObjects:
         return data is not None
 
     def keep(self, recipe: Recipe, files: Reads, unit: Unit, target: Path, names: list[str]) -> None:
-        """Keeps a new object, unless its sources have changed meanwhile.
+        """Writes a new object to the cache, unless its sources have changed meanwhile.
 
         `names` are the files that the compiler has read.
         """
@@ -243,7 +246,11 @@ _OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
 
 @dataclass(frozen=True)
 class _Text:
-    """A file's text; `hides`: it reads files without naming them; `names`: its identifiers with NN_."""
+    """The digest of a file's text, and the names in it.
+
+    `included` are the files that it includes. `hides` is true if it reads files without naming them.
+    `names` are its identifiers that begin with NN_.
+    """
 
     digest: str
     included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
@@ -253,16 +260,17 @@ class _Text:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that a compilation reads (name and digest, in a fixed order), and the names in them."""
+    """The files that a compilation reads (name and digest, in a fixed order), and the NN_ names in them."""
 
     files: tuple[tuple[str, str], ...]
     names: frozenset[str]
     paths: frozenset[Path]
 
     def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
-        """Whether `flag` may change the object: true except for -DNN_... of a name that no file mentions.
+        """Whether `flag` may change the object.
 
-        Macros that the other `flags` define may mention it, too.
+        A flag -DNN_... does not if neither the files nor the other `flags` mention its name. Every other
+        flag may change it.
         """
         if not flag.startswith("-DNN_"):
             return True
@@ -271,9 +279,10 @@ class Reads:
         return _is_mentioned(flag, self.names | within)
 
     def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether a flag that these files do not mention may matter in `others`, which were read too.
+        """Whether `others` mention a macro of `flags` that these files do not mention.
 
-        These are headers that a flag includes, and the compiler's. Raises OSError.
+        `others` are the other files that the compiler read: headers that a flag includes, and the
+        compiler's own headers. Raises OSError.
         """
         flags = tuple(flags)
         unused = [flag for flag in flags if not self.asks_for(flag, flags)]
@@ -282,7 +291,7 @@ class Reads:
 
 
 def _is_mentioned(flag: str, names: Collection[str]) -> bool:
-    """Whether the macro that `flag` defines is one of `names`, or may be joined from one of them."""
+    """Whether the macro that `flag` defines is in `names`, or ## may make it from one of them."""
     name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
     return name in names or any(other.endswith("##") for other in names)
 
@@ -311,7 +320,7 @@ def _read(path: Path) -> _Text:
 
 
 def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
-    """Yields `waiting` and the files of `folders` that they include, directly or not, once each."""
+    """Yields each of the `waiting` files, and each file of `folders` that they include at any depth, once."""
     seen: set[Path] = set()
     while waiting:
         name, path = waiting.pop()
@@ -323,9 +332,9 @@ def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[
 
 
 def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
-    """Returns the files that a compilation of `source` reads: itself, and those of `folders` it may include.
+    """Returns `source` and the files of `folders` that it may include: what its compilation reads.
 
-    None if the text does not say (a macro names a file, or data is included).
+    None if the text does not name all of them, as a macro names a file or data is included.
     """
     files, names, paths = [], set[str](), set[Path]()
     for name, path, text in _walk([(source.name, source)], folders):
@@ -338,7 +347,7 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
 
 
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    """Returns the headers of `folders` that these texts and files include, directly or not, sorted."""
+    """Returns the sorted headers of `folders` that these texts and files include, at any depth."""
     waiting = [header for data in texts for header in _resolve(_parse(data), None, folders)]
     for source in sources:
         waiting += _resolve(_read(source), source.parent, folders)
@@ -346,7 +355,7 @@ def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[P
 
 
 def _resolve(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Yields (name, file) of each included name, with the file that the compiler finds first.
+    """Yields each name that the text includes, with the file that the compiler finds first for it.
 
     `own` is the folder of the text itself.
     """

@@ -36,9 +36,10 @@ _OWN_SECTIONS = (".nn_weights", ".nn_arena", ".nn_state")
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a firmware image, the largest of each memory first.
+    """The parts of a firmware image, memory by memory, the largest first.
 
-    `files_from` says where their files' names come from.
+    `files_from` says where the parts' file names come from: the linker's map, the symbols, or "" for
+    none.
     """
 
     parts: list[SizePart]
@@ -73,7 +74,7 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
 def _split_sections(
     elf: Any, sections: Sequence[Placed], shares: dict[tuple[str, int], list[Share]]
 ) -> dict[int, list[Piece]]:
-    """Index of a section -> its pieces."""
+    """Maps the index of each section to the section's pieces."""
     by_section: dict[int, list[Symbol]] = {}
     for symbol in symbols(elf):
         by_section.setdefault(symbol.section, []).append(symbol)
@@ -107,7 +108,7 @@ def _make_part(
 
 
 def _read_shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
-    """Section -> its shares in the map; empty where the map is of another image."""
+    """Maps each section (name, address) to its shares in the linker's map; empty for another image's map."""
     in_map = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
     if not sections or any(in_map.get((s.name, s.address)) != s.size for s in sections):
         return {}
@@ -153,7 +154,10 @@ class _Owners:
         return self._files.get((piece.library, piece.file), APPLICATION)
 
     def _find_by_name(self, symbol: str) -> str:
-        """The owner by a symbol's name, or by an object's section in brackets, which often ends with one."""
+        """Finds the owner by a symbol's name, or by the name of an object's section in brackets.
+
+        Such a section's name often ends with a symbol's name.
+        """
         for name in (symbol, *symbol.strip("()").split(".")):
             if any(name == net or name.startswith(f"{net}_") for net in self._nets):
                 return NETWORK
@@ -200,7 +204,7 @@ class Piece:
 def origin(path: str) -> tuple[str, str]:
     """Returns the archive ("": none) and the name of an object in a linker's map.
 
-    Such as obj/net.o, libc.a(memcpy.o), libc.a:memcpy.o.
+    `path` is, for example, obj/net.o, libc.a(memcpy.o) or libc.a:memcpy.o.
     """
     if _OPTIMISED.search(path):
         return "", OPTIMISED
@@ -233,7 +237,10 @@ Span = tuple[int, int, T]  # begin, end, content
 
 
 def _cover(low: int, high: int, spans: Iterable[Span[T]]) -> Iterator[Span[T | None]]:
-    """Yields [low, high) in parts: the spans (the first where several overlap), and None between them."""
+    """Splits [low, high) into the given spans, and None for the bytes between them.
+
+    Where several spans overlap, the first one counts.
+    """
     for span_begin, span_end, what in spans:
         begin, end = max(span_begin, low), min(span_end, high)
         if begin >= end:
@@ -255,7 +262,7 @@ class _Section:
         self.labels: list[Symbol] = []  # symbols without a size, by address
 
     def pieces(self, symbols: Iterable[Symbol], end: int) -> Iterator[Piece]:
-        """Yields the pieces of symbols up to the address `end`, and those between them."""
+        """Yields the pieces that symbols cover up to the address `end`, and the pieces between them."""
         every = [s for s in symbols if self.address <= s.address < end]
         # of several symbols at one place the largest, and of these a global one
         sized = sorted(
@@ -275,7 +282,7 @@ class _Section:
                     yield from self._split_by_labels(begin, until, share)
 
     def _split_by_labels(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
-        """Yields the bytes of a share, from one symbol without a size to the next."""
+        """Splits the bytes [low, high) of a share into pieces, at the symbols that have no size."""
         first, last = (bisect_left(self.labels, at, key=lambda s: s.address) for at in (low, high))
         ends = [*(s.address for s in self.labels[first + 1 : last]), high]
         spans = ((s.address, end, s) for s, end in zip(self.labels[first:last], ends, strict=False))
@@ -288,7 +295,10 @@ class _Section:
                 yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
     def _make_unnamed(self, low: int, high: int) -> Piece:
-        """Bytes of no object: padding if there is a map, or if they are zeros."""
+        """Makes a piece of bytes that belong to no object.
+
+        They are padding if there is a map, or if they are a few zeros.
+        """
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)
         return Piece(low, high, "", "", PADDING if self.shares or is_empty else UNNAMED)

@@ -71,7 +71,7 @@ class Planned:
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """The planning problem of a network on a target; UsageError for an option without effect there."""
+    """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
     return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
 
 
@@ -173,7 +173,10 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
 
 
 def _find_order(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the order of the plan's operators, with its second passes and views, or as it is."""
+    """Returns the graph in the order of the plan's operators, with the plan's second passes and views.
+
+    If no form of the graph matches the plan, the graph is returned unchanged.
+    """
     for ordered in _list_orders(graph):
         try:
             form = with_views(with_second_passes(ordered, plan.second_passes), plan.views)
@@ -185,7 +188,11 @@ def _find_order(plan: Plan, graph: Graph) -> Graph:
 
 
 def _list_orders(graph: Graph) -> Iterator[Graph]:
-    """Yields every form that planning may have chosen: with sliced fusions, and in the orders of searches."""
+    """Yields every form of the graph that planning may have chosen.
+
+    These are the graph itself, the graph with sliced fusions, and the graph in the orders that searches
+    find.
+    """
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
@@ -230,7 +237,10 @@ def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
 
 
 def _hint_strategy_best(planned: Planned) -> tuple[Hint, ...]:
-    """The hint to let strategy `best` plan, where its plan fits and another strategy was asked for."""
+    """Returns the hint to plan with strategy `best`, if its plan fits.
+
+    There is no hint if this strategy was already used.
+    """
     if planned.options.strategy == Strategy.BEST:
         return ()
     network = Network(planned.model, *read_graph(planned.model, planned.session))
@@ -271,7 +281,7 @@ def emit_sources(planned: Planned, name: str) -> Sources:
 
 
 def _pack_weights(planned: Planned) -> WeightImage:
-    """The weight image, from the cache or packed now."""
+    """Returns the weight image, from the cache or newly packed."""
     from buildtool.emit.image import read_image, weight_image
     from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import packing_digest

@@ -68,7 +68,8 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """Returns the used bytes and the size of each memory, and its sections, the largest first.
 
     Initialised data counts twice: in RAM, and in the memory from which it is loaded. The sections of a
-    native image (the host) are in one memory. Sections in no memory of the board come last, as elsewhere.
+    native image (the host) are in one memory. Sections that are in none of the board's memories come
+    last, under ELSEWHERE.
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
@@ -86,7 +87,10 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
 
 
 def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str, Placed, bool]]:
-    """Yields (memory, section, whether it is the copy of variables' initial values), elsewhere last."""
+    """Yields (memory, section, is_copy) for every section in a memory; ELSEWHERE comes last.
+
+    `is_copy` is true if the memory has only a copy of the variables' initial values.
+    """
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)
         return
@@ -167,10 +171,10 @@ _TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # a stripped program has only the second
 
 @dataclass(frozen=True)
 class Symbol:
-    """The name of bytes [address, address + size) of the section with this number.
+    """A named range of bytes [address, address + size) in a section, which is given by its number.
 
-    `size` is 0 where it is not known. `is_global`: other files may use the name. `file` is the compiler's
-    source file ("": not known).
+    `size` is 0 where it is not known. `is_global` is true if other files may use the name. `file` is the
+    compiler's source file ("": not known).
     """
 
     name: str
@@ -189,8 +193,8 @@ class Symbol:
 def symbols(elf: Any) -> list[Symbol]:
     """Returns the symbols of an image from pyelftools; empty for a stripped or damaged table.
 
-    They are read at once, without pyelftools' objects, as images of whole applications have 100,000 of
-    them.
+    They are read without an object of pyelftools for each, as images of whole applications have 100,000
+    symbols.
     """
     tables = {str(section["sh_type"]): section for section in elf.iter_sections()}
     table = next((tables[kind] for kind in _TABLES if kind in tables), None)
@@ -209,7 +213,7 @@ def symbols(elf: Any) -> list[Symbol]:
 
 
 def _read_symbols(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
-    """Yields all named symbols, also the marks of code and data."""
+    """Yields all named symbols, including those that mark where code or data begins."""
     is_arm, file = elf["e_machine"] == "EM_ARM", ""
     thread_local = (int(s["sh_addr"]) for s in elf.iter_sections() if s["sh_flags"] & _THREAD_LOCAL)
     thread_base = min(thread_local, default=0)  # values of thread-local symbols count from here
@@ -228,7 +232,10 @@ def _read_symbols(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
 
 
 def _read_entries(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yields (place of the name, value, size, type and binding, section) of each entry of a table."""
+    """Yields the fields of each entry in a symbol table.
+
+    They are the name's offset, the value, the size, the type with the binding, and the section's number.
+    """
     is_long = elf.elfclass == 64
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if is_long else "IIIBBH"))
     for fields in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
@@ -248,9 +255,9 @@ _MOST_BYTES = 1 << 26  # of .debug_info; a larger one takes minutes to read
 
 
 class DebugFiles:
-    """The source files of addresses of code, by debug information (-g) if there is any.
+    """Finds the source file of code at an address, if the image has debug information (-g).
 
-    No file is found for variables, as this would take reading every variable.
+    It does not find the files of variables, as it would have to read every variable.
     """
 
     def __init__(self, elf: Any) -> None:
@@ -270,7 +277,7 @@ class DebugFiles:
 
 
 def _read_ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
-    """Yields (first address, end, file's name) of each part of each compilation unit."""
+    """Yields (first address, end, file name) for every address range of each compilation unit."""
     lists = dwarf.range_lists()
     for unit in dwarf.iter_CUs():
         top = unit.get_top_DIE()
@@ -290,7 +297,7 @@ def _read_ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
 
 
 def _read_range_list(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
-    """Yields (first address, end) of each range of a list."""
+    """Yields (first address, end) for each range in a range list of the debug information."""
     for entry in lists.get_range_list_at_offset(at.value, cu=unit):
         if hasattr(entry, "base_address"):
             base = entry.base_address

@@ -18,9 +18,10 @@ from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 
 def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
-    """Returns the compiler of a choice, as the plugin of its `target` sets it up.
+    """Returns the compiler that `choice` names, with the settings of the `target`'s plugin.
 
-    ToolError if it is missing. UsageError about the option of a link that the plugin does not have.
+    ToolError if the compiler is missing. UsageError if the plugin does not have the link that `choice`
+    names.
     """
     tools = registry.toolchain(target, choice.toolchain)
     board, wire = target.board, wire_of(choice, target.board)
@@ -53,7 +54,7 @@ OURS = "buildtool_plugins"
 
 @dataclass(frozen=True)
 class Origins:
-    """A target's plugin, its board's file, and the files that this one extends."""
+    """A target's plugin, and its board's file with the files that this file extends."""
 
     target: Target
     plugin: TargetPlugin
@@ -79,7 +80,7 @@ class Origins:
         return [*self.boards, *code_and_data, *by_libraries]
 
     def foreign(self) -> dict[str, Path]:
-        """The folders of other distributions: of the board's plugin, and of kernel families."""
+        """Returns the folders of the board's plugin and of kernel families, if others distribute them."""
         package = sys.modules[type(self.plugin).__module__.partition(".")[0]]
         folders = {family.name: family.folder for family in self.target.families}
         if hasattr(package, "__path__"):  # else it is a single file
@@ -88,7 +89,7 @@ class Origins:
         return {name: folder for name, folder in folders.items() if not _is_below(folder, own)}
 
     def folders(self, library: str = "") -> dict[str, Path]:
-        """All folders of code by name: buildtool's, others', and the user's `library`."""
+        """Returns all folders of code by name; the user's `library` is one of them."""
         users = {"library": Path(library)} if library else {}
         return {**ours(), **self.foreign(), **users}
 
@@ -115,14 +116,14 @@ _OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
 
 
 def debug_name(name: str) -> str:
-    """The name in debug information of one of buildtool's folders, by the folder's name in `describe`."""
+    """Returns the name of a code folder in debug information; `name` is its name in `describe`."""
     return f"/buildtool/{name}"
 
 
 def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
-    """Returns `tools` with flags for debugging instead of optimising; `folders` are by name.
+    """Returns `tools` with flags for debugging instead of optimising; `folders` maps names to folders.
 
-    The inner one of two nested folders comes last, as compilers require.
+    Of two nested folders, the inner one comes last in the flags, as compilers require.
     """
     others = [flag for flag in tools.cflags if not _OPTIMISES.fullmatch(flag)]
     places = sorted(((str(folder.resolve()), name) for name, folder in folders.items()))

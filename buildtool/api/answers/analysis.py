@@ -1,4 +1,4 @@
-"""Analysis: does a model fit a board, what binds, by how much, and what would help."""
+"""Analysis: whether a model fits a board, what is too small, by how much, and what would help."""
 
 from __future__ import annotations
 
@@ -88,9 +88,10 @@ def _describe_interface(graph: Graph, index: int) -> answers.Interface:
 def _make_verdict(
     network: Network, choice: TargetChoice, request: Analyze, session: Session
 ) -> answers.Verdict | answers.NoPlan:
-    """Returns the verdict on a board: exact for a named board, by an upper limit for others.
+    """Returns the verdict on a board.
 
-    One or two named boards get cures, or a smaller plan.
+    The firmware of a board that the request names is counted exactly. For other boards an upper limit may
+    suffice. If the request names at most DETAILED boards, their verdicts have cures or a smaller plan.
     """
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
@@ -113,7 +114,7 @@ def _make_verdict(
 def verdict_of(
     fitting: Fitting, helping: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
 ) -> answers.Verdict:
-    """The verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
+    """Returns the verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
     plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
     at = binding(plan, graph, fitting.prepared.session)
     # the fullest memory or limit, relative to its size, or the stack where only the stack is too small
@@ -160,7 +161,7 @@ def _describe_need(need: Need) -> answers.NeedAnswer:
 
 
 def _describe_cure(settings: Settings, cured: Fitting, original: Fitting) -> answers.Cure:
-    """A plan that fits, and its price compared with the original plan."""
+    """Describes a plan that fits, and compares its cost with that of the original plan."""
     board, before = cured.prepared.target.board.name, original.price["cost"]
     same = board == original.prepared.target.board.name
     return {
@@ -179,7 +180,10 @@ def _describe_cure(settings: Settings, cured: Fitting, original: Fitting) -> ans
 
 
 def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> list[Hint]:
-    """Hints besides the cures: changes of the board's file or the network; without cures, other boards."""
+    """Returns hints besides the cures.
+
+    They are about the board's file and the network, and, if there are no cures, about other boards.
+    """
     board, advice = fitting.prepared.target.board, list[Hint]()
     if fitting.stack_excess:
         advice.append(Hint(f"stack_bytes = {fitting.count.stack} or more in the board's file"))
@@ -196,7 +200,7 @@ def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> l
 
 
 def _suggest_boards(fitting: Fitting) -> list[Hint]:
-    """A hint with the known boards of any core that have room for the plan, its weights and the code."""
+    """Returns a hint that names the known boards with room for the plan, its weights and the code."""
     parts = Counter[str]()
     for need in fitting.needs:
         parts.update({part.name: part.bytes for part in need.parts})

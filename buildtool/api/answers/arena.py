@@ -21,9 +21,9 @@ COMMON_ITEMS = 256
 
 
 def arena(request: Arena, session: Session) -> ArenaAnswer:
-    """The lowest placement that was found, or any that fits a given capacity.
+    """Returns the lowest placement that was found, or any placement within a given capacity.
 
-    `files` has the table with its offsets.
+    `files` has the problem's table with the offsets of the placement.
     """
     path, name, capacity = request.file.path, Path(request.file.path).name, request.capacity
     table = read_problem(request.file.read("the problem", MOST_BYTES), path=path)
@@ -48,7 +48,7 @@ def arena(request: Arena, session: Session) -> ArenaAnswer:
 
 
 def common_budget(items: int) -> int:
-    """A number of nodes that takes about the same time for any number of buffers."""
+    """Returns a number of search nodes that takes about the same time for any number of buffers."""
     return COMMON_NODES * COMMON_ITEMS // max(COMMON_ITEMS, items)
 
 

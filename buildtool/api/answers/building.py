@@ -115,7 +115,7 @@ def _read_signing(flashing: Flashing, board: Board) -> Signing | None:
 
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
-    """The bytes that a linked firmware image takes of each memory of the board, and its files for flash."""
+    """Returns the bytes that a linked firmware image takes in each memory, and its files for flash."""
     from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts

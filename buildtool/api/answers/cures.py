@@ -45,9 +45,9 @@ Settings = dict[str, Value]  # options with their values; None: the option is le
 
 @dataclass(frozen=True)
 class Fitting:
-    """A plan and the memories of its firmware, those of the arena and the weights first.
+    """A plan and what its firmware needs in each memory; the memories of arena and weights come first.
 
-    `flash` is the bytes of the weight image.
+    `flash` is the size of the weight image in bytes.
     """
 
     prepared: Prepared
@@ -69,29 +69,32 @@ class Fitting:
 
     @property
     def price(self) -> Price:
-        """What the plan needs and costs, including waits for the arena's memories."""
+        """The memory and cost of the plan; the cost includes waits for the arena's memories."""
         target, session = self.prepared.target, self.prepared.session
         return price(self.plan, target, waiting(self.plan, self.graph, target, session))
 
 
 def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
-    """Returns the plan of a problem, or the nearest plan to its limits, with the memory of its firmware.
+    """Returns a problem's plan, and what its firmware needs in each memory.
 
-    `name` is the network's name. `exactly`: the firmware is compiled and linked if possible. Otherwise it
-    is linked only where an upper limit of its size does not decide. BuildtoolError where there is no
-    plan.
+    If no plan keeps the limit on memory, it is the smallest plan. `name` is the network's name. If
+    `exactly` is true, the firmware is compiled and linked if possible. Otherwise it is linked only if an
+    upper limit of its size does not show whether it fits. BuildtoolError if there is no plan.
     """
     return fit_plan(prepared, *nearest(prepared), name, exactly=exactly)
 
 
 def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
-    """As `fit`, for a given plan."""
+    """Returns a plan and what its firmware needs in each memory; for `name` and `exactly` see `fit`."""
     target, options = prepared.target, prepared.options
     flash = image_layout(graph, target.named(plan.kernels)).size
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether a bound decides: it fits with room for more code, or even the least needs do not fit."""
+        """Whether an upper bound is enough to decide.
+
+        It is if the bound fits with room for more code, or if even the least needs do not fit.
+        """
 
         def with_spare(need: Need) -> float:
             code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
@@ -124,7 +127,7 @@ class Cure:
 def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
     """Returns at most SHOWN ways to make a network fit, the cheapest first.
 
-    `choice` is the target of the request, and `lacking` its plan, which does not fit.
+    `choice` is the target of the request. `lacking` has the request's plan, which does not fit.
     """
     options = lacking.prepared.options
     helping: list[Cure] = []
@@ -175,7 +178,7 @@ def _try_settings(
 
 
 def _list_settings(lacking: Fitting) -> Iterator[Settings]:
-    """Yields settings that could help on the same board, the likely first."""
+    """Yields settings that could help on the same board, the most likely first."""
     board = lacking.prepared.target.board
     over = [need for need in lacking.needs if need.excess]
     if any(need.what == "weights limit" for need in over):
@@ -217,7 +220,10 @@ def _list_settings(lacking: Fitting) -> Iterator[Settings]:
 
 
 def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
-    """Yields known boards on which the network fits: the same family first, then by memory."""
+    """Yields a cure for each other known board on which the network fits.
+
+    Boards of the same family come first. Boards with less memory come before those with more.
+    """
     own = lacking.prepared.target.board
     others = [load_board(name) for name in board_names() if name != own.name]
     real = [board for board in others if not board.is_native]
@@ -235,9 +241,9 @@ def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterato
 
 
 def next_smaller(fitting: Fitting) -> tuple[Settings, Fitting] | None:
-    """Returns the next plan with less memory than one that fits, and the setting that makes it.
+    """Returns the setting that makes the next smaller plan than one that fits, and this plan.
 
-    None where there is no such plan.
+    None if there is no smaller plan.
     """
     ram = fitting.plan.arena_bytes - fitting.plan.alignment
     if ram <= 0:

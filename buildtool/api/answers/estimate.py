@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
-    """What a plan needs and costs; `waited` is added to the cost: waits for the arena's memories."""
+    """Returns a plan's memory and cost; the cost includes `waited`, the waits for the arena's memories."""
     cost = plan.cost + waited
     time = estimate_ms(cost, target)
     return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
@@ -73,13 +73,16 @@ def _describe_loads(planned: Planned, timeline: Timeline) -> Loading | None:
 
 
 def _find_region_starts(timeline: Timeline) -> dict[int, int]:
-    """Operator -> the first step of its region."""
+    """Maps each operator to the first step of its region."""
     pairs = zip(timeline.regions, timeline.starts, strict=False)
     return {op: first for region, first in pairs for op in region.ops}
 
 
 def _estimate_seconds(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
-    """The seconds for computing, for loading, and for both where they overlap."""
+    """Estimates the seconds for computing, for loading, and in total.
+
+    Computing and loading may overlap. None if the board's file has no rate for an estimate.
+    """
     if board.estimate is None:
         return None
     graph, starts = timeline.graph, _find_region_starts(timeline)
@@ -131,7 +134,7 @@ class _Clock:
         self.flash = max(self.flash, self.now) + size / self.bandwidth
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until all begun loads have ended, if any of `loads` is needed."""
+        """Waits until every load that has begun is finished, if there are `loads` that are needed."""
         if loads:
             self.now = max(self.now, self.flash)
 
@@ -171,9 +174,9 @@ def _count_parts(load: Load, graph: Graph) -> int:
 
 
 def wait_cycles(planned: Planned) -> float | None:
-    """The cycles that the plan waits for its arena's memories, besides its cost.
+    """Returns the cycles that the core waits for the arena's memories; the plan's cost is without them.
 
-    None where costs are not cycles.
+    None if costs are not cycles.
     """
     if planned.target.cost_unit is not CostUnit.CYCLES:
         return None
@@ -183,7 +186,7 @@ def wait_cycles(planned: Planned) -> float | None:
 
 
 def memories_of(planned: Planned) -> MemoriesView | None:
-    """The arena in each of its memories; None where it is in one memory."""
+    """Describes what the arena uses in each of its memories; None if the arena is in one memory."""
     board = planned.target.board
     if not board.second:
         return None
@@ -213,7 +216,7 @@ def memories_of(planned: Planned) -> MemoriesView | None:
 
 
 def _plan_alone(planned: Planned, name: str) -> AloneView:
-    """The plan with the whole arena in the memory `name`; where none fits, the plan that needs least."""
+    """Describes the plan with the whole arena in the memory `name`; if none fits, the smallest plan."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
     graph = without_views(without_second_passes(planned.graph))

@@ -110,7 +110,7 @@ FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpack)
 
 
 class Instead(TypedDict):
-    """What `point_instead` finds, as it is kept."""
+    """The result of `point_instead`, in the form in which it is cached."""
 
     price: Price | None
 
@@ -124,9 +124,10 @@ INSTEAD: Level[Instead] = Level("fronts", msgpack.packb, _unpack_instead)  # its
 
 
 def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
-    """The point of the front that needs no more memory than the plan within a limit and does no more work.
+    """Returns another point of the front, which needs no more memory and no more work than the plan.
 
-    It costs more, as the plan has the least cost. None where there is no such point, or no limit.
+    Its cost is higher, as the plan has the least cost within a limit on memory. None if there is no such
+    point or no limit.
     """
     options, session = planned.options, planned.session
     by_cost = options.strategy == Strategy.BEST and options.objective == Objective.COST
@@ -139,7 +140,10 @@ def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
 
 
 def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
-    """The point with the least work that a placement proves to need no more memory; see `point_instead`."""
+    """Finds the point of `point_instead` that has the least work.
+
+    A placement of its buffers proves that it needs no more memory.
+    """
     for graph in prepared.graphs:
         alone = prepared.of(graph)
         if tensors_written_in_place(graph):
@@ -177,7 +181,7 @@ def figures(plan: Plan, target: Target) -> Figures:
 
 
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
-    """The figures of the plans of other strategies for this network."""
+    """Returns the figures of other strategies' plans for this network."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
     others: list[Peer | Refusal] = []

@@ -61,7 +61,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 
 
 def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
-    """The part that `plan` and `report` both have; `flash_bytes` are those of the weight image."""
+    """Returns what `plan` and `report` both answer; `flash_bytes` is the size of the weight image."""
     details = describe_plan(planned)
     return {
         **details,
@@ -114,7 +114,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
 
 
 def form(graph: Graph, op: Op) -> str:
-    """An operator in a few letters, as dw 3x3/2: a 3x3 window and stride 2."""
+    """Describes an operator in a few letters. For example, dw 3x3/2 has a 3x3 window and stride 2."""
     name = _SHORT.get(op.kind, str(op.kind).lower())
     if isinstance(op.attrs, PoolAttrs):
         kernel, stride = op.attrs.kernel, op.attrs.stride
@@ -170,7 +170,7 @@ def _describe_moment(moment: Moment, graph: Graph) -> answers.MomentView:
 
 
 def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
-    """The fullest step with its live buffers, the largest first."""
+    """Returns the step with the most live bytes, and its live buffers, the largest first."""
     if whole.fullest < 0:
         return None
     summary = whole.regions[whole.fullest]
@@ -191,11 +191,11 @@ def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
 
 
 def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
-    """The plans of other strategies with the same input image, accounting and weights.
+    """Returns plans of other strategies with the same input image, accounting and weights.
 
-    These are layer by layer, and with `all_of_them` msf-CNN's scheme and xcore-opt's strips. Each of the
-    two schemes is planned with no more work than this plan, and with the least arena. Then `best` is
-    planned with no more work than that.
+    The first plan is layer by layer. If `all_of_them` is true, msf-CNN's scheme and xcore-opt's strips
+    follow. Each of these two schemes is planned with no more work than this plan, and with the least
+    arena. Then `best` is planned with no more work than the plan with the least arena.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:
@@ -245,7 +245,10 @@ def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
 
 
 def clock_of(target: Target) -> Clock:
-    """The time of a unit of cost in a trace, where costs are cycles and the board's clock is known."""
+    """Returns how a trace shows a unit of cost.
+
+    This is a time if costs are cycles and the board's clock is known.
+    """
     from buildtool.plan.others.chrometrace import Clock
 
     if target.cost_ms is None:
@@ -256,7 +259,7 @@ def clock_of(target: Target) -> Clock:
 
 
 def traced(request: Trace, session: Session) -> answers.TraceAnswer:
-    """The answer to a `trace` request: a plan over time for trace viewers, also one that does not fit."""
+    """Returns the answer to a `trace` request: a plan over time for viewers, even if it does not fit."""
     from buildtool.plan.others.chrometrace import trace  # not needed for a `plan` request
     from buildtool.plan.summary.steps import plan_steps
 

@@ -61,7 +61,10 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
 
 
 def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
-    """Returns the plan and its problem; where no plan is within the limits, the one with the least memory."""
+    """Returns the plan and its problem.
+
+    If no plan is within the limits, it is the plan with the least memory.
+    """
     target = load_target(request.target, session)
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
@@ -79,9 +82,10 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
 
 
 def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Whether it fits, by an upper limit of its code where that decides; else as `analyze` counts it.
+    """Returns the verdict: whether the plan fits.
 
-    A locked plan has no cures, which are other plans.
+    If an upper limit of the code does not show that it fits, the code is counted as for `analyze`. A
+    locked plan gets no cures, as these are other plans.
     """
     plan, session = (prepared, planned.graph, planned.plan, planned.model.name), prepared.session
     try:
@@ -161,7 +165,7 @@ def _list_steps(planned: Planned) -> list[answers.RegionSteps]:
 
 
 def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
-    """Returns (symbols, sequence), as in `RegionSteps`; a streamed region repeats its steps very often."""
+    """Shortens steps to (symbols, sequence), as in `RegionSteps`; a streamed region repeats them often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
     sequence = []
@@ -174,9 +178,10 @@ def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
 
 
 def fold_repeats(numbers: Sequence[int]) -> list[int]:
-    """Returns the numbers (from 0 on) with repetitions as -d, n: the last d of them are repeated for n more.
+    """Replaces repetitions in a list of numbers, none below 0, by pairs -d, n.
 
-    Each position is compared with the last position at which the same numbers followed.
+    Such a pair means that the last d numbers are repeated for the next n numbers. Each position is
+    compared with the last position at which the same numbers followed.
     """
     shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}

@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def pick(draw: Draw, choices: Sequence[T]) -> T:
-    """One of `choices`."""
+    """Returns one of `choices`, at random."""
     return choices[int(draw.integers(len(choices)))]
 
 
 def chance(draw: Draw, one_in: int) -> bool:
-    """True once in `one_in` draws, on average."""
+    """Returns True once in `one_in` draws, on average."""
     return int(draw.integers(one_in)) == 0
 
 
@@ -41,12 +41,12 @@ def _pick_activation(draw: Draw) -> Activation:
 
 
 def _swap(draw: Draw, x: int, other: int) -> tuple[int, int]:
-    """Two operands in either order."""
+    """Returns two operands in random order."""
     return (x, other) if chance(draw, 2) else (other, x)
 
 
 def _add_conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """A convolution of `x`; its window fits into `x` where there is no padding."""
+    """Adds a convolution of `x`; its window fits into `x` where there is no padding."""
     _, height, width, depth = net.shape(x)
     kernel, dilation = pick(draw, KERNELS), (1, 1)
     if chance(draw, 6):
@@ -91,7 +91,7 @@ def _add_dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _add_elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """`x` with another tensor, a constant, itself, or a tensor that is broadcast."""
+    """Adds an operator on `x` and `x`, another tensor, a constant or a tensor that is broadcast."""
     shape = list(net.shape(x))
     how = int(draw.integers(6))
     if how == 0:
@@ -108,7 +108,10 @@ def _add_elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_operand(net: NetBuilder, draw: Draw, x: int) -> int:
-    """A second operand: a tensor or a constant, whole or with one pixel, one channel or one element."""
+    """Adds a second operand, which is an input or a constant.
+
+    It has the shape of `x`, or has only one pixel, one channel or one element.
+    """
     shape = list(net.shape(x))
     shapes: list[Sequence[int]] = [(1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape]
     other = pick(draw, shapes)
@@ -116,7 +119,7 @@ def _add_operand(net: NetBuilder, draw: Draw, x: int) -> int:
 
 
 def _add_pair(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """An operator of two operands, such as an extreme or a comparison; truth values where it takes them."""
+    """Adds an operator of two operands, such as a maximum or a comparison. Logical ones get truth values."""
     other = _add_operand(net, draw, x)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
@@ -162,7 +165,7 @@ def _add_concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> in
 
 
 def _add_split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """The last part of a split; the others are not used."""
+    """Adds a split and returns its last part; the other parts are not used."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
     count, axis = pick(draw, ways) if ways else (1, 3)
@@ -187,7 +190,7 @@ def _add_resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_conversion(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
-    """A QUANTIZE or CAST from one integer type to another, with an input of its own."""
+    """Adds a QUANTIZE or CAST from one integer type to another, with an input of its own."""
     source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
@@ -208,7 +211,7 @@ def _add_gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_block_move(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """SPACE_TO_DEPTH or DEPTH_TO_SPACE; the input is cut to whole blocks first."""
+    """Adds SPACE_TO_DEPTH or DEPTH_TO_SPACE, whose input is first made to consist of whole blocks."""
     batch, rows, columns, depth = net.shape(x)
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
@@ -221,7 +224,7 @@ def _add_block_move(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """A product whose scale keeps the results from being all zero or all at the limits."""
+    """Adds a product whose scale keeps the results from being all zero or all at the limits."""
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
@@ -238,13 +241,13 @@ def _add_matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _add_svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """An SVDF of the channels' means."""
+    """Adds an SVDF of the channels' means."""
     memory = pick(draw, (1, 2, 5, 8, 9, 16))
     return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
 
 
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """An LSTM over the columns of the mean row, with any of its optional parts."""
+    """Adds an LSTM over the columns of the mean row, with any of its optional parts."""
     cells = pick(draw, CHANNELS[:12])
     return lstm(
         net,
@@ -324,8 +327,8 @@ WIDE = tuple(
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     """Returns a network with an operator of `kind`; equal arguments give equal networks.
 
-    `among`: it is between other operators, so that it can run row by row. `wide`: it is in int16, or
-    converts between integer types. Rewrites may fold some kinds.
+    If `among` is true, the operator is between others, so that it can run row by row. If `wide` is true,
+    it is in int16 or converts between integer types. Rewriting may remove operators of some kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")

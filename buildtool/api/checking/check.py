@@ -83,7 +83,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
 
 
 def _choose_boards(request: Asked) -> list[Named]:
-    """The boards to run on: those of the request, or those of the family that run here."""
+    """Returns the request's boards, or, if it has none, those boards of the plugin that can run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:

@@ -21,17 +21,17 @@ KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # only the
 
 
 def type_of(kind: str) -> type[Request]:
-    """The type of the requests of a kind in EVERY_KIND."""
+    """Returns the request class for a `kind`, which has to be in EVERY_KIND."""
     return TYPES[kind][0]
 
 
 def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:
-    """The options of a kind of request, of all groups or only of `groups`."""
+    """Returns the options that requests of a kind take, of all groups or only of `groups`."""
     return type_of(kind).taken(*groups)
 
 
 def request_type(request: Mapping[str, object]) -> type[Request] | None:
-    """The type of a request; None for one of an unknown kind."""
+    """Returns the class of a request; None if its kind is unknown."""
     kind = request.get("kind")
     return type_of(kind) if isinstance(kind, str) and kind in KINDS else None
 

@@ -44,9 +44,10 @@ class Analyze(
     needs=Needs.COMPILERS,
     prepared=True,
 ):
-    """Whether a model fits each board (none: every known board), what binds and what would help.
+    """Whether a model fits each board, which memory or limit is too small, and what would help.
 
-    `target` has the settings that go with each board, without a board's name.
+    Without `boards`, every known board counts. `target` has the settings for each board, but no board's
+    name.
     """
 
     model: Named
@@ -94,13 +95,13 @@ _FRONT = tuple(name for name in Planning.takes if name not in _OF_ONE_PLAN)
 
 
 class Front(Planning, takes=_FRONT, handler="api.answers.fronts:front_of", prepared=True):
-    """The Pareto front of memory and work."""
+    """The Pareto front of memory and work; `peers` adds the plans of other authors' schemes."""
 
     peers: bool = False
 
 
 class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.COMPILERS):
-    """A plan with all data of its page, whether it fits or not; `peers` as for `front`."""
+    """A plan with all data for its page, even if it does not fit; for `peers` see `front`."""
 
     peers: bool = False
 
@@ -124,7 +125,7 @@ class Describe(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; a name without a model has no effect."""
+        """Returns the request; UsageError for a name without a model, as it has no effect."""
         if values.given.get("name", "") and "model" not in values.given:
             raise table.idle("name", "it has no effect without a model")
         return super().read(values)
@@ -142,20 +143,20 @@ class Build(
     handler="api.answers.building:build",
     needs=Needs.PROGRAMS,
 ):
-    """The test firmware of a network; `name` as for `emit`."""
+    """The test firmware of a network; for `name` see `emit`."""
 
     name: str = ""
     flashing: Flashing = AS_BIN
 
 
 class Bundle(Planning, handler="api.bundling:answer", needs=Needs.PROGRAMS):
-    """The sources of a network and all that has to be compiled with them; `name` as for `emit`."""
+    """The sources of a network and all that has to be compiled with them; for `name` see `emit`."""
 
     name: str = ""
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):
-    """The bytes that a linked firmware image takes of each memory of the board.
+    """The bytes that a linked firmware image takes in each memory of the board.
 
     `map` is the file that the linker wrote with the image.
     """
@@ -175,7 +176,7 @@ class Validate(
     """A run that is compared with the reference.
 
     `made` is a given firmware image, which is run instead of one that is built here. `desk` says how to
-    reach an attached board or an emulator's UART, over the link that `target` names. `sequence` is the
+    connect to an attached board or to an emulator's UART; `target` names the link. `sequence` is the
     number of inputs from one reset of the state to the next (0: half of the random inputs, or one input
     of a data set).
     """
@@ -199,7 +200,7 @@ class Validate(
 
 
 class ValidateData(Validate, kind="validate", handler="firmware.run.dataset:dataset_validation"):
-    """The same on a data set instead of `inputs`."""
+    """A run on a data set, instead of `inputs`, that is compared with the reference."""
 
     data: Data
 
@@ -210,7 +211,7 @@ class Profile(
     handler="firmware.run.profiling:profiling",
     needs=Needs.PROGRAMS,
 ):
-    """A run that counts the instructions of every operator; `made` and `desk` as for `validate`."""
+    """A run that counts the instructions of every operator; for `made` and `desk` see `validate`."""
 
     made: Made | None = None
     inputs: Inputs = RANDOM
@@ -224,7 +225,7 @@ class Debug(
     handler="firmware.run.handover:debugging",
     needs=Needs.PROGRAMS,
 ):
-    """A debug build that runs under a debugger, which connects to `port`; `made` as for `validate`."""
+    """A debug build that runs under a debugger, which connects to `port`; for `made` see `validate`."""
 
     made: Made | None = None
     inputs: Inputs = RANDOM
@@ -232,7 +233,7 @@ class Debug(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; the debugger needs the firmware image as a file."""
+        """Returns the request; UsageError if the firmware image is not a file, which the debugger needs."""
         request = super().read(values)
         assert isinstance(request, cls)
         if request.made is not None and request.made.elf.data is not None:
@@ -246,7 +247,7 @@ class Flash(
     handler="firmware.run.handover:flash",
     needs=Needs.PROGRAMS,
 ):
-    """Test firmware that answers over a link, for a board's flash; `made` as for `validate`."""
+    """Test firmware that answers over a link, for a board's flash; for `made` see `validate`."""
 
     made: Made | None = None
     tool: str = ""
@@ -263,9 +264,10 @@ class Boards(Request, handler="api.answers.lists:boards"):
 
 
 class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
-    """A check of a target plugin's kernels against the reference, on `boards` (none: all that can be run).
+    """A check of a target plugin's kernels against the reference.
 
-    `cases` is the number of random networks for each kernel, which are drawn from `seed`.
+    It runs on `boards`, or without them on all boards that can be run. `cases` is the number of random
+    networks for each kernel, which are drawn from `seed`.
     """
 
     plugin: str
@@ -282,7 +284,7 @@ class Zoo(Request, handler="api.answers.lists:zoo"):
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; a model is given by its name, not as a file."""
+        """Returns the request; UsageError if the model is a file and not a name."""
         model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")
@@ -290,7 +292,7 @@ class Zoo(Request, handler="api.answers.lists:zoo"):
 
 
 class Arena(Request, handler="api.answers.arena:arena"):
-    """An arena problem; `capacity` is in bytes and `budget` in nodes (None: no such limit)."""
+    """An arena problem; `capacity` is in bytes (None: no limit), `budget` in nodes (None: the default)."""
 
     file: File
     capacity: int | None = None
@@ -312,4 +314,4 @@ class Split(
     answers="SplitAnswer",
     needs=Needs.PROGRAMS,
 ):
-    """A network that is split for a board; only the command answers this, and it has its own request type."""
+    """A network that is split for a board; only the command answers it, and it has its own request type."""

@@ -60,7 +60,7 @@ class Request:
     names: ClassVar[tuple[str, ...]] = ()  # the names of all fields
 
     def __init_subclass__(cls, **about: Any) -> None:
-        """`about` has the class's own values of the variables above."""
+        """Registers the class; `about` has its values for the class variables above."""
         cls.kind = cls.__name__.lower()
         for name, value in about.items():
             setattr(cls, name, value)
@@ -83,17 +83,17 @@ class Request:
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request of the values; of two wrong fields, the first is reported."""
+        """Returns the request that the values describe; of several wrong fields, the first is reported."""
         return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
     def taken(cls, *groups: Group) -> tuple[Option, ...]:
-        """The options of the kind, of all groups or only of `groups`."""
+        """Returns the options that this kind takes, of all groups or only of `groups`."""
         return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
 
 
 class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
-    """The part of every request that plans a network for a board; `lock` is a given plan to use."""
+    """The fields of all requests that need a plan of a network for a board; `lock` is a given plan to use."""
 
     target: TargetChoice
     lock: Lock | None = None
@@ -103,7 +103,10 @@ class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a network: a .npy file, or `count` sets of random values (0: one, or more for state)."""
+    """The inputs of a network: a .npy file, or `count` sets of random values.
+
+    If `count` is 0, there is one set, or several sets if the network has state.
+    """
 
     file: File | None = None
     count: int = 0
@@ -134,8 +137,8 @@ class Made(NamedTuple):
 class OnDesk(NamedTuple):
     """A run over a link: on an attached board, or over an emulator's UART.
 
-    `port` is "" for the only one. `is_flashed`: the firmware image is on the board already. `tool`
-    flashes it ("": the first that is installed).
+    `port` is "" if there is only one port. `is_flashed` is true if the firmware image is on the board
+    already. `tool` is the program that flashes it ("": the first that is installed).
     """
 
     port: str = ""
@@ -145,7 +148,7 @@ class OnDesk(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set; `through` is the number of inputs for the firmware (None: by an estimate).
+    """A data set; `through` is the number of inputs that the firmware runs on (None: an estimate decides).
 
     `scores` is the name of the output whose largest value is the class ("": the only possible one).
     """
@@ -174,7 +177,7 @@ class Values:
     def _parse(
         self, values: Mapping[str, object], keys: list[str], elsewhere: list[str], where: str = ""
     ) -> dict[str, Any]:
-        """Parses values of options in `keys`; options in `elsewhere` are refused with their right place."""
+        """Parses the options in `keys`; the error for an option in `elsewhere` says where it belongs."""
         parsed = {}
         for name, value in values.items():
             if name in elsewhere:
@@ -194,15 +197,21 @@ class Values:
         return self.given[name]
 
     def some(self, *names: str) -> dict[str, Any]:
-        """The given values of these keys; the keys that are not given have their defaults elsewhere."""
+        """Returns the values of those keys that are given; the other keys have their defaults elsewhere."""
         return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
-        """The value of a field of a request: a part, or the option of that name."""
+        """Returns the value of a request's field.
+
+        The field is the option `name`, or is made of several options.
+        """
         return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
 
     def value(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a key, as files if it names files; without a default, the key is needed."""
+        """Returns the value of a key, as files if it names files.
+
+        UsageError if the key is missing and there is no default.
+        """
         from buildtool.base.files import to_file
 
         option = table.BY_NAME[name]
@@ -217,7 +226,7 @@ class Values:
         return tuple(to_file(one, suffixes) for one in value) if option.many else to_file(value, suffixes)
 
     def target(self) -> TargetChoice:
-        """The board and its settings; only the settings for `analyze`, which may have several boards."""
+        """Returns the board and its settings, but no board for `analyze`, which may have several boards."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
@@ -229,9 +238,9 @@ class Values:
         )
 
     def wire(self) -> str:
-        """The link over which test firmware answers.
+        """Returns the link over which test firmware answers.
 
-        "" means the files of an emulator, and ANY_WIRE the board's own link.
+        It is "" if the firmware answers by files in an emulator, and ANY_WIRE for the board's own link.
         """
         from buildtool.options.values import ANY_WIRE
 
@@ -240,7 +249,10 @@ class Values:
         return kind or (ANY_WIRE if on_desk else "")
 
     def desk(self) -> OnDesk | None:
-        """How a run reaches a board; UsageError for options without effect."""
+        """Returns how a run connects to a board or an emulator over a link; None without a link.
+
+        UsageError for options without effect.
+        """
         kind, port = self.given.get("wire", ("", ""))
         if self.given.get("on", On.EMULATOR) == On.BOARD:
             flashed = self.given.get("flashed", False)
@@ -257,7 +269,7 @@ class Values:
         return OnDesk(is_emulated=True) if kind else None
 
     def planning(self) -> PlanOptions:
-        """The options of planning."""
+        """Returns the options for planning."""
         from buildtool.options.values import PlanOptions
 
         for name in COUNTING:
@@ -266,7 +278,7 @@ class Values:
         return PlanOptions(**table.together(self.options))
 
     def flashing(self) -> Flashing:
-        """The files for flash; only a signed file has a version."""
+        """Returns the formats and the signature of files for flash; only a signed file has a version."""
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
             raise table.idle("image_version", "it has no effect without 'sign'")
@@ -274,7 +286,10 @@ class Values:
         return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
-        """The given plan, where no firmware image is given; options that decide about plans are refused."""
+        """Returns the given plan; None if there is none, or if a firmware image is given, too.
+
+        Options that decide about plans are refused.
+        """
         from buildtool.options.values import Lock
 
         if "plan" not in self.given or "elf" in self.given:

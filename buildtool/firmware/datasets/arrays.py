@@ -37,7 +37,7 @@ _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 class Header:
     """The header of a .npy file.
 
-    `bytes` is its length. `by_columns`: the elements are in Fortran's order.
+    `bytes` is the header's length. `by_columns` is true if the elements are in Fortran order.
     """
 
     shape: tuple[int, ...]
@@ -64,10 +64,10 @@ def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
 
 
 def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
-    """Reads the header of a .npy file of `size` bytes; then the elements follow in `file`.
+    """Reads the header of a .npy file of `size` bytes; `file` is then at the first element.
 
-    UsageError for other files, for arrays that do not contain numbers, and where the size does not match
-    the header.
+    UsageError for other files, for arrays that do not contain numbers, and if the size does not match the
+    header.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
@@ -99,12 +99,12 @@ class Member(Header):
     what: str  # names the archive in errors
 
     def whole(self) -> Array:
-        """All elements."""
+        """Returns all elements of the array."""
         with _reading(self.path, self.what):
             return parse_npy(self.archive.read(self.entry), self.path)
 
     def rows(self, positions: Sequence[int]) -> Array:
-        """The elements at `positions` of the first dimension, in ascending order; no others are kept."""
+        """Returns the elements at `positions` (ascending) of the first dimension, without the others."""
         if self.by_columns:  # the elements of a row are not adjacent
             return self.whole()[list(positions)]
         row = self.elements_bytes // max(self.shape[0], 1)
@@ -119,7 +119,7 @@ class Member(Header):
 
 
 def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Member]:
-    """The arrays of a .npz file by name, in its order; UsageError for another file.
+    """Returns the arrays of a .npz file by name, in the file's order; UsageError for another file.
 
     They can be read while `file` is open.
     """
@@ -151,7 +151,7 @@ def _reading(path: str, what: str) -> Iterator[None]:
 
 
 def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
-    """Whether a shape equals a tensor's, without dimensions of 1."""
+    """Whether a shape equals a tensor's shape if dimensions of 1 are left out of both."""
     return [n for n in shape if n != 1] == [n for n in tensor.shape if n != 1]
 
 
@@ -164,7 +164,7 @@ def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
 
 
 def quantisation(tensor: Tensor, path: str) -> Quantization:
-    """An input's scale and zero point; UsageError for an input that has none, as it only moves bytes."""
+    """Returns an input's scale and zero point; UsageError if the input has none."""
     if tensor.quant is None:
         raise UsageError(
             f"the input '{tensor.name}' has no scale, so it takes only quantised values",
@@ -175,7 +175,7 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 
 
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
-    """Returns values of the tensor's own type unchanged, and floats in steps of its scale.
+    """Returns an array of the tensor's own type unchanged, and quantises an array of floats.
 
     Floats beyond the range are clipped. UsageError for other types.
     """
@@ -199,9 +199,9 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
 
 
 def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
-    """Returns a .npy file as an input: its quantised values, or its floats, quantised here.
+    """Returns the quantised values of an input from a .npy file; floats in the file are quantised here.
 
-    The array has the input's shape, with or without a batch dimension of 1.
+    The file's array has the input's shape, with or without a batch dimension of 1.
     """
     array = parse_npy(data, path)
     if array.size != tensor.elements or not same_shape(array.shape, tensor):
@@ -216,7 +216,8 @@ def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
 def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
     """Returns the inputs of a request: those of a file, or random ones.
 
-    By default there is one, or `in_sequence` of them for a network with state.
+    If the request does not say how many, there is one random input, or `in_sequence` inputs for a network
+    with state.
     """
     if inputs.file is not None:
         return from_file(graph, inputs.file)
@@ -237,17 +238,17 @@ def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:
-    """For each of `count` inputs, whether the state is reset before it; sequences have `length` inputs.
+    """Returns, for each of `count` inputs, whether the state is reset before it.
 
-    0 makes two sequences of equal length, which reveals a missing reset. Init has reset the state before
-    the first input.
+    The state is reset after every `length` inputs. If `length` is 0, there are two sequences of equal
+    length, which reveals a missing reset. The first input needs no reset, as init has reset the state.
     """
     each = length or max(1, -(-count // 2))
     return [bool(graph.states) and i > 0 and i % each == 0 for i in range(count)]
 
 
 def from_file(graph: Graph, file: File) -> list[list[Array]]:
-    """One set of inputs from a .npy file; see `input_values`."""
+    """Reads one set of inputs from a .npy file; see `input_values`."""
     if len(graph.inputs) != 1:
         raise UsageError(
             f"the network has {len(graph.inputs)} inputs, but a .npy file has only one",
@@ -262,10 +263,11 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
 class DataSet:
     """Inputs of a network, which are read one by one.
 
-    `names` are the user's names of the inputs. `labels` are their classes, () without labels. `classes`
-    are the names of the classes by number, () if only numbers are known. `how` says in words, for each of
-    the network's inputs, how its values are made. `read` returns the arrays of the input at a position.
-    `check` raises UsageError for an input that cannot be read, as far as this is quick to find out.
+    `names` are the user's names of the inputs. `labels` are the inputs' classes, () if there are no
+    labels. `classes` are the names of the classes by number, () if only numbers are known. `how` has a
+    text for each of the network's inputs, which says how its values are made. `read` returns the arrays
+    of the input at a position. `check` raises UsageError for an input that cannot be read, as far as a
+    quick test shows this.
     """
 
     names: tuple[str, ...]

@@ -20,10 +20,10 @@ _KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with 
 
 
 def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """The classes of inputs by a file: in their order, or by `names` from a table with two columns.
+    """Reads the classes of inputs from a file.
 
-    `classes` are the names of classes, for labels that are words. UsageError for a file that does not
-    fit.
+    They are in the inputs' order. A table with two columns has them by the inputs' `names`. `classes` are
+    the names of the classes, for labels that are words. UsageError for a file that does not fit.
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
@@ -53,7 +53,7 @@ def _decode(file: File) -> str:
 
 
 def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """The classes in an array of `count` whole numbers, or of words, which are names of classes."""
+    """Returns the classes in an array of `count` labels, which are whole numbers or names of classes."""
     shape = array.shape
     hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
     if math.prod(shape) != count or hint:
@@ -76,7 +76,7 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
 
 
 def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
-    """The array of labels in an archive: by its name, or the only array."""
+    """Finds the array of labels in an archive by its name, or takes the only array."""
     for name in LABELS:
         if name in arrays:
             return arrays[name]
@@ -87,7 +87,7 @@ def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
 
 
 def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
-    """The classes by words, one for each input: numbers or names of classes."""
+    """Returns the classes of the inputs from a word for each, which is a number or the name of a class."""
     if len(words) != count:
         raise _make_count_error(f"{len(words):,}", count, path)
     number = {name: index for index, name in enumerate(classes)}
@@ -104,7 +104,10 @@ def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[s
 
 
 def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
-    """The classes by a CSV file: in the inputs' order (one column), or by the inputs' names (two columns)."""
+    """Reads the classes of the inputs from a CSV file.
+
+    One column has the classes in the inputs' order. Two columns have an input's name and its class.
+    """
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_decode(file))) if any(row)]
     except csv.Error as error:

@@ -35,10 +35,10 @@ CLASSES = "classes"  # the name of the array with the classes' names in an archi
 
 
 def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
-    """The data set for a network; UsageError if it does not fit.
+    """Opens the data set for a network; UsageError if it does not fit.
 
-    `choose` returns, for a number of inputs, the positions of those that will be read, in ascending
-    order. No others are kept in memory. None reads all.
+    `choose` gets the number of inputs and returns the positions of those that will be read, in ascending
+    order. Other inputs are not stored in memory. If `choose` is None, all inputs are read.
     """
     inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
@@ -49,7 +49,7 @@ def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) ->
 
 
 def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
-    """Returns the positions of the chosen inputs, in order: all, or `limit` random ones by `seed`."""
+    """Returns the ascending positions of all inputs, or of `limit` inputs that are drawn from `seed`."""
     if limit is None or limit >= count:
         return list(range(count))
     return sorted(int(i) for i in np.random.default_rng(seed).permutation(count)[:limit])
@@ -88,7 +88,7 @@ def _open_archive(
 
 
 def _match_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
-    """An array for each input of a network, by the inputs' names, or in the archive's order."""
+    """Returns an array for each input of a network, by the inputs' names or in the archive's order."""
     names = [tensor.name for tensor in inputs]
     if all(name in arrays for name in names):
         return [arrays[name] for name in names]
@@ -104,7 +104,7 @@ def _match_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: 
 
 
 def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
-    """The number of inputs in an array, whose shape is this number before the tensor's shape."""
+    """Returns the number N of inputs in an array, whose shape is N followed by the tensor's shape."""
     if shape and shape[0] and same_shape(shape[1:], tensor) and math.prod(shape[1:]) == tensor.elements:
         return shape[0]
     if shape and not shape[0]:
@@ -120,9 +120,9 @@ def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
 def _make_reader(
     array: Array, positions: Sequence[int], tensor: Tensor, normalise: Normalise | None, path: str
 ) -> tuple[Callable[[int], Array], str]:
-    """Returns a function from a position in the archive to that input, and its conversion in words.
+    """Returns a function that reads the input at a position in the archive, and a text.
 
-    `array` has the inputs at `positions`.
+    The text says how the function converts the values. `array` has the inputs at `positions`.
     """
     row = {position: place for place, position in enumerate(positions)}
     dtype = np.dtype(tensor.dtype.value)
@@ -185,9 +185,9 @@ def _is_array(name: str) -> bool:
 
 
 def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files of a folder by their names in it, sorted, and the class of each ("": none).
+    """Returns the sorted paths of the files in a folder, and the class of each file ("": none).
 
-    Hidden files and the file `left_out` are left out.
+    The paths are relative to the folder. Hidden files and the file `left_out` are left out.
     """
     folder = Path(root)
     try:
@@ -239,7 +239,7 @@ def _read_labels(
 
 
 def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
-    """UsageError where a file misses the class of a folder, or names a class twice."""
+    """UsageError if `names` lacks the class of a folder, or has a class twice."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise UsageError(f"the class '{twice}' is named twice", path=path)

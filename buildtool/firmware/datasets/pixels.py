@@ -25,7 +25,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes with more than 8 
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """Pillow's mode of images for an input; UsageError for an input that is not an image."""
+    """Returns Pillow's image mode for an input; UsageError for an input that is not an image."""
     shape = tensor.shape
     name = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if name is None:
@@ -35,7 +35,7 @@ def mode(tensor: Tensor, path: str) -> str:
 
 
 def pillow() -> Any:
-    """Pillow's module of images; ToolError where it is not installed."""
+    """Returns Pillow's module for images; ToolError if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -61,10 +61,10 @@ def _make_image_error(path: str) -> UsageError:
 
 
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
-    """The pixels of an image file in an input's size and channels: uint8, [height, width, channels].
+    """Returns an image file's pixels in an input's size, as uint8 [height, width, channels].
 
-    It is the first frame, turned as its EXIF data says. Transparency is not blended. UsageError for other
-    files.
+    The first frame is used and turned as its EXIF data says. Transparency is not blended. UsageError for
+    other files.
     """
     library = pillow()
     from PIL import ImageOps
@@ -109,10 +109,11 @@ NEAR = 0.02  # share of a range's width by which an input's range may differ fro
 
 
 def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
-    """The rule for turning pixels into real values; by default, the named rule with the range of the input.
+    """Returns the rule that turns pixels into real values.
 
-    UsageError where no named rule has that range, for an input without a scale, and where the number of
-    means is not the number of channels.
+    It is `wanted`, or by default the named rule that has the input's range. UsageError if no named rule
+    has that range, for an input without a scale, and if the number of means is neither 1 nor the number
+    of channels.
     """
     quant = quantisation(tensor, path)
     if wanted is not None:
@@ -137,7 +138,7 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
 
 
 def table(tensor: Tensor, how: Normalise) -> Array:
-    """The quantised value of every pixel: an array [channels, 256], rounded half to even."""
+    """Returns the quantised value of every pixel value, rounded half to even: an array [channels, 256]."""
     assert tensor.quant is not None
     ends, shape = np.iinfo(tensor.dtype.value), (tensor.shape[-1], 1)
     means, deviations = (
@@ -149,12 +150,12 @@ def table(tensor: Tensor, how: Normalise) -> Array:
 
 
 def quantised(pixels: Array, values: Array) -> Array:
-    """Turns pixels [..., channels] into quantised values of the same shape, by a table."""
+    """Turns pixels [..., channels] into quantised values of the same shape, with the table `values`."""
     return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 
 def words(tensor: Tensor, how: Normalise) -> str:
-    """How pixels are normalised, in words for the answer."""
+    """Returns a text for the answer, which says how pixels are normalised."""
     assert tensor.quant is not None
     if how.name in NAMED:
         first, last = (f"{end:g}" for end in how.ends)

@@ -13,7 +13,7 @@ from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
 
 
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
-    """Returns the output whose largest value is the class, or None and the reason.
+    """Returns the index of the output whose largest value gives the class, or None and the reason.
 
     UsageError if `wanted` names no output, or an output without a value for each class.
     """
@@ -36,7 +36,7 @@ def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
 
 
 def _find_mismatch(tensor: Tensor) -> str:
-    """The reason why a tensor has no value for each class; "" if it may have."""
+    """Says why a tensor does not have one value for each class; "" if it may have."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
     if sum(n != 1 for n in tensor.shape) > 1:
@@ -45,7 +45,7 @@ def _find_mismatch(tensor: Tensor) -> str:
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError for labels, or names of classes, beyond an output's classes."""
+    """UsageError if an output has too few classes for the labels or for the names of classes."""
     if len(classes) > tensor.elements:
         text = f"there are {len(classes):,} classes, but the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)
@@ -68,9 +68,9 @@ def accuracy(
     reference: Sequence[int],
     firmware: Mapping[int, int],
 ) -> Accuracy:
-    """The accuracy of the reference's predictions, one per label, and of the firmware's.
+    """Returns the accuracy of the reference's predictions and of the firmware's.
 
-    `firmware` maps positions of inputs to predictions.
+    `reference` has a prediction for each label. `firmware` maps positions of inputs to predictions.
     """
     is_complete = len(firmware) == len(labels)
     predictions = [firmware[i] for i in range(len(labels))] if is_complete else list(reference)
@@ -93,7 +93,7 @@ def _count_top1(pairs: Sequence[tuple[int, int]]) -> Top1:
 
 
 def _count_classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
-    """The figures of every class that is a label or a prediction."""
+    """Returns the figures of every class that occurs as a label or as a prediction."""
     labels = Counter(label for label, _ in pairs.elements())
     predicted = Counter(guess for _, guess in pairs.elements())
     return [

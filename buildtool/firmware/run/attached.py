@@ -23,7 +23,10 @@ SHOWN_LINES = 12  # of a tool's output
 
 
 def run_attached(planned: Planned, image: Path, request: RunRequest, attached: OnDesk) -> RunResult:
-    """Runs the firmware image over the link of the request; ToolError, ProgramError."""
+    """Runs the firmware image over the request's link. Flashes an attached board first, if needed.
+
+    Raises ToolError and ProgramError.
+    """
     board = planned.target.board
     if not (attached.is_emulated or attached.is_flashed):
         planned.session.tell(f"flashing {board.name}")
@@ -46,7 +49,7 @@ def takes_binary(how: Flashing, image: Path) -> bool:
 
 @contextmanager
 def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
-    """As `flashing`; the files that the tool reads exist until the context ends."""
+    """Yields the result of `flashing`. The files that the tool reads exist until the context ends."""
     how = flashing(board, image, tool)
     if not takes_binary(how, image):
         yield how

@@ -48,8 +48,8 @@ class Difference:
 def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Referrer:
     """Returns a function that computes the right value of each tensor of `graph`.
 
-    `graph` is the file's `source` after rewriting. LiteRT runs in this process, and ends it if a check of
-    its own fails (see `judge`).
+    `graph` is the file's `source` after rewriting. LiteRT runs in this process. If one of LiteRT's own
+    checks fails, the process ends (see `judge`).
     """
     if which == Reference.NUMPY:
         return _make_numpy_referrer(graph)
@@ -88,7 +88,7 @@ def _make_numpy_referrer(graph: Graph) -> Referrer:
 def _has_narrow_biases(model: bytes, source: Graph) -> bool:
     """Whether int16 layers of the file have int32 biases, which LiteRT refuses or misreads.
 
-    The graph has them as int64, so LiteRT can run a file that is written from it.
+    The graph has these biases as int64, so LiteRT can run a file that is written from the graph.
     """
     wide = [t.source.index for t in source.tensors if t.dtype is DType.INT64 and t.source is not None]
     if not wide:
@@ -100,9 +100,10 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
 
 
 def _open_litert(model: bytes, *, ready: bool = False) -> Any:
-    """LiteRT with its reference kernels, which keeps every tensor; ToolError if it refuses the network.
+    """Opens the network in LiteRT with its reference kernels; ToolError if LiteRT refuses it.
 
-    `ready`: its tensors are allocated, so that it can run.
+    LiteRT then keeps the value of every tensor. If `ready` is true, its tensors are allocated, so that it
+    can run.
     """
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -124,7 +125,7 @@ def _open_litert(model: bytes, *, ready: bool = False) -> Any:
 def _run_litert(
     interpreter: Any, source: Graph, graph: Graph, inputs: Sequence[Array], places: Mapping[int, int]
 ) -> dict[int, Array]:
-    """Every tensor of the file that `graph` still has.
+    """Runs LiteRT and returns the values of the file's tensors that `graph` still has.
 
     `places` maps the tensors' indices in the file to the interpreter's.
     """
@@ -156,7 +157,7 @@ def _run_litert(
 
 
 def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
-    """The elements of a tensor that were computed, as a mask; `mask` has 1 for every computed byte."""
+    """Returns a mask of a tensor's computed elements; `mask` has 1 for every computed byte."""
     return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
 
 

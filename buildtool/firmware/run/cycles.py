@@ -31,7 +31,7 @@ from buildtool.target.types import Board, RunResult
 
 
 class Parts(NamedTuple):
-    """The cycles of an operator, or of several."""
+    """The cycles of one or more operators, by cause."""
 
     pipeline: int = 0
     words: int = 0
@@ -47,7 +47,11 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Timing:
-    """The estimate of a run, by the operators' positions and `OUTSIDE`; for `skipped` see BlockTime."""
+    """The estimated cycles of a run.
+
+    `parts` has them by the operators' positions; `OUTSIDE` is the code between operators. `taken` is the
+    number of taken branches. `skipped` has the names of instructions that the model does not know.
+    """
 
     identity: str
     parts: dict[int, Parts]
@@ -61,7 +65,7 @@ class Timing:
 
 
 def find_timer(board: Board) -> Timer | str:
-    """The model of a board's core, or the reason why there is none."""
+    """Returns the timing model of a board's core, or the reason why there is none."""
     level = reality(board).level
     if level in (Real.HOST, Real.MODEL):
         return f"firmware for board '{board.name}' runs on this machine, not on the board's core"
@@ -96,7 +100,10 @@ def _sum_parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
 
 
 def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
-    """As `Timer.time`; the session keeps times by block, and the cache keeps them together."""
+    """Returns the time of each block, from the session, the cache or `Timer.time`.
+
+    The session stores a time for each block. The cache stores the times of all these blocks as one entry.
+    """
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
     level = Level("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
@@ -131,7 +138,7 @@ def _unpack(data: bytes, count: int) -> list[BlockTime]:
 
 
 def in_ms(cycles: int, board: Board) -> float | None:
-    """The milliseconds at the board's clock; None if the clock is not known."""
+    """Converts cycles to milliseconds at the board's clock; None if the clock is not known."""
     return cycles / board.clock_hz * 1000 if board.clock_hz else None
 
 
@@ -141,7 +148,7 @@ def parts_answer(parts: Parts) -> CycleParts:
 
 
 def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
-    """The estimate of a run as part of an answer."""
+    """Returns the estimated cycles of a run as part of an answer."""
     assert board.pipeline is not None and run.executed is not None
     waits = [wait for work in run.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))

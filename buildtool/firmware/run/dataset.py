@@ -55,10 +55,11 @@ _VECTORS = ("mve", "zve", "xs3")  # words in the names of instruction sets
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of an input, and the rate per second.
+    """The work of an input, and how much work is done per second.
 
-    `is_native`: the work is multiply-accumulates of this machine, not instructions of an emulated core.
-    `is_counted`: it was counted in a run, not taken from the plan's cost.
+    If `is_native` is true, the work is in multiply-accumulates on this machine. Otherwise it is in
+    instructions of an emulated core. If `is_counted` is true, a run has counted the work. Otherwise it
+    follows from the plan's cost.
     """
 
     work: int
@@ -68,12 +69,12 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """The time of an input."""
+        """The estimated time of an input, in seconds."""
         return self.work / self.rate
 
 
 def _estimate_work(planned: Planned, attached: OnDesk | None) -> Estimate | None:
-    """The work by the plan; None for an attached board, which has its own speed."""
+    """Estimates the work of an input by the plan; None for an attached board, which has its own speed."""
     if attached is not None and not attached.is_emulated:
         return None
     board = planned.target.board
@@ -85,7 +86,7 @@ def _estimate_work(planned: Planned, attached: OnDesk | None) -> Estimate | None
 
 
 def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
-    """The instructions of an input, counted in the emulator; `by_plan` where that is not possible."""
+    """Counts an input's instructions in the emulator; returns `by_plan` where that is not possible."""
     if reality(planned.target.board).level is not Level.EMULATOR:
         return by_plan
     try:
@@ -96,7 +97,7 @@ def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by
 
 
 def through(count: int, each: Estimate | None) -> int:
-    """The number of `count` inputs that go through the firmware, at least 1."""
+    """Returns how many of `count` inputs the firmware runs on, at least 1."""
     if each is None or count * each.seconds <= MOST_SECONDS:
         return count
     return max(1, min(count, int(SAMPLE_SECONDS / each.seconds)))
@@ -126,13 +127,13 @@ class _Pace:
     seconds: float = 0.0
 
     def after(self, began: float, count: int) -> _Pace:
-        """The same with `count` more finished inputs, run since the time `began`."""
+        """Returns this pace with `count` more finished inputs, which have run since the time `began`."""
         seconds = self.seconds + time.monotonic() - began
         return replace(self, finished=self.finished + count, seconds=seconds)
 
     @property
     def left(self) -> float:
-        """The seconds that the other inputs will take."""
+        """The seconds that the remaining inputs will take."""
         each = self.seconds / self.finished if self.finished else self.nominal
         return (self.total - self.finished) * each
 
@@ -163,7 +164,7 @@ class _Progress:
 class _Job:
     """The chosen inputs of a data set, the judge of their outputs, and the results so far.
 
-    Positions are those among the chosen inputs. `planned` is None where no firmware is run.
+    A position is an index into the chosen inputs. `planned` is None where no firmware is run.
     """
 
     session: Session
@@ -183,7 +184,10 @@ class _Job:
     values: list[set[int]] = field(default_factory=list)  # the bytes that each output had
 
     def resets(self, positions: Sequence[int]) -> list[bool]:
-        """For each of some inputs, which are whole sequences, whether the state is reset before it."""
+        """Returns, for each of the inputs at `positions`, whether the state is reset before it.
+
+        The inputs are whole sequences.
+        """
         return [self.chosen[at] % self.sequence == 0 for at in positions]
 
     def read(self, at: int) -> list[Array]:
@@ -196,7 +200,10 @@ class _Job:
         progress: _Progress,
         runs: Sequence[tuple[list[Array], dict[int, bytes]]] = (),
     ) -> None:
-        """Computes inputs by the reference; `runs` has the arrays and the firmware's outputs, if it ran."""
+        """Computes inputs with the reference, and compares the firmware's outputs, if it ran.
+
+        `runs` then has the arrays and the firmware's outputs for each input.
+        """
         for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
             began = time.monotonic()
             progress.running("reference", began, 0)
@@ -247,7 +254,7 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
 
 
 def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
-    """The positions of the chosen ones of `count` inputs.
+    """Chooses some of `count` inputs, and returns their positions.
 
     They are whole sequences with at most `limit` inputs in total, but at least one sequence.
     """
@@ -257,7 +264,7 @@ def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) ->
 
 
 def _find_output(graph: Graph, data_set: DataSet, data: Data) -> tuple[int | None, str]:
-    """The position of the output with the classes, or None and the reason why there is no accuracy."""
+    """Returns the position of the output with the classes, or None and why there is no accuracy."""
     if not data_set.labels:
         if data.scores:
             text = "it has no effect without labels"
@@ -314,7 +321,11 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
 def _split_starts(
     positions: Sequence[int], graph: Graph, seconds: float, sequence: int
 ) -> Iterator[list[int]]:
-    """Yields the inputs of each start, for about RUN_SECONDS, within the limits; whole sequences."""
+    """Splits the inputs into lists of whole sequences. The firmware starts once for each list.
+
+    If possible, a list takes at most RUN_SECONDS, and has at most MOST_INPUTS inputs and MOST_BYTES
+    bytes.
+    """
     size = sum(graph.tensors[t].size for t in (*graph.inputs, *graph.outputs))
     most = min(MOST_INPUTS, max(1, MOST_BYTES // max(size, 1)))
     if seconds:

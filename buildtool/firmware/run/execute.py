@@ -44,11 +44,12 @@ TIMEOUT = 600.0  # seconds, for all inputs of one run
 class Outcome:
     """The results of a run of the test firmware.
 
-    `outputs` and `traces` have, for each set of inputs, tensor index -> raw bytes. Only a trace build has
-    `traces` and the next two. `computed` is tensor index -> bytes that one invoke computes, repetitions
-    included. `partial` has, for tensors that are not computed as a whole, 1 for every computed byte.
-    High-water marks are in bytes (None: cannot be measured). `reality` is what the firmware ran on.
-    `counted` has instructions, cycles and issues.
+    `outputs` and `traces` map, for each set of inputs, a tensor's index to its raw bytes. `traces`,
+    `computed` and `partial` are empty unless the firmware is a trace build. `computed` maps a tensor's
+    index to the number of bytes that one invoke computes, repetitions included. `partial` has, for each
+    tensor that is not computed as a whole, 1 for every computed byte. High-water marks are in bytes, None
+    if they cannot be measured. `reality` is what the firmware ran on. `counted` has instructions, cycles
+    and issues.
     """
 
     outputs: list[dict[int, bytes]]
@@ -62,7 +63,7 @@ class Outcome:
     counted: RunResult
 
     def tensors(self, number: int) -> dict[int, bytes]:
-        """The outputs for a set of inputs, and every other tensor of a trace build."""
+        """Returns the outputs for a set of inputs, and in a trace build every other tensor."""
         return {**(self.traces[number] if self.traces else {}), **self.outputs[number]}
 
 
@@ -86,7 +87,7 @@ def image_of(
     *,
     emulated: bool = True,
 ) -> Iterator[Firmware]:
-    """The request's firmware image, unchanged, or one that is built here; `emulated` as for `built`."""
+    """Yields the request's firmware image, or builds one if there is none; for `emulated` see `built`."""
     if request.made is None:
         with built(planned, sources, flags, emulated=emulated) as firmware:
             yield firmware
@@ -110,7 +111,7 @@ def refuse_stand_in(planned: Planned, path: str) -> None:
 
 @contextmanager
 def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
-    """The firmware image `elf` of a build; ToolError where it is not for this network and this plan."""
+    """Yields the firmware image `elf`; ToolError if it was not built for this network and this plan."""
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
     linked = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
@@ -134,10 +135,11 @@ def built(
     harness: Harness | None = None,
     emulated: bool = False,
 ) -> Iterator[Firmware]:
-    """Test firmware that is built here, and removed when the context ends.
+    """Builds test firmware, which is removed when the context ends.
 
-    `trace`: it writes every tensor as soon as it is computed. `harness` is its own C, instead of the
-    plugin's. `emulated`: it is for the emulator's machine, where this differs from the board.
+    If `trace` is true, the firmware writes every tensor as soon as it is computed. `harness` has the
+    firmware's own C files, which replace the plugin's. If `emulated` is true, the firmware is for the
+    emulator's machine, which may differ from the board.
     """
     board, target = planned.target.board, planned.target
     if emulated and not wire_of(planned.choice, board):
@@ -168,11 +170,11 @@ def execute(
 ) -> Outcome:
     """Runs the test firmware on every set of inputs.
 
-    `trace`: it was built to write all its tensors. `count` counts each operator's instructions, and
-    `blocks` also the blocks of code that they ran. `attached` runs it over a link, on an attached board
-    or its emulator, where cycles are counted instead of instructions. `resets` says before which inputs
-    the state is reset (None: before each). `timeout` is in seconds, for all inputs. `ran` gets the number
-    of finished inputs, instead of the session.
+    `trace` is true if the firmware was built to write all its tensors. `count` counts each operator's
+    instructions, and `blocks` also the blocks of code that they ran. `attached` runs it over a link, on
+    an attached board or its emulator, where cycles are counted instead of instructions. `resets` says
+    before which inputs the state is reset (None: before each). `timeout` is in seconds, for all inputs.
+    `ran` is called with the number of finished inputs; without it, the session reports the progress.
     """
     graph, board = planned.graph, planned.target.board
     each = max(1, sum(graph.tensors[t].size for t in graph.outputs))
@@ -195,7 +197,10 @@ def execute(
 
 
 def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | None) -> RunResult:
-    """Runs firmware where the request says; an error of the firmware names the operator."""
+    """Runs firmware over a link if `attached` is given, and with the board's plugin otherwise.
+
+    An error of the firmware names the operator that ran.
+    """
     board = planned.target.board
     if attached is not None and attached.is_emulated and board.is_stand_in:
         text = f"the emulator of board '{board.name}' is another machine, without the board's ports"
@@ -218,9 +223,10 @@ def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | No
 def input_file(
     graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> bytes:
-    """The test firmware's input.bin: the inputs of all sets, back to back; `resets` as for `execute`.
+    """Returns the test firmware's input.bin, which has the inputs of all sets one after another.
 
-    For a network with state, four bytes before each set say whether the state is reset.
+    For a network with state, four bytes before each set say whether the state is reset. For `resets` see
+    `execute`.
     """
     raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
     if not graph.states:
@@ -230,7 +236,7 @@ def input_file(
 
 
 def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
-    """The error of a failed run, with the operator and kernel that ran."""
+    """Returns the error of a failed run, with the operator and the kernel that ran."""
     stack = planned.target.board.stack_bytes
     hint = f"the board's file reserves {stack:,} bytes of stack" if "stack overflow" in error.text else ""
     if error.running is None or error.running >= len(planned.graph.ops):
@@ -301,10 +307,10 @@ def _read_records(data: bytes) -> Iterator[Record]:
 def _read_traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
-    """Every traced tensor of each set; tensor -> bytes computed in one set; masks of partial tensors.
+    """Returns each set's traced tensors, the computed bytes of each tensor, and masks of partial tensors.
 
-    All sets have the same number of records, of the same parts. A part that is computed again must have
-    the same values.
+    The number of computed bytes is that of one set. All sets have the same number of records, of the same
+    parts. A part that is computed again must have the same values.
     """
     records = list(_read_records(data))
     each, rest = divmod(len(records), sets)
@@ -323,7 +329,8 @@ def _read_traces(
 def _join_records(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """Returns the joined tensors, and masks of the computed bytes for partial tensors.
 
-    A streamed plan writes some hundred thousand parts of a few bytes each, so there are no arrays here.
+    A streamed plan writes some hundred thousand parts of a few bytes each, so this does not use NumPy
+    arrays.
     """
     values: dict[int, bytearray] = {}
     masks: dict[int, bytearray] = {}  # 1 where a byte was computed

@@ -72,7 +72,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
 
 
 def _list_build_files(planned: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
-    """The files of a build for the debugger or its user."""
+    """Returns the files of a build that the debugger or its user may need."""
     net = sources.net
     return {
         **sources.files,
@@ -84,7 +84,7 @@ def _list_build_files(planned: Planned, sources: Sources, firmware: Firmware) ->
 
 
 def _quote(path: str) -> str:
-    """A path as a word in the debugger's language."""
+    """Returns a path in quotes, as the debugger's commands need it."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

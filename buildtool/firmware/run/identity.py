@@ -55,8 +55,9 @@ def check_image(
 ) -> Linked:
     """Returns the network in the image that was made from `plan` and `weights`.
 
-    `over_wire`: the firmware has to answer over a link. ToolError for an image without such a network,
-    with other weights, or that is not a test firmware. Test firmware reads inputs and writes outputs.
+    If `over_wire` is true, the firmware has to answer over a link, and otherwise by files. ToolError if
+    the image has no such network, has other weights, or is not a test firmware. Test firmware reads
+    inputs and writes outputs.
     """
     from buildtool.plan.codec import digest
 
@@ -70,7 +71,7 @@ def check_image(
 
 
 def _check_firmware(lines: list[str], over_wire: bool) -> None:
-    """ToolError if the image is not a test firmware that answers in this way."""
+    """ToolError if the image is not a test firmware that answers over a link, or by files."""
     if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
         return
     if OVER_WIRE in lines:
@@ -110,7 +111,7 @@ def _find_network(data: bytes, plan: str, layout: str) -> Linked:
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """ToolError if the image has other weights, by the header before them."""
+    """ToolError if the image does not have these weights; the error says which weights it has, if any."""
     loaded = [
         bytes(section.data())
         for section in open_elf(data).iter_sections()

@@ -36,11 +36,11 @@ PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need only minutes for t
 
 
 class Judge:
-    """Computes the right values for each set of inputs. `hear` comes first, then any number of `refer`.
+    """Computes the right values for each set of inputs. Call `hear` first, and then `refer` for each set.
 
     With `Reference.AUTO` it uses LiteRT. From the first input that LiteRT cannot compute on, it uses our
-    own executor. `answer` says which of them computed what. With `Reference.LITERT` such an input is a
-    ToolError.
+    own executor. `answer` says which of them computed what. With `Reference.LITERT`, such an input raises
+    a ToolError.
     """
 
     def __init__(self, which: Reference, child: _Child | None, why: str) -> None:
@@ -52,7 +52,10 @@ class Judge:
         self._by_litert = self._by_own = 0
 
     def hear(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
-        """Sets the network. `graph` is the file's `source`, rewritten; `every`: all tensors are needed."""
+        """Sets the network. `graph` is the rewritten graph of the file's `source`.
+
+        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.
+        """
         self._graph = graph
         if self._child is None:
             return
@@ -65,7 +68,7 @@ class Judge:
         self._version = child.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Returns tensor index -> its right value; `reset`: the state is reset first."""
+        """Maps each tensor's index to its right value. If `reset` is true, the state is reset first."""
         if self._child is not None:
             try:
                 values = self._child.refer(inputs, reset)
@@ -87,7 +90,7 @@ class Judge:
         return self._own(inputs, reset)
 
     def answer(self) -> ReferenceAnswer:
-        """The reference's name, as part of an answer."""
+        """Describes the reference in an answer."""
         litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
         is_litert = self._by_litert > 0 or self._child is not None
         text = litert if is_litert else _OWN
@@ -102,7 +105,7 @@ class Judge:
         }
 
     def _drop_litert(self, error: ToolError) -> None:
-        """Uses our executor from now on; raises the error if the request says LiteRT."""
+        """Uses our executor from now on; raises `error` if the request requires LiteRT."""
         if self._which is Reference.LITERT:
             raise error
         name = "LiteRT" if not self._version else f"LiteRT {self._version}"
@@ -112,7 +115,10 @@ class Judge:
 
 @contextlib.contextmanager
 def judging(which: Reference, model: Named) -> Iterator[Judge]:
-    """A judge whose child loads LiteRT in the meantime; ToolError if LiteRT is required but not installed."""
+    """Yields a judge whose child process loads LiteRT in the meantime.
+
+    ToolError if LiteRT is required but not installed.
+    """
     if which is Reference.NUMPY:
         yield Judge(which, None, _ASKED)
     elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
@@ -158,7 +164,7 @@ class _Child:
         self._receive()
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """As a `Referrer`."""
+        """Maps each tensor's index to the value that LiteRT computes; `reset` resets the state first."""
         self._send((inputs, reset))
         return cast(Mapping[int, Array], self._receive())
 
@@ -203,7 +209,7 @@ class _Child:
         return answer
 
     def _end(self) -> str:
-        """How the process ended, and its last line."""
+        """Waits until the process has ended; returns how it ended, and its last line of text."""
         status = self._process.wait()
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         self._words.seek(0)
@@ -213,7 +219,10 @@ class _Child:
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """The child process: sends LiteRT's version, then an answer for the network and each set of inputs."""
+    """Runs in the child process, and answers its parent.
+
+    It sends LiteRT's version, then an answer for the network and for each set of inputs.
+    """
 
     def answer(is_right: bool, content: object) -> None:
         pickle.dump((is_right, content), sink, protocol=5)

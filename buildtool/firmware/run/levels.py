@@ -16,7 +16,10 @@ BOARD = Reality(Level.BOARD, "on the board")
 
 
 def reality(board: Board) -> Reality:
-    """How close to the board a run without an attached board is, by the board's plugin or its file."""
+    """Returns how close a run without an attached board is to the real board.
+
+    The board's plugin may say so. Otherwise it follows from the emulator in the board's file.
+    """
     own = getattr(plugin(board), "reality", None)
     if own is not None:
         return cast(Reality, own(board))
@@ -24,7 +27,11 @@ def reality(board: Board) -> Reality:
 
 
 def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
-    """How close to the board a build is: compiled for the chip's own instruction set, or less."""
+    """Returns how close a build is to the real board.
+
+    It was compiled for the chip, unless the board's firmware runs on this machine. `own` is a build by
+    the vendor's tool.
+    """
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
     run = reality(board)

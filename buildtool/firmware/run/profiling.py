@@ -50,11 +50,11 @@ LOADS = "LOAD"  # loading weights, as an operator kind of a published profile
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
-    """The answer to a `profile` request; the output is also compared with the reference.
+    """Returns the answer to a `profile` request; the output is also compared with the reference.
 
-    The first input is counted, by the same firmware image that computes all outputs. On the host, nothing
-    is counted, and `instructions` is null. Over a link, the core counts its `cycles`, if it can. In an
-    emulator they are estimated, if there is a model of the core.
+    The first input is counted, in a run of the same firmware image that computes all outputs. On the
+    host, nothing is counted, and `instructions` is null. Over a link, the core counts its `cycles`, if it
+    can. In an emulator, cycles are estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
         planned, sources = subject(request, session)
@@ -98,9 +98,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
 def _run_twice(
     request: Profile, planned: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
 ) -> tuple[Outcome, Outcome]:
-    """The run on the first input, which is counted, and the run on all inputs.
+    """Returns the run on the first input, which is counted, and the run on all inputs.
 
-    `blocks`: the blocks of code are counted, too.
+    If `blocks` is true, the blocks of code are counted, too.
     """
     with image_of(request, planned, sources) as firmware:
         if request.desk is not None:
@@ -136,7 +136,7 @@ def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tupl
 def _list_rows(
     planned: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None
 ) -> list[LayerProfile]:
-    """A row per operator, in the order of execution; multiply-accumulates are the executed ones."""
+    """Returns a row for each operator, in the order of execution, with the work that was executed."""
     kernels, costs = planned.target.named(planned.plan.kernels), planned.target.costs
     summary = summarize(planned.plan, planned.graph, kernels, costs, planned.session)
     rows: list[LayerProfile] = []
@@ -171,7 +171,7 @@ def _list_rows(
 
 
 def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
-    """The largest values of an output, for a user who knows the right answer."""
+    """Returns the five largest values of an output, for a user who knows the right answer."""
     values = np.frombuffer(raw, tensor.dtype.value)
     best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
     return {
@@ -187,9 +187,9 @@ def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
 
 
 def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
-    """A run that counts each operator's issues on one set of inputs; None without a model that can count.
+    """Runs a firmware that counts each operator's instruction issues on one set of inputs.
 
-    It runs another firmware, on the host.
+    It is another firmware, which runs on the host. None without a model that can count.
     """
     board = planned.target.board
     find = getattr(plugin(board), "counting_harness", None)
@@ -200,7 +200,7 @@ def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -
 
 
 def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCount | None:
-    """An operator's count; None where its kernel declares no issues."""
+    """Returns the counted issues of an operator; None if its kernel declares no issues."""
     unit = board.vector_unit
     if issues is None or unit is None or not issues.vpu + issues.scalar:
         return None
@@ -216,14 +216,14 @@ def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCou
 
 
 def _explain_uncounted(counts: Mapping[int, Issues], position: int) -> str:
-    """Why an operator has no count in a run that counts."""
+    """Says why an operator has no count of issues."""
     if position not in counts:
         return "no code runs for them"
     return "they run plain C, which the model of the vector unit does not count"
 
 
 def _sum_issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
-    """The sum over the counted operators; None where the board has no vector unit."""
+    """Sums the issues of the operators that were counted; None if the board has no vector unit."""
     unit = board.vector_unit
     if unit is None:
         return None
@@ -248,7 +248,7 @@ def _sum_issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | No
 def beside_published(
     planned: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
 ) -> PublishedProfile | None:
-    """The published profile of this network, if there is one."""
+    """Compares the rows with the published profile of this network, if there is one."""
     board, plan = planned.target.board, planned.plan
     published = board.published
     if published is None or published.macs != plan.macs_layerwise:

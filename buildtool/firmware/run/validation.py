@@ -80,7 +80,7 @@ class _Figures(TypedDict):
 
 
 def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Difference]) -> _Figures:
-    """Counts over all inputs of a run."""
+    """Counts the differences of a run over all its inputs."""
     outputs = (b"".join(one[t] for one in run.outputs) for t in run.outputs[0])
     order = {t: i for i, t in enumerate(graph.activations())}
     first = min(differences, key=lambda d: (d.input_set, order[d.tensor]), default=None)
@@ -120,7 +120,10 @@ def run_answer(
 
 
 def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
-    """The flags of sanitizers, if the request has them; UsageError for firmware that does not run here."""
+    """Returns the compiler's flags for sanitizers, if the request has them.
+
+    UsageError if the firmware does not run on this machine.
+    """
     if not request.sanitize:
         return ()
     if reality(board).level not in (Level.HOST, Level.MODEL):
@@ -205,7 +208,7 @@ def _compare(
     partial: Mapping[int, bytes],
     deviations: Sequence[_Deviation],
 ) -> None:
-    """Compares the operators of one invoke, each on its own inputs in the run."""
+    """Recomputes each operator of one invoke from its inputs in the run, and counts the differences."""
     for op, deviation in zip(graph.ops, deviations, strict=True):
         for t, expected in zip(op.outputs, execute_op(graph, op, values), strict=True):
             tensor = graph.tensors[t]
@@ -226,7 +229,7 @@ def every_tensor(
     flags: tuple[str, ...] = (),
     resets: Sequence[bool] | None = None,
 ) -> Outcome:
-    """Builds and runs firmware that writes every tensor; `resets` as for `execute`."""
+    """Builds and runs firmware that writes every tensor; for `resets` see `execute`."""
     if attached is not None and attached.is_flashed:
         text = "comparing every tensor needs another firmware image, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
@@ -235,7 +238,7 @@ def every_tensor(
 
 
 def is_rounded(planned: Planned) -> bool:
-    """Whether outputs may differ from the reference's, within bounds."""
+    """Whether outputs may differ from the reference's outputs, within bounds."""
     return planned.target.requantise is not Requantise.EXACT
 
 
@@ -251,7 +254,10 @@ def bounds_of(
     attached: OnDesk | None,
     flags: tuple[str, ...] = (),
 ) -> list[OperatorBound]:
-    """As `operator_bounds`, for a run that is made here; empty where outputs equal the reference's."""
+    """Runs the firmware and returns the `operator_bounds` of this run.
+
+    The list is empty if outputs have to equal the reference's.
+    """
     if not is_rounded(planned):
         return []
     return operator_bounds(planned, every_tensor(planned, sources, inputs, attached, flags), inputs)

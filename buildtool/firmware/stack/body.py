@@ -9,12 +9,12 @@ MASK = 0xFFFFFFFF  # of an address
 
 @dataclass
 class Body:
-    """The bytes by which one function moves the stack pointer, and the addresses that it calls.
+    """How one function moves the stack pointer, and which addresses it calls.
 
-    `frame` is the sum of all subtractions from the stack pointer. `calls` run on top of the frame.
-    `tails`, the jumps into other functions, run instead of it. `is_indirect`: it calls a computed
-    address. `taken` are the addresses that it computes. `unknown`: it moves the stack pointer by an
-    unknown number.
+    `frame` is the sum of all subtractions from the stack pointer, in bytes. `calls` are functions that
+    run while the frame is on the stack. `tails` are targets of jumps into other functions, which run
+    without the frame. `taken` are the addresses that it computes. `is_indirect` is true if it calls a
+    computed address. `unknown` is true if it moves the stack pointer by an unknown number.
     """
 
     frame: int = 0
@@ -39,7 +39,7 @@ class Code:
         return self.address + len(self.data)
 
     def bits(self, address: int, count: int) -> int:
-        """The number in `count` bytes at an address of the function; bytes behind the end are missing."""
+        """Returns the number in `count` bytes at an address, without bytes behind the function's end."""
         at = address - self.address
         return int.from_bytes(self.data[at : at + count], "little")
 
@@ -55,7 +55,7 @@ class Reader:
         self.known: dict[int, int] = {}
 
     def move_stack(self, by: int | None) -> None:
-        """The stack pointer moves by `by` bytes (None: not known); a positive number frees stack."""
+        """Adds `by` bytes to the stack pointer (None: not known); a positive number frees stack."""
         if by is None:
             self.body.unknown = True
         else:

@@ -30,7 +30,7 @@ _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
-    """The stacks of one linked image for Arm's M profile, RV32, or Xtensa's call0 ABI.
+    """Computes the stack that functions of a linked image need (Arm's M profile, RV32, Xtensa's call0 ABI).
 
     `vector_bytes` is the size of a RISC-V vector register, 0 without vectors.
     """
@@ -87,7 +87,7 @@ class Stacks:
         return self._sizes[self.functions[name]]
 
     def frame(self, name: str) -> int:
-        """The bytes of stack of the function `name` itself."""
+        """The bytes of stack that the function `name` takes, without the functions that it calls."""
         return self._body(self.functions[name]).frame
 
     def reached(self, name: str) -> dict[str, int]:
@@ -109,7 +109,10 @@ class Stacks:
         return sizes
 
     def _find_need(self, address: int, path: tuple[int, ...]) -> int | None:
-        """As `need`, for a function's address; `path` are the functions that are calling it."""
+        """Returns the bytes of stack for a call of the function at `address`; None if they are not known.
+
+        `path` has the addresses of the functions whose calls lead to this one.
+        """
         if address in self._needs:
             return self._needs[address]
         if address in path:
@@ -134,7 +137,7 @@ class Stacks:
         return total
 
     def _find_called(self, address: int) -> set[int]:
-        """The addresses of a function and of all that it calls by name, directly or not."""
+        """Returns the addresses of a function and of all functions that it calls by name, at any depth."""
         addresses, waiting = set[int](), [address]
         while waiting:
             at = waiting.pop()
@@ -160,11 +163,11 @@ class Stacks:
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
-        """The functions that the last function of a path of calls may call by address.
+        """Returns the functions that the last function of a call path may call by address.
 
-        A function of the path has computed that address, or the address of a table with it. If there
-        is none, every function that constant data point to counts, unless the network's own code
-        calls the application back.
+        A function of the path has computed the called address, or the address of a table that contains
+        it. If no such address is found, every function that constant data point to counts. The network's
+        own code that calls the application back is an exception.
         """
         values = set[int]().union(*(self._body(address).taken for address in path))
         functions = self._keep_functions(values)
@@ -177,7 +180,7 @@ class Stacks:
 
     @functools.cached_property
     def _constant_targets(self) -> set[int]:
-        """The functions that constant data point to; values of weights do not count."""
+        """The functions that constant data point to; weights do not count as pointers."""
         functions = set[int]()
         for start, data in self._constants:
             end = start + len(data)
@@ -187,7 +190,7 @@ class Stacks:
         return functions
 
     def _find_in_data(self, start: int, data: bytes) -> set[int]:
-        """The functions that the words of constants point to."""
+        """Returns the functions that the 32-bit words of `data` point to."""
         places = range(-start % 4, len(data) - 3, 4)
         return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
 
@@ -211,7 +214,7 @@ def is_known(elf: Any) -> bool:
 
 
 def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
-    """The ranges of data in Arm code: from a mapping symbol $d to the next one of code."""
+    """Returns the ranges of data in Arm code, from a mapping symbol $d to the next one that marks code."""
     marks = sorted(
         (int(s["st_value"]), s.name[:2] == "$d")
         for s in symbols
@@ -222,7 +225,7 @@ def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
 
 
 def _clip_ranges(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
-    """The parts of sorted ranges in [low, high)."""
+    """Returns those parts of sorted ranges that are in [low, high)."""
     first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
     return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)
 
@@ -236,9 +239,9 @@ _START = "main"  # the first function of a test firmware
 def stack_report(
     data: bytes, board: Board, networks: Sequence[str], others: Sequence[str] = ()
 ) -> list[StackSize]:
-    """The stack of each network in an image, then of the functions `others`.
+    """Returns the stack that each network in an image needs, then that of the functions `others`.
 
-    Empty for cores whose code cannot be read.
+    The list is empty for cores whose code cannot be read.
     """
     elf = open_elf(data)
     if board.is_native or not is_known(elf):

@@ -97,7 +97,7 @@ class _Reader(Reader):
 
 
 def _expand(number: int) -> int:
-    """ThumbExpandImm: the value of the 12 bits of a modified constant."""
+    """Returns the value of a modified 12-bit constant, as Arm's ThumbExpandImm does."""
     low = number & 0xFF
     if number >> 10 == 0:
         return (low, low << 16 | low, low << 24 | low << 8, low * 0x01010101)[number >> 8 & 3]

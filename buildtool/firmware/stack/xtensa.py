@@ -58,13 +58,13 @@ class _Reader(Reader):
         return -1 if ends else at + 3
 
     def jump(self, target: int) -> None:
-        """As for any reader; the target is read too, if it is in the function."""
+        """Handles a jump. If its target is in the function, the target is read, too."""
         super().jump(target)
         if target in self.code:
             self.waiting.append(target)
 
     def _set(self, register: int, value: int | None = None) -> None:
-        """Sets the value of a register; for the stack pointer, the body is unknown from here on."""
+        """Sets a register's value. If the register is the stack pointer, the body becomes unknown."""
         if register == SP:
             self.body.unknown = True
         self.known.pop(register, None)
@@ -80,7 +80,7 @@ class _Reader(Reader):
                 self.frames.add(to)
 
     def _add(self, to: int, source: int, number: int | None) -> None:
-        """Reads `to` = `source` + `number` (None: not known)."""
+        """Handles an instruction that computes `to` = `source` + `number` (None: not known)."""
         if to == source == SP:
             self.move_stack(number)
         else:
