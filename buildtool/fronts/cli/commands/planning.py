@@ -168,7 +168,10 @@ front = shows(
     multiplies=False,
 )
 def report(args: argparse.Namespace) -> Result:
-    """Draws a plan as one HTML file. With --json it prints the data, and writes only the file of --out."""
+    """Draws a plan as one HTML file.
+
+    With --json it prints the data, and writes the file only if --out names it.
+    """
     from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
 
@@ -205,7 +208,7 @@ def report(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def watch(args: argparse.Namespace) -> Result:
-    """Plans on every save and prints each round."""
+    """Plans now and after every change of the files, and prints each round."""
     from buildtool.api import open_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching
@@ -261,7 +264,7 @@ def split(args: argparse.Namespace) -> Result:
     multiplies=False,
 )
 def arena(args: argparse.Namespace) -> Result:
-    """Places an arena problem. The exit status is 1 where there is no placement."""
+    """Places the buffers of an arena problem. The exit status is 1 if there is no placement."""
     from buildtool.fronts.texts import builds
 
     answer: ArenaAnswer = ask(args)

@@ -116,7 +116,7 @@ def debug(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def flash(args: argparse.Namespace) -> Result:
-    """Writes a firmware image to a folder and flashes it. With --json it is written only."""
+    """Writes a firmware image to a folder and flashes it. With --json it only writes the image."""
     from buildtool.fronts.cli import debugger
 
     answer: FlashAnswer = ask(args)
