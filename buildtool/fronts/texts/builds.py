@@ -176,7 +176,7 @@ _MEANING = {
 
 
 def arena_text(answer: ArenaAnswer) -> str:
-    """Returns lines with the height of a placement, its lower bound, the proof and the effort."""
+    """Returns lines about a placement: whether it is optimal, its height, its lower bound and the effort."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",
