@@ -86,7 +86,7 @@ class Client:
         self.close()
 
     def _end(self, *, kill: bool) -> int:
-        """Ends the child and returns its exit status; the caller holds the lock."""
+        """Ends the child and returns its exit status. The caller must have locked `_lock`."""
         child, self._child = self._child, None
         if child is None:
             return 0

@@ -49,7 +49,7 @@ class Link:
         self.hello: dict[str, Any] = {}
 
     def greet(self) -> Link:
-        """Exchanges first messages and returns itself.
+        """Exchanges the first messages with the daemon and returns itself.
 
         Raises AbsentError unless a daemon of this version answers.
         """
@@ -155,7 +155,7 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     """Returns a connection to the daemon. If none runs and `start` is true, starts one.
 
-    Raises AbsentError.
+    Raises AbsentError if there is no connection.
     """
     if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)

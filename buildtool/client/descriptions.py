@@ -44,7 +44,7 @@ Request = Mapping[str, Any]
 def fetch_description(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Returns the answer to a `describe` request, from the cache or from `ask`, a client's method.
+    """Returns the answer to a `describe` request from the cache, or else from the client's method `ask`.
 
     Relative paths are relative to `folder`. `code` is the digest of buildtool's code now. `seen` has the
     digests of files.

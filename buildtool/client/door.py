@@ -29,7 +29,7 @@ _HINT = "see 'buildtool daemon status' and 'buildtool daemon logs'"
 
 
 class Mode(enum.StrEnum):
-    """Whether a daemon answers: if one can (AUTO), never (OFF), or always (REQUIRE)."""
+    """Whether a daemon answers requests: where possible (AUTO), never (OFF) or always (REQUIRE)."""
 
     AUTO = "auto"
     OFF = "off"

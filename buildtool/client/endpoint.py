@@ -52,7 +52,7 @@ class Endpoint:
         return self
 
     def is_alive(self) -> bool:
-        """Whether the daemon runs, that is, whether a process has locked `lock`."""
+        """Whether the daemon runs: a running daemon has locked `lock`."""
         return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def endpoint() -> Endpoint:
 
 
 def every() -> list[Endpoint]:
-    """Returns the endpoints of all daemons that have a record in the state folder, for all versions."""
+    """Returns the endpoints of all daemons with a record in the state folder, whatever their code is."""
     with contextlib.suppress(OSError, MachineError):
         folder = private(state_folder())
         return [Endpoint(path.stem, folder) for path in sorted(folder.glob("*.json"))]

@@ -22,7 +22,7 @@ def _is_model(path: Path) -> bool:
 
 
 class Located:
-    """A request whose paths are made absolute. They were relative to `folder`. `request` is ready to send."""
+    """Makes the paths of a request absolute. They are relative to `folder`. `request` is the result."""
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()

@@ -149,10 +149,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Takes the lock. Returns False if another process has it.
-
-    Returns True if the file system has no locks.
-    """
+    """Takes the lock. Returns whether that succeeded. It also succeeds if the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks

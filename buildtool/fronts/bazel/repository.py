@@ -42,13 +42,16 @@ def packages() -> dict[str, Path]:
 
 
 def files_to_watch() -> list[str]:
-    """Returns the files that the tool's answers depend on, and the rules. Their paths start at the links."""
+    """Returns the files that decide the tool's answers, and the rules.
+
+    Each path starts at a package's link.
+    """
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
     return sorted(link for path in files if (link := find_below_links(path)))
 
 
 def find_below_links(path: Path) -> str:
-    """Returns the path of a file or folder below the link to its package, or "" if no package has it."""
+    """Returns the path by which the link to a package leads to a file or folder, or "" if none does."""
     real = path.resolve()
     for name, folder in packages().items():
         if real.is_relative_to(folder):
@@ -58,7 +61,7 @@ def find_below_links(path: Path) -> str:
 
 
 def require_below_links(path: Path) -> str:
-    """Returns the same path as `find_below_links`, but raises BuildtoolError if no package has the file."""
+    """Returns the same path as `find_below_links`, but raises BuildtoolError if there is none."""
     if link := find_below_links(path):
         return link
     raise BuildtoolError(
@@ -272,10 +275,7 @@ class Boards:
         assert script is not None
 
         def portable(word: str) -> str:
-            """Returns a flag.
-
-            A folder of the tool's code in it becomes relative to the repository of the code.
-            """
+            """Returns a flag in which folders are relative to the repository of the tool's code."""
             at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
             return word if at < 0 else f"{word[:at]}{CODE}/{require_below_links(Path(word[at:]))}"
 

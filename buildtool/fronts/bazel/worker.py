@@ -35,7 +35,7 @@ _ERRORS_ONLY = "--errors-only"
 class Work:
     """A request: a command line and its number.
 
-    If `cancel` is true, it cancels the earlier request of this number.
+    With `cancel`, it cancels the earlier request with this number.
     """
 
     arguments: tuple[str, ...]

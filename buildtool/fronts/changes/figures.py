@@ -75,7 +75,7 @@ MEMORY = "memory."  # the beginning of names such as memory.flash: bytes that a 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer or a region. `numbers` and `words`, such as its kernel, are by column.
+    """A layer or a region. `numbers` has its numbers by column. `words` has texts such as its kernel.
 
     `label` is its short name.
     """
@@ -88,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a file. `about` says what they describe. `totals` and `units` have the names of metrics.
+    """The figures of a file. `about` says what they describe. `totals` and `units` are by the metric's name.
 
     `rows_of` is the command that wrote the layers and regions ("" without any). Rows of different commands
     cannot be compared. `parts` are the parts (schema.builds.SizePart) of a firmware image.
@@ -249,7 +249,7 @@ def _part(part: Mapping[str, Any]) -> Part:
 
 
 def _totals_of_parts(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
-    """Yields the bytes of the parts of each kind, and the bytes in flash of each owner."""
+    """Yields the bytes of the parts of each kind, and each owner's bytes in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
     for part in parts:

@@ -102,7 +102,10 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser that reports errors in our style: one line, with suggestions."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
-        """Returns a formatter with the terminal's width; argparse would import much to find the width."""
+        """Returns a formatter with the terminal's width.
+
+        To find it, argparse itself would import many modules.
+        """
         return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
 
     def format_help(self) -> str:
@@ -177,7 +180,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
 def _more_help(command: str, width: int) -> str:
     """Returns the end of a command's help, in lines of at most `width` characters.
 
-    "" stands for `buildtool` itself.
+    `command` is "" for the help of `buildtool` itself.
     """
     examples = []
     for line, meaning in load(command).examples if command else EXAMPLES:

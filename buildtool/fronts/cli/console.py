@@ -70,10 +70,10 @@ def width() -> int:
 
 
 def is_coloured(stream: Any) -> bool:
-    """Whether texts for a stream are coloured. Terminals with colours have them, unless a variable decides.
+    """Whether texts for a stream are coloured. By default, only texts for terminals with colours are.
 
-    If NO_COLOR is set, there are no colours. Otherwise FORCE_COLOR decides: "0" and "false" mean no colours.
-    Empty variables have no effect.
+    If NO_COLOR is set, no text is coloured. Otherwise FORCE_COLOR decides if it is set: "0" and "false" mean
+    no colours. Empty variables have no effect.
     """
     if os.environ.get("NO_COLOR"):
         return False

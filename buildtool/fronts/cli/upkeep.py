@@ -165,7 +165,7 @@ def verify_text(answer: Mapping[str, Any]) -> str:
 
 
 def explain_text(answer: Mapping[str, Any]) -> str:
-    """Returns, for each request, what came from the cache, what was computed again, and why, as text."""
+    """Returns lines that say for each request what the cache had, what was computed again, and why."""
     paragraphs = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):
         lines = [f"{subject}:"]

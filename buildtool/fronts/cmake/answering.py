@@ -62,7 +62,7 @@ def _spell(option: str, value: object) -> str:
 
 
 def network(context: Context) -> Iterator[str]:
-    """Yields the variables of a network's library: its rule, its sources, and the kernels of its board."""
+    """Yields `set` commands for a network's library: its rule, its sources, and the kernels of its board."""
     call = requests.read_call(context)
     answer = describe(context, call.described)
     note = describing.check(context, answer, is_native(answer))
@@ -86,7 +86,7 @@ def network(context: Context) -> Iterator[str]:
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str) -> Iterator[str]:
-    """Yields the variables of the board's kernels. The key differs between boards with the same name.
+    """Yields `set` commands for the kernels of the board. The key differs between boards with the same name.
 
     Writes `file`, which has the sources of the kernels that are compiled only if a network calls them.
     """
@@ -106,7 +106,7 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file:
 
 
 def firmware(context: Context) -> Iterator[str]:
-    """Yields the sources and flags of a network's test firmware, and the commands that run it."""
+    """Yields `set` commands with the sources and flags of a test firmware, and the commands that run it."""
     call = requests.read_call(context)
     flashed: dict[str, object] = {name: context[name] for name in ("sign", "image_version") if context[name]}
     flashed |= {"formats": context.format} if context.format else {}
@@ -145,7 +145,7 @@ def firmware(context: Context) -> Iterator[str]:
 
 
 def startup(context: Context) -> Iterator[str]:
-    """Yields the sources of a board's start-up code, and the flags that link a program for it."""
+    """Yields `set` commands with the sources of a board's start-up code, and flags that link a program."""
     words = context.argument
     unknown = next((word for word in (*words[:1], *words[2:]) if word != "BOARD"), "")
     if unknown or len(words) not in (0, 2):
@@ -167,7 +167,7 @@ def startup(context: Context) -> Iterator[str]:
 
 
 def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
-    """Yields the flags for the firmware image. Libraries come after the objects that need them."""
+    """Yields `set` commands with the flags for the firmware image. Libraries come after the objects."""
     tools, script = answer["tools"], answer["script"]
     yield set_list("image_flags", [shell(tools["cflags"])] if tools["cflags"] else [])
     flags = [word for word in tools["ldflags"] if not word.startswith("-l")]
@@ -195,7 +195,7 @@ def _is_library(source: answers.Source) -> bool:
 def _properties(
     answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
 ) -> Iterator[str]:
-    """Yields properties of assembly, and of sources that read files without #include.
+    """Yields commands that set properties of assembly, and of sources that read files without #include.
 
     Assembly needs the flags of C, which select the core.
     """
@@ -216,9 +216,10 @@ def _properties(
 
 
 def toolchain(context: Context) -> Iterator[str]:
-    """Yields compilers, flags and the system's name, but no start-up code and no linker script.
+    """Yields `set` commands with compilers, flags and the system's name.
 
-    The digest shows whether the settings have changed since CMake first configured the folder.
+    They do not contain the start-up code and the linker script. The digest shows whether the settings have
+    changed since CMake first configured the folder.
     """
     board = requests.file_or_name(context, table.BY_NAME["board"], context["board"])
     choice = {"toolchain": context["toolchain"]} if context["toolchain"] else {}

@@ -26,7 +26,8 @@ def describe(
     """Returns the answer to `describe`. Paths in the request are absolute.
 
     With `same_kind`, flags and start-up code are for the project's own compiler. Otherwise they are for the
-    board's compiler, or for the project's own one if the board's is not installed: a library needs no more.
+    board's compiler, or for the project's own one if the board's is not installed. A library does not need
+    the board's compiler.
     """
     if same_kind:
         return _ask_for_own(context, request)

@@ -116,7 +116,7 @@ def cmake_folder() -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file unless it has this content. The file is complete even if the process is killed."""
+    """Writes a file unless it already has this content. It is complete even if the process is killed."""
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -118,7 +118,7 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
 
 
 def _parts(board: Verdict) -> list[str]:
-    """Returns a table of each memory of a board, with the parts that need its bytes."""
+    """Returns the lines of a table with the memories of a board, and with what needs their bytes."""
     rows: list[list[Cell]] = []
     for need in board["needs"]:
         rows.append([f"{need['what']} ({need['memory']})", need["required"], need["available"]])
@@ -127,9 +127,9 @@ def _parts(board: Verdict) -> list[str]:
 
 
 def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
-    """Returns the missing bytes of each resource that a board lacks, and the name of the resource.
+    """Returns the missing bytes, the name and the memory of each resource that a board has too little of.
 
-    The third value is " (MEMORY)" for RAM and flash, and "" for other resources.
+    The memory is " (MEMORY)" for RAM and flash, and "" for other resources.
     """
     excesses = [
         (need["excess"], need["what"], f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")

@@ -216,9 +216,9 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
 
 
 def structure(answer: PlanAnswer) -> str:
-    """Returns a table of how the regions run. It has a row for each group of a streamed region.
+    """Returns a table of how the regions run.
 
-    It has one row for each other run.
+    A streamed region has a row for each group. Other runs have one row each.
     """
     titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []

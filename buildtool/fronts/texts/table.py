@@ -52,7 +52,7 @@ def table(
     """Returns a table of rows under their titles, or the rows as records (see above).
 
     `total` is its last line. A column with any number is aligned to the right. Its unit belongs in its title.
-    `spare` has titles of columns that a narrow table may omit. It omits the first of them first.
+    `spare` has titles of columns that a narrow table may omit, in the order in which it omits them.
     """
     body = [*rows, *([total] if total else [])]
     texts = [[cell(value) for value in row] for row in body]
@@ -207,7 +207,7 @@ def shorten(text: str, width: int) -> str:
 def layer(name: str, width: int) -> str:
     """Returns a layer's name for a column.
 
-    If a converter joined several names with ';', it is the first one.
+    If a converter joined several names with ';', it takes the first.
     """
     return shorten(name.partition(";")[0], width)
 
@@ -229,7 +229,7 @@ def plain(text: str) -> str:
 
 
 def of_state(size: int) -> str:
-    """Returns words about the state's bytes that follow an arena's size, or "" if there is no state."""
+    """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 
 

@@ -50,7 +50,7 @@ def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
 
 
 def bounds_verdict(answer: Run) -> str:
-    """Returns words with the bound that all operators are within, or with the first one beyond its bound."""
+    """Returns words about the bound that all operators are within, or the first operator beyond its own."""
     wrong = beyond(answer["bounds"])
     if wrong is not None:
         return (

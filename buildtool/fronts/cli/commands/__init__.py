@@ -154,7 +154,7 @@ def request_of(args: argparse.Namespace) -> dict[str, Any]:
 def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
     """Sends the request that the arguments describe, and returns the answer.
 
-    `kind` replaces the kind of the request. `without` has keys that the request then lacks.
+    `kind` replaces the kind of the request. `without` has keys that are left out of the request.
     """
     from buildtool.client import door
     from buildtool.client.files import Located

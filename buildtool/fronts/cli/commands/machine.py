@@ -108,7 +108,7 @@ def ide(args: argparse.Namespace) -> Result:
 def _relative_name(name: str, folder: Path) -> str:
     """Returns a board's or model's name for the editor's tasks.
 
-    Relative paths start at `folder`, where they run.
+    Relative paths start at `folder`, where these tasks run.
     """
     from buildtool.options import MODEL_SUFFIXES
 

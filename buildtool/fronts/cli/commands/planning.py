@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     multiplies=False,
 )
 def analyze(args: argparse.Namespace) -> Result:
-    """Returns a verdict for each board, or without a board the memory of the network."""
+    """Returns a verdict for each board, or the memory of a network that is counted without a board."""
     from buildtool.fronts.texts import analysis
 
     answer: AnalysisAnswer | NetworkAnswer = ask(args)
@@ -241,7 +241,7 @@ def watch(args: argparse.Namespace) -> Result:
     ),
 )
 def split(args: argparse.Namespace) -> Result:
-    """Splits a network for a board. The exit status is 1 where it misses the goals or is not exact."""
+    """Splits a network for a board. The exit status is 1 if the result misses the goals or is not exact."""
     from buildtool.split import run
     from buildtool.split.wanted import OUT, read_settings
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     plans=True,
 )
 def validate(args: argparse.Namespace) -> Result:
-    """Returns the verdict. The exit status is 1 where output exceeds its bound or accuracy is too low."""
+    """Returns the verdict. The exit status is 1 if an output exceeds its bound or the accuracy is too low."""
     from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import validation
 

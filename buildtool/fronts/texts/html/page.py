@@ -171,10 +171,7 @@ def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
 
 
 def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[RegionRow]:
-    """Returns the table rows for a point's regions.
-
-    Their numbers of operators follow the report's own order.
-    """
+    """Returns the table rows for a point's regions. The names of operators are those of the report's plan."""
     names = [op["name"] for op in answer["operators"]]
     rows = []
     for run in runs(point["runs"]):
