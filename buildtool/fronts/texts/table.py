@@ -168,7 +168,7 @@ def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
 def fold(text: str) -> str:
     """Wraps lines of prose that are too wide. Tables, also of Markdown, stay as they are.
 
-    If a line begins with a label ("weights 80 bytes"), its further lines are indented by the label's width.
+    If a line begins with a label ("weights  80 bytes"), its further lines are indented by the label's width.
     """
     return "\n".join(_fold_line(line, width.get()) for line in text.split("\n"))
 
