@@ -24,7 +24,7 @@ class Client:
     """Sends requests to the service. One child answers them one after another. Threads may share a client.
 
     Relative paths in requests are relative to `cwd` (default: the working folder). `mode` says who answers
-    (see `door`; "": the environment decides). `cache` is on, off or renew.
+    (see `door`). If it is "", the environment decides. `cache` is on, off or renew.
     """
 
     def __init__(self, cwd: str | None = None, mode: str = "", cache: str = "on") -> None:
@@ -33,7 +33,10 @@ class Client:
         self._lock = threading.Lock()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the service's answer. Raises the BuildtoolError that it sent, or ToolError if it died."""
+        """Returns the service's answer.
+
+        Raises the BuildtoolError that it sent, or ToolError if the service ended.
+        """
         from buildtool.client import door  # a build with nothing to do does not need it
 
         located = Located(request, self._cwd)
@@ -83,7 +86,7 @@ class Client:
         self.close()
 
     def _end(self, *, kill: bool) -> int:
-        """Ends the child and returns its exit status; the caller holds the lock."""
+        """Ends the child and returns its exit status. The caller must have locked `_lock`."""
         child, self._child = self._child, None
         if child is None:
             return 0

@@ -40,7 +40,7 @@ class UnservedError(AbsentError):
 
 
 class Link:
-    """A connection to a daemon that has said hello."""
+    """A connection to a daemon. `hello` is the daemon's first message."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -49,7 +49,10 @@ class Link:
         self.hello: dict[str, Any] = {}
 
     def greet(self) -> Link:
-        """Says hello; returns itself. Raises AbsentError unless a daemon of this version answers."""
+        """Exchanges the first messages with the daemon and returns itself.
+
+        Raises AbsentError unless a daemon of this version answers.
+        """
         self._send({"hello": {"version": __version__}})
         hello = self._receive(HELLO_SECONDS).get("hello")
         self.hello = hello if isinstance(hello, dict) else {}
@@ -66,15 +69,20 @@ class Link:
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
     ) -> None:
-        """Sends requests with their environments, which the daemon shall prepare. `told` has the seconds
-        since the last request of a client (`idle`), and the CPU seconds `spent` on preparations since then.
+        """Sends requests that the daemon shall prepare, with their environments.
+
+        `told` has the seconds since a client's last request (`idle`), and the CPU seconds that preparations
+        have taken since then (`spent`).
         """
         pairs = [[dict(request), dict(variables)] for request, variables in requests]
         self._send({"prepare": pairs, **told})
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """Returns the final message. Raises AbsentError if the daemon or its worker ends, or is silent."""
+        """Sends a request and returns the final message. Calls `listen` with earlier messages.
+
+        Raises AbsentError if the daemon or its worker ends, or sends nothing for too long.
+        """
         # the environment decides which compilers are found
         variables = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
         self._send({"request": dict(request), "cache": cache, "environment": variables})
@@ -89,7 +97,7 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open at the daemon's end."""
+        """Whether the daemon has not closed the connection."""
         try:
             self._socket.settimeout(0)
             return self._socket.recv(1, socket.MSG_PEEK) != b""
@@ -145,7 +153,10 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
 
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
-    """Returns a connection to the daemon. Where none runs, starts one if `start`. Raises AbsentError."""
+    """Returns a connection to the daemon. If none runs and `start` is true, starts one.
+
+    Raises AbsentError if there is no connection.
+    """
     if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
@@ -170,7 +181,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 
 
 def started(at: Endpoint) -> socket.socket | None:
-    """Returns a connection to a daemon that this client starts, or another one at the same time."""
+    """Starts a daemon and returns a connection to it. Another client may start it at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
@@ -188,7 +199,10 @@ def started(at: Endpoint) -> socket.socket | None:
 
 
 def _connect_running(at: Endpoint) -> socket.socket | None:
-    """Returns a connection to the daemon that holds the lock, or None. Raises AbsentError if it is full."""
+    """Returns a connection to the running daemon, or None.
+
+    Raises AbsentError if it accepts no more clients.
+    """
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
         connection = at.connect(CONNECT_SECONDS)
@@ -202,7 +216,7 @@ def _connect_running(at: Endpoint) -> socket.socket | None:
 
 
 def _spawn(at: Endpoint, deadline: float) -> None:
-    """Starts a daemon and waits until it listens. Raises AbsentError, with the end of its log, if it ends."""
+    """Starts a daemon and waits until it listens. Raises AbsentError, with the end of the log, if it ends."""
     import subprocess  # most clients find a running daemon
 
     read, write = os.pipe()

@@ -44,8 +44,9 @@ Request = Mapping[str, Any]
 def fetch_description(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Returns the answer to a `describe` request: the stored one, or that of `ask`, a client's method.
-    Relative paths are relative to `folder`. `code` is the digest of buildtool's code now, `seen` has the
+    """Returns the answer to a `describe` request from the cache, or else from the client's method `ask`.
+
+    Relative paths are relative to `folder`. `code` is the digest of buildtool's code now. `seen` has the
     digests of files.
     """
     began = time.time_ns()
@@ -66,7 +67,8 @@ def fetch_description(
 
 
 class _Facts:
-    """The present state of all that an answer depends on. Raises OSError where something is missing.
+    """The present state of all that an answer depends on. Raises OSError if something is missing.
+
     `newest_ns` is the time of the latest change (ns since 1970).
     """
 
@@ -97,8 +99,9 @@ class _Facts:
         return numbers
 
     def _folder(self, path: str) -> list[Any]:
-        """Returns a folder's path, times and inode, which change with the names in it; only the path if there
-        is no such folder.
+        """Returns a folder's path, times and inode. The times change when names in the folder change.
+
+        If there is no such folder, returns only the path.
         """
         try:
             return [path, *self._stamp(path)[1:]]  # ctime as well: unpacking an archive sets the mtime
@@ -106,7 +109,7 @@ class _Facts:
             return [path]
 
     def _program(self, path: str) -> list[Any]:
-        """Describes a program behind its links, and its folder, where it looks for other programs."""
+        """Describes the program to which a name leads, and its folder, where it looks for other programs."""
         real = os.path.realpath(shutil.which(path) or path)
         return [path, real, *self._stamp(real), self._folder(str(Path(real).parent))]
 
@@ -127,8 +130,9 @@ class _Facts:
 
 
 def _query_script(path: str) -> str:
-    """Returns the version that a compiler prints if it is a script, else "". The script may call another
-    compiler now, and the linker and archiver depend on that.
+    """Returns the version that a compiler prints if the compiler is a script, or else "".
+
+    A script may call another compiler than before. The linker and the archiver depend on that compiler.
     """
     with Path(shutil.which(path) or path).open("rb") as file:
         if file.read(2) != b"#!":
@@ -143,7 +147,10 @@ def _query_script(path: str) -> str:
 
 
 def _make_key(request: Request, folder: str, code: str) -> str:
-    """Returns the entry's key: the request and the means to answer it, without the model's content."""
+    """Returns the cache key of a request. It covers the request and what decides its answer, such as Python.
+
+    It does not cover the content of the model.
+    """
     options = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)

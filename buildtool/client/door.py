@@ -29,7 +29,7 @@ _HINT = "see 'buildtool daemon status' and 'buildtool daemon logs'"
 
 
 class Mode(enum.StrEnum):
-    """Who answers."""
+    """Whether a daemon answers requests: where possible (AUTO), never (OFF) or always (REQUIRE)."""
 
     AUTO = "auto"
     OFF = "off"
@@ -38,7 +38,8 @@ class Mode(enum.StrEnum):
 
 def mode(given: str | None = None) -> Mode:
     """Returns the mode `given`, or that of the environment. Raises UsageError for an unknown word.
-    It is off where every file must be read: a daemon remembers what it has read.
+
+    The mode is OFF if every file must be read again, because a daemon remembers what it has read.
     """
     text = given or os.environ.get(MODE, "")
     if is_hashed_always():
@@ -63,9 +64,10 @@ def ask(
     cache: str = "on",
     listen: Listener | None = None,
 ) -> dict[str, Any]:
-    """Returns the answer to a request with absolute paths, and prints its notes. `here` answers it without a
-    daemon. Raises ToolError where a daemon is required and none answers, and UsageError for invalid settings
-    in the environment.
+    """Returns the answer to a request with absolute paths, and prints its notes.
+
+    `here` answers the request without a daemon. Raises ToolError if a daemon is required and none answers.
+    Raises UsageError for invalid settings in the environment.
     """
     cache_levels()
     most_disk_bytes()

@@ -30,8 +30,8 @@ class AbsentError(Exception):
 class Endpoint:
     """The files of the daemon `name` in `folder`.
 
-    The daemon holds `lock` while it lives. The client that starts it holds `starting`. `log` is its log, and
-    `old_log` the earlier part of a long log. `record` is JSON: the process, and why the last one ended.
+    The daemon locks `lock` while it runs. The client that starts it locks `starting`. `log` is its log, and
+    `old_log` the earlier part of a long log. `record` is JSON with the process, and why the last one ended.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -42,21 +42,21 @@ class Endpoint:
 
     @property
     def address(self) -> Path:
-        """The path of its socket, which is in another folder where the path would be too long."""
+        """The path of the daemon's socket, which is in another folder if the path would be too long."""
         return socket_path(self.name)
 
     def prepared(self) -> Endpoint:
-        """Makes its folders; returns itself. Raises MachineError where others may write to them."""
+        """Makes the daemon's folders and returns itself. Raises MachineError if others may write to them."""
         private(self.folder)
         private(self.address.parent)
         return self
 
     def is_alive(self) -> bool:
-        """Whether a process holds the lock."""
+        """Whether the daemon runs: a running daemon has locked `lock`."""
         return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
-        """Returns the content of its record; {} without one."""
+        """Returns the content of the daemon's record, or {} if there is none."""
         import json  # a client of a running daemon does not need it
 
         try:
@@ -66,12 +66,12 @@ class Endpoint:
         return record if isinstance(record, dict) else {}
 
     def process(self) -> tuple[int, str]:
-        """Returns PID and start of the process that wrote the record; (0, "") where unknown."""
+        """Returns the PID and start time of the process that wrote the record, or (0, "") if not known."""
         pid, start = map(self.said().get, ("pid", "start"))
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
     def last_words(self, lines: int = 40) -> str:
-        """Returns the end of its log."""
+        """Returns the last `lines` lines of the daemon's log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -79,7 +79,7 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """Returns a connection; None where no process of this user listens, or too many clients wait."""
+        """Returns a connection, or None if no process of this user listens or if too many clients wait."""
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def endpoint() -> Endpoint:
 
 
 def every() -> list[Endpoint]:
-    """Returns the endpoints of all daemons, of any code, that have a record in the state folder."""
+    """Returns the endpoints of all daemons with a record in the state folder, whatever their code is."""
     with contextlib.suppress(OSError, MachineError):
         folder = private(state_folder())
         return [Endpoint(path.stem, folder) for path in sorted(folder.glob("*.json"))]
@@ -107,7 +107,7 @@ def every() -> list[Endpoint]:
 
 
 def peer(connection: socket.socket) -> int | None:
-    """Returns the user ID at the other end; None where the system does not tell it."""
+    """Returns the ID of the user at the other end, or None if the system does not report it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None

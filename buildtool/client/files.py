@@ -17,12 +17,12 @@ MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a name without a known suffix is that of a file, or of a SavedModel, which is refused."""
+    """Whether a name without a known suffix is a file or a SavedModel. The service refuses SavedModels."""
     return path.is_file() or (path / "saved_model.pb").is_file()
 
 
 class Located:
-    """A request with absolute paths, ready to send (`request`). Its paths were relative to `folder`."""
+    """Makes the paths of a request absolute. They are relative to `folder`. `request` is the result."""
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()

@@ -41,7 +41,7 @@ _ALWAYS = Span(0.0, float("inf"))
 
 
 class Turn:
-    """The right to build in a folder, from `take` until `end`. `cut_off` are the killed builds before it."""
+    """The right to build in a folder, from `take` until `end`. `cut_off` are the builds killed before it."""
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
         self._handle = handle
@@ -49,7 +49,7 @@ class Turn:
         self.cut_off = cut_off
 
     def end(self) -> None:
-        """Records that this build was not killed: the build system's record contains all its files."""
+        """Records that this build was not killed. The record of the build system then has all its files."""
         if self._handle is not None and self._process == os.getpid():  # not in a forked child
             with contextlib.suppress(OSError):
                 _write(self._handle, _lines(self.cut_off))
@@ -58,8 +58,10 @@ class Turn:
 
 
 def take(folder: str, waits: Callable[[int], None]) -> Turn:
-    """Takes the lock of `folder`. If another build has it, calls `waits` with its PID and waits for it.
-    A build that the holder started does not wait. Nothing waits where there are no locks.
+    """Takes the lock of `folder` and returns the turn.
+
+    If another build has the lock, calls `waits` with its PID and waits for its end. A build that was started
+    by that build does not wait. If the system has no locks, no build waits.
     """
     path = Path(folder, NAME)
     while HAS_LOCKS:
@@ -97,7 +99,7 @@ def look(folder: str) -> Turn:
 
 
 def _begin(handle: int) -> Turn:
-    """Records that this process builds now; returns its turn."""
+    """Records that this process builds now, and returns its turn."""
     now, text = time.time(), _Text(handle)
     spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
     while len(spans) > _MOST_SPANS:
@@ -111,7 +113,10 @@ def _begin(handle: int) -> Turn:
 
 
 class _Text:
-    """The content of an open lock file. An invalid line counts as a build that was killed at any time."""
+    """The content of an open lock file.
+
+    An invalid line counts as a build that was killed at an unknown time.
+    """
 
     def __init__(self, handle: int) -> None:
         self.cut_off: list[Span] = []
@@ -144,7 +149,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Takes the lock; False where another process has it. True where the file system has no locks."""
+    """Takes the lock. Returns whether that succeeded. It also succeeds if the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks
@@ -152,7 +157,7 @@ def _lock(handle: int, *, wait: bool) -> bool:
 
 
 def _ancestors() -> Iterator[tuple[int, str]]:
-    """Yields PID and start of this process, its parent, and so on."""
+    """Yields the PID and the start time of this process, then of its parent, and so on."""
     pid = os.getpid()
     while pid > 0:
         parent, start = process(pid)

@@ -33,7 +33,7 @@ KERNELS = "buildtool_kernels"  # its import name; in a checkout its folder has a
 
 @functools.cache
 def packages() -> dict[str, Path]:
-    """The folders of the code, by import name."""
+    """Returns the folder of each package of the code, by the package's import name."""
     folders = {}
     for folder in map(Path, code_folders()):
         is_kernels = (folder / "include" / "nn.h").is_file() and folder.name == "kernels"
@@ -42,13 +42,16 @@ def packages() -> dict[str, Path]:
 
 
 def files_to_watch() -> list[str]:
-    """The files below the links that decide the tool's answers, and the rules themselves."""
+    """Returns the files that decide the tool's answers, and the rules.
+
+    Each path starts at a package's link.
+    """
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
     return sorted(link for path in files if (link := find_below_links(path)))
 
 
 def find_below_links(path: Path) -> str:
-    """The name of a file or folder below the links; "" if it is not in a folder of the code."""
+    """Returns the path by which the link to a package leads to a file or folder, or "" if none does."""
     real = path.resolve()
     for name, folder in packages().items():
         if real.is_relative_to(folder):
@@ -58,7 +61,7 @@ def find_below_links(path: Path) -> str:
 
 
 def require_below_links(path: Path) -> str:
-    """As `find_below_links`, but raises BuildtoolError instead of returning ""."""
+    """Returns the same path as `find_below_links`, but raises BuildtoolError if there is none."""
     if link := find_below_links(path):
         return link
     raise BuildtoolError(
@@ -72,13 +75,13 @@ def require_below_links(path: Path) -> str:
 
 
 class Code(str):
-    """An expression, which is written without quotes."""
+    """A Starlark expression. `value` writes it without quotes."""
 
     __slots__ = ()
 
 
 def value(item: object) -> str:
-    """A value in Starlark: text, a whole number, None, or a list or map of them."""
+    """Returns a value in Starlark. It may be text, a whole number, None, or a list or map of such values."""
     if isinstance(item, Code):
         return item
     if isinstance(item, str):
@@ -91,13 +94,13 @@ def value(item: object) -> str:
 
 
 def call(rule: str, **attributes: object) -> str:
-    """A call of a rule, one attribute per line; attributes that are None are left out."""
+    """Returns a call of a rule, with an attribute on each line. Leaves out attributes that are None."""
     lines = [f"    {name} = {value(item)},\n" for name, item in attributes.items() if item is not None]
     return f"{rule}(\n{''.join(lines)})\n"
 
 
 def load(label: str, *names: str) -> str:
-    """A load statement."""
+    """Returns a load statement."""
     return f"load({', '.join(map(value, (label, *names)))})\n"
 
 
@@ -107,7 +110,7 @@ FILES = "board_files"  # the folder of links to files of boards that are not bui
 
 
 class Boards:
-    """The boards of a workspace. `code`: the repository of the tool's own code."""
+    """The boards of a workspace. `code` is the name of the repository with the tool's own code."""
 
     def __init__(self, code: str) -> None:
         self._code = f"@{code}//:"
@@ -118,7 +121,10 @@ class Boards:
         self._native: list[str] = []
 
     def add(self, board: str, path: str, toolchain: str) -> None:
-        """Adds a board by name, or by label; the label's file is at `path`."""
+        """Adds a board by its name, or by the label of a file.
+
+        `path` is the path of that file ("" for a name).
+        """
         if board in self._names:
             return
         request = {"kind": "describe", "board": path or board, "model": f"{NET}.tflite", "name": NET}
@@ -131,7 +137,7 @@ class Boards:
             self._toolchains.append(self._toolchain(name, answer))
 
     def options(self) -> str:
-        """The options and boards that the macro needs."""
+        """Returns the text of options.bzl, with the options and boards that the macro needs."""
         planning = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
         values = {
             "OPTIONS": {o.name: o.help for o in planning if o.suffixes is None},
@@ -144,19 +150,22 @@ class Boards:
         return head + "".join(f"{name} = {value(item)}\n" for name, item in values.items())
 
     def build(self) -> str:
-        """The package //boards."""
+        """Returns the BUILD file of the package //boards."""
         rules = load("//:library.bzl", "buildtool_board", "buildtool_sources")
         setting = call("constraint_setting", name="board")
         return "\n".join([rules, setting, *self._build, *self._currents()])
 
     def toolchains(self) -> str:
-        """The package //toolchains."""
+        """Returns the BUILD file of the package //toolchains."""
         return "\n".join([load("//:toolchain.bzl", "buildtool_cc_toolchain"), *self._toolchains])
 
     # ---- parts ---------------------------------------------------------------------------------------
 
     def _target_name(self, name: str, board: str) -> str:
-        """A name for targets: the board's own, unless Bazel does not allow it or another board has it."""
+        """Returns a name for a board's targets.
+
+        It is the board's own name if Bazel allows it and no other board has it.
+        """
         if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", name) and name not in self._names.values():
             return name
         digest = hashlib.sha256(board.encode(errors="surrogateescape")).hexdigest()[:8]
@@ -206,7 +215,7 @@ class Boards:
         return "".join(parts)
 
     def _board_argument(self, name: str, board: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
-        """The argument of --board, and the labels of the files that it needs."""
+        """Returns the argument of --board, and the labels of the files that it needs."""
         paths = [_path(answer, place) for place in answer["depends"]]
         inside = [self._code + link for path in paths if (link := find_below_links(path))]
         outside = [path for path in paths if not find_below_links(path)]
@@ -222,7 +231,10 @@ class Boards:
         return (f"{{own}}/{main}" if main else board), sorted({*inside, *(f"//:{x}" for x in links.values())})
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
-        """A group as a library. Sources that need an emitted header are a filegroup beside it."""
+        """Returns the rules that make a group a library.
+
+        Sources that need an emitted header are in a filegroup instead.
+        """
         sources = [
             self._code + require_below_links(_path(answer, source["file"])) for source in group["sources"]
         ]
@@ -248,7 +260,7 @@ class Boards:
         return rules
 
     def _currents(self) -> Iterable[str]:
-        """Aliases for the targets of the platform's board."""
+        """Yields aliases that stand for the targets of the board that the platform selects."""
         first = self._native[0] if self._native else ""
         for part in ("board", "kernels", "startup", "harness", "harness_sources"):
             choices = {f":is_{name}": f":{name}.{part}" for name in self._names.values()}
@@ -263,7 +275,7 @@ class Boards:
         assert script is not None
 
         def portable(word: str) -> str:
-            """A flag whose folder is relative to the repository of the tool's code."""
+            """Returns a flag in which folders are relative to the repository of the tool's code."""
             at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
             return word if at < 0 else f"{word[:at]}{CODE}/{require_below_links(Path(word[at:]))}"
 
@@ -290,7 +302,7 @@ def _path(answer: answers.DescribeAnswer, place: answers.Place) -> Path:
 
 
 def _flags(answer: answers.DescribeAnswer) -> list[str]:
-    """The flags that every compiler needs, besides its own."""
+    """Returns the flags that every compiler needs in addition to its own flags."""
     tools = answer["tools"]
     return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
 
@@ -299,7 +311,7 @@ def _flags(answer: answers.DescribeAnswer) -> list[str]:
 
 
 def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> list[str]:
-    """The folders in which `cc` with these flags looks for headers, without those below `excluded`."""
+    """Returns the folders in which `cc` with these flags looks for headers, except those below `excluded`."""
     process = _run([cc, *flags, "-E", "-v", "-xc", "/dev/null", "-o", "/dev/null"])
     lines = process.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
     ours = tuple(f"{folder}/" for folder in excluded)
@@ -311,7 +323,10 @@ def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> l
 
 
 def names_as_given(cc: str) -> list[str]:
-    """The flag that keeps `cc` from resolving links in names of headers: Bazel only knows the links."""
+    """Returns the flag that keeps `cc` from resolving links in header names, or [] if `cc` does not have it.
+
+    Bazel only knows the links.
+    """
     flag = "-fno-canonical-system-headers"
     process = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
     return [] if process.returncode else [flag]
@@ -333,7 +348,7 @@ _PUBLIC = 'package(default_visibility = ["//visibility:public"])\n'
 
 
 def main(words: list[str]) -> int:
-    """Answers one question. Returns the exit status."""
+    """Answers the question in the file `words[0]`. Returns the exit status."""
     question = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     try:
         if question["what"] == "code":
@@ -364,7 +379,10 @@ def _code() -> None:
 
 
 def _environment() -> list[str]:
-    """The versions of Python and of the packages that the tool imports: each action depends on them."""
+    """Returns the versions of Python and of the packages that the tool imports.
+
+    All actions depend on them.
+    """
     needs = [need for need in distribution(DISTRIBUTION).requires or () if ";" not in need]
     names = sorted({re.match(r"[\w.-]*", need)[0] for need in needs})  # type: ignore[index]
     return [f"python {sys.version}", *(f"{name} {distribution(name).version}" for name in names)]

@@ -33,7 +33,10 @@ _ERRORS_ONLY = "--errors-only"
 
 @dataclass(frozen=True)
 class Work:
-    """A request: a command line and its number. `cancel` cancels the request with this number."""
+    """A request: a command line and its number.
+
+    With `cancel`, it cancels the earlier request with this number.
+    """
 
     arguments: tuple[str, ...]
     number: int = 0
@@ -162,7 +165,7 @@ def _proto_work(data: bytes) -> Work:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The number and the value of each field: a whole number, or bytes."""
+    """Yields each field's number and value. A value is a whole number or bytes."""
     stream = io.BytesIO(data)
     while (tag := _read_varint(stream)) is not None:
         kind = tag & 7
@@ -198,7 +201,7 @@ def _varint(value: int) -> bytes:
 
 
 def main() -> int:
-    """The console script: a worker with --persistent_worker, else one command line."""
+    """Runs the console script: as a worker with --persistent_worker, otherwise for one command line."""
     from buildtool.api import open_session
     from buildtool.fronts.cli import main as cli
 
@@ -222,7 +225,10 @@ def main() -> int:
 
 
 def _decode_once(word: str) -> str:
-    """A word without Bazel's second encoding: it encodes each byte of a name as a character in UTF-8."""
+    """Returns a word without Bazel's second encoding.
+
+    Bazel encodes each byte of a name as a character in UTF-8.
+    """
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -32,7 +32,7 @@ _TAKEN = frozenset(
 
 
 def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
-    """The files that list all networks of a folder; the listing comes first."""
+    """Returns the files that list all networks of a folder, by name. The listing comes first."""
     every = dict(sorted(networks.items()))
     first, common = next(iter(every.items()))
     listing: dict[str, Any] = {
@@ -62,7 +62,7 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
 
 
 def array(net: str, image: bytes) -> bytes:
-    """NET_weights.c: the weight image as a C array, for toolchains whose assembler is not GNU's."""
+    """Returns NET_weights.c, the weight image as a C array, for toolchains without the GNU assembler."""
     lines, line = [], ""
     for number in map(str, image):
         if len(line) + len(number) + 1 > _COLUMNS:
@@ -93,17 +93,17 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
 
 
 def _lines(names: list[str]) -> str:
-    """Names as a list for make, each on its own line if there are several."""
+    """Returns names as a list for make. If there are several names, each has its own line."""
     return names[0] if len(names) == 1 else "".join(f"\\\n    {name} " for name in names).rstrip()
 
 
 def _all(networks: Mapping[str, BundledNetwork], key: str) -> list[str]:
-    """The names that the networks list under a key, in order."""
+    """Returns the names that the networks list under a key, in order."""
     return [name for network in networks.values() for name in network[key]]  # type: ignore[literal-required]
 
 
 def _licenses(networks: Mapping[str, BundledNetwork]) -> list[License]:
-    """The licenses of all networks, each text once."""
+    """Returns the licenses of all networks. Each license text occurs once."""
     folders: dict[tuple[str, str], set[str]] = {}
     for network in networks.values():
         for one in network["licenses"]:
@@ -120,8 +120,8 @@ _LOCKED = "networks"  # every folder has it, and it holds no files of others
 def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
     """Writes a network's files into `out`. Returns the names of changed files and of removed files.
 
-    Raises UsageError if the folder has networks that the new one does not fit, or files that are not
-    buildtool's.
+    Raises UsageError if the new network does not fit the folder's other networks, or if it would overwrite a
+    file that is not buildtool's.
     """
     with _alone(out):
         present = _read_networks(out)
@@ -151,7 +151,10 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
 
 
 def _read_networks(out: Path) -> dict[str, BundledNetwork]:
-    """The networks of a folder; empty without a listing. Raises UsageError for an unreadable listing."""
+    """Returns the networks of a folder, or {} if it has no listing.
+
+    Raises UsageError for an unreadable listing.
+    """
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks again"
     try:
@@ -194,7 +197,7 @@ def _is_well_formed(networks: Any) -> bool:
 
 
 def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
-    """All files of these networks, and the files that list them."""
+    """Returns all files of these networks, and the files that list them."""
     own = {name for network in networks.values() for name in network["files"]}
     return own | set(COMMON) if networks else own
 
@@ -203,7 +206,7 @@ def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
 
 
 def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
-    """Raises UsageError if another network has other flags, or needs another version of a kernel."""
+    """Raises UsageError if another network has other flags, or another version of a file that both need."""
     new = answer["network"]
     for net, network in others.items():
         if any(network[key] != new[key] for key in ("core", "defines", "exact")):

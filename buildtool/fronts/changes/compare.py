@@ -35,7 +35,10 @@ MANY = 1000 * 1000  # pairs of rows from which equal names are numbered
 
 @dataclass(frozen=True)
 class Change:
-    """A figure before and after; None where a file lacks it. `unit`: "bytes", or "" for a plain number."""
+    """A figure's values in two files. A value is None if the file lacks it.
+
+    `unit` is "" for plain numbers.
+    """
 
     name: str
     before: Number | None
@@ -44,21 +47,24 @@ class Change:
 
     @property
     def growth(self) -> Number | None:
-        """The growth; None where one of the two is missing."""
+        """Returns the growth, or None if one of the two values is missing."""
         return None if self.before is None or self.after is None else self.after - self.before
 
     @property
     def percent(self) -> float | None:
-        """The growth in per cent of `before`; None where that is 0, missing, or itself in per cent."""
+        """Returns the growth in per cent of `before`.
+
+        It is None if `before` is 0, if a value is missing, or if the figure itself is in per cent.
+        """
         growth = None if self.unit.startswith(PERCENT) else self.growth
         return None if growth is None or not self.before else 100.0 * growth / self.before
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """A layer or a region that differs: "changed", "added" or "removed"; `words`: "conv_a -> conv_b".
+    """A layer or a region that differs between two files. `label` is its short name.
 
-    `label`: its short name.
+    `how` is "changed", "added" or "removed". `words` are texts such as "conv_a -> conv_b".
     """
 
     name: str
@@ -70,9 +76,9 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """The differences between two files. `totals` has every figure of either file, equal ones too.
+    """The differences between two files. `totals` has all total figures, also those that are equal.
 
-    `sizes`: the parts of two firmware images that differ.
+    `sizes` are the parts that differ between two firmware images.
     """
 
     before: Figures
@@ -118,9 +124,10 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
 
 
 def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> Iterator[RowChange]:
-    """Yields rows that differ in a number (except `ignored`) or a word, matched by names and order.
+    """Yields the rows that differ in a word or in a number other than `ignored`.
 
-    In long lists, equal names are numbered: to match every pair of them would take minutes.
+    Matches rows by name and order. In long lists, equal names get numbers, because a comparison of every pair
+    of them would take minutes.
     """
     old_keys, new_keys = ([(row.name, 0) for row in rows] for rows in (before, after))
     if len(before) * len(after) >= MANY:
@@ -160,7 +167,7 @@ _HELP = "write a figure, + and its largest growth: ram+2%, weights+4K, f+0.05"
 
 @dataclass(frozen=True)
 class Limit:
-    """A figure and its largest growth, in per cent of its earlier value or in its own unit."""
+    """The largest growth that a figure may have, in per cent of its earlier value or in its own unit."""
 
     text: str
     name: str
@@ -170,7 +177,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Floor:
-    """A figure and its lower limit, from 0 to 1."""
+    """A figure's lower limit, from 0 to 1."""
 
     text: str
     name: str
@@ -178,7 +185,7 @@ class Floor:
 
 
 def parse_limit(text: str) -> Limit | Floor:
-    """Parses a limit. Raises UsageError for other texts and unknown figures."""
+    """Parses a limit. Raises UsageError if the text is not a limit or names an unknown figure."""
     if "<" in text:
         return parse_floor(text)
     names = [metric.name for metric in METRICS]
@@ -197,7 +204,7 @@ def parse_limit(text: str) -> Limit | Floor:
 
 
 def parse_floor(text: str) -> Floor:
-    """Parses a lower limit. Raises UsageError for other texts and unknown figures."""
+    """Parses a lower limit. Raises UsageError if the text is not a lower limit or names an unknown figure."""
     match = _FLOOR.fullmatch(text)
     if match is None:
         raise _usage_error(f"'{text}' is not a limit", _FLOOR_HELP)
@@ -216,7 +223,7 @@ def _usage_error(what: str, hint: str) -> UsageError:
 
 
 def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
-    """Returns the texts of the lower limits that an answer misses. Raises UsageError without an accuracy."""
+    """Returns the texts of lower limits that an answer is below. Raises UsageError if it has no accuracy."""
     if not floors:
         return []
     accuracy = answer["accuracy"]

@@ -35,9 +35,9 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Metric:
-    """A total: its name in `--fail-if`, and its unit ("" for a plain number).
+    """A total. `name` is its name in `--fail-if`. `unit` is its unit ("" for a plain number).
 
-    `key`: its key in the answer; "" for a sum of parts.
+    `key` is its key in the answer ("" if the total is a sum of parts).
     """
 
     name: str
@@ -75,7 +75,10 @@ MEMORY = "memory."  # the beginning of names such as memory.flash: bytes that a 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer or a region: its name, numbers by column, words such as its kernel, and its short name."""
+    """A layer or a region. `numbers` has its numbers by column. `words` has texts such as its kernel.
+
+    `label` is its short name.
+    """
 
     name: str
     numbers: Mapping[str, Number]
@@ -85,10 +88,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a file: its subject, totals by metric, layers and regions in their order.
+    """The figures of a file. `about` says what they describe. `totals` and `units` are by the metric's name.
 
-    `rows_of`: the command whose layers and regions these are ("" without any). Rows of different commands
-    cannot be compared. `parts`: the parts (schema.builds.SizePart) of a firmware image.
+    `rows_of` is the command that wrote the layers and regions ("" without any). Rows of different commands
+    cannot be compared. `parts` are the parts (schema.builds.SizePart) of a firmware image.
     """
 
     path: str
@@ -123,7 +126,7 @@ def read(path: str) -> Figures:
 
 
 def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
-    """Returns the figures of an answer from the file `path`. Raises UsageError without any."""
+    """Returns the figures of an answer from the file `path`. Raises UsageError if there are none."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -203,7 +206,7 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns an answer with its measured time, and the counts of a report's run, at the top level."""
+    """Returns an answer with its measured time, or with the counts of a report's run, at the top level."""
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -226,7 +229,7 @@ def _flatten_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shares(accuracy: Accuracy) -> dict[str, float]:
-    """Returns the SHARES of an accuracy, from 0 to 1."""
+    """Returns top-1, recall and precision, from 0 to 1. The last two are those of the worst class."""
     top1 = accuracy["firmware"] if accuracy["of"] == "firmware" else accuracy["reference"]
     classes = accuracy["classes"]
     assert top1 is not None
@@ -246,7 +249,7 @@ def _part(part: Mapping[str, Any]) -> Part:
 
 
 def _totals_of_parts(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
-    """Yields the totals of the parts: by kind, and by owner for parts in flash."""
+    """Yields the bytes of the parts of each kind, and each owner's bytes in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
     for part in parts:
@@ -271,7 +274,7 @@ _LAYERS = (
 
 
 def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
-    """Returns the command whose layers an answer has ("" without layers), and the layers."""
+    """Returns the command that wrote an answer's layers ("" without layers), and the layers."""
     for key, rows_of, numbers, words in _LAYERS:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
@@ -289,7 +292,10 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
 
 
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
-    """Yields the regions, named by their first and last operators: positions change with each new layer."""
+    """Yields the regions, named after their first and last operators.
+
+    New layers do not change these names.
+    """
     operators = content.get("operators") or ()
     names = {one["position"]: str(one["name"]) for one in operators}
     labels = dict(zip(names, short_names(list(names.values())), strict=True))
@@ -305,7 +311,7 @@ def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _number(value: object) -> Number:
-    """Returns a finite number. JSON allows any number of digits, and Python's parser allows NaN."""
+    """Returns a value that is a finite number. Raises TypeError or ValueError for another value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("not a number")
     if not abs(value) < MOST:  # true for NaN too

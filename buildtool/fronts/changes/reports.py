@@ -44,7 +44,7 @@ def _figure(change: Change) -> FigureChange:
 
 
 def _differing_rows(rows: Sequence[RowChange]) -> list[RowDifference]:
-    """Returns the rows that differ. A count that only one of the two has is not a difference."""
+    """Returns the rows that differ. A count that only one of the two reports has is not a difference."""
     differing: list[RowDifference] = []
     for row in rows:
         numbers = [_figure(c) for c in row.numbers if row.how != "changed" or c.growth is not None]
@@ -78,7 +78,8 @@ def read_profile(path: str) -> Mapping[str, Any]:
 def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = "") -> ReportAnswer:
     """Returns the report with the instructions and cycles of a profile.
 
-    `path`: the profile's file ("": of the same command). Raises UsageError for a profile of other layers.
+    `path` is the profile's file ("" if the same command made the profile). Raises UsageError if the profile
+    has other layers.
     """
     rows = profile["per_operator"]
     try:
@@ -108,13 +109,13 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
 
 
 def with_image(answer: ReportAnswer, build: BuildAnswer) -> ReportAnswer:
-    """Returns the report with the parts of the linked firmware of its plan."""
+    """Returns the report with the parts of the firmware image that was linked for its plan."""
     image: ReportImage = {"compiler": build["compiler"], "sizes": build["sizes"], "parts": build["parts"]}
     return {**answer, "linked": image}
 
 
 def _whole(value: object) -> int | None:
-    """Returns a count from the file. Raises TypeError for another value."""
+    """Returns a count, or None without one. Raises TypeError for another value."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:

@@ -14,7 +14,7 @@ Part = Mapping[str, object]  # a schema.builds.SizePart
 
 @dataclass(frozen=True)
 class Node:
-    """A part's bytes before and after. None: the part is absent, or there is only one firmware image."""
+    """A part's bytes in the earlier and the later firmware image, or None if the image has no such part."""
 
     level: str
     name: str
@@ -24,12 +24,12 @@ class Node:
 
     @property
     def growth(self) -> int:
-        """The growth in bytes. A missing side counts as 0."""
+        """The growth in bytes. A missing value counts as 0."""
         return (self.after or 0) - (self.before or 0)
 
 
 class _Sums:
-    """Sums of a node's bytes before and after."""
+    """The sums of a node's bytes in the earlier and the later firmware image."""
 
     def __init__(self) -> None:
         self.sizes: list[int | None] = [None, None]
@@ -37,7 +37,10 @@ class _Sums:
 
 
 def tree(before: Sequence[Part], after: Sequence[Part]) -> tuple[Node, ...]:
-    """Returns one tree for two firmware images: memories in their order, then the largest part first."""
+    """Returns a tree for each memory of two firmware images.
+
+    Memories keep their order; larger parts come first.
+    """
     root = _Sums()
     for side, parts in enumerate((before, after)):
         for part in parts:
@@ -59,7 +62,10 @@ def _make_node(key: tuple[str, str], sums: _Sums) -> Node:
 
 
 def changed_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Returns differing nodes with their parents, the largest change first. Memories keep their order."""
+    """Returns the nodes that differ, and their parents.
+
+    Larger changes come first, but memories keep their order.
+    """
     changed = []
     for node in nodes:
         below = changed_nodes(node.children)
@@ -71,7 +77,7 @@ def changed_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def lines(nodes: Sequence[Node], depth: int, indent: int = 0) -> Iterator[tuple[int, Node]]:
-    """Yields the depth and the node for the nodes of the first `depth` levels, parents first."""
+    """Yields each node of the first `depth` levels with its level. Parents come before their children."""
     for node in nodes if depth > 0 else ():
         yield indent, node
         yield from lines(node.children, depth - 1, indent + 1)

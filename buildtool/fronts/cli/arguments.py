@@ -102,7 +102,10 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser that reports errors in our style: one line, with suggestions."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
-        """Returns a formatter with the terminal's width; argparse would import much to find the width."""
+        """Returns a formatter with the terminal's width.
+
+        To find it, argparse itself would import many modules.
+        """
         return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
 
     def format_help(self) -> str:
@@ -110,7 +113,7 @@ class _Parser(argparse.ArgumentParser):
         return f"{super().format_help()}\n{_more_help(self.prog.partition(' ')[2], (columns() or 80) - 2)}"
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Prints help or version. Unlike argparse's own method, it raises OSError where that fails."""
+        """Prints help or version. Unlike argparse's own method, it raises OSError if that fails."""
         if message:
             print(message, end="", file=file or sys.stderr, flush=True)
 
@@ -175,7 +178,10 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
 
 
 def _more_help(command: str, width: int) -> str:
-    """Returns the end of the help of a command ("": of `buildtool`), wrapped to `width` characters."""
+    """Returns the end of a command's help, in lines of at most `width` characters.
+
+    `command` is "" for the help of `buildtool` itself.
+    """
     examples = []
     for line, meaning in load(command).examples if command else EXAMPLES:
         examples += [f"  $ {line}", *(f"      {text}" for text in textwrap.wrap(meaning, max(width - 6, 20)))]
@@ -191,7 +197,7 @@ def _more_help(command: str, width: int) -> str:
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> str:
-    """Returns lines with a name and its meaning."""
+    """Returns a text in which each line has a name and its meaning."""
     widest = max(len(name) for name, _ in pairs)
     return "\n".join(
         textwrap.fill(

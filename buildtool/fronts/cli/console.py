@@ -43,10 +43,10 @@ def prepare() -> None:
 
 
 def columns(stream: int = 1) -> int:
-    """Returns the characters of a line, from COLUMNS or the stream's terminal; 0 where not known.
+    """Returns the line width in characters, from COLUMNS or the stream's terminal, or 0 if neither is known.
 
-    A pipe is taken to end in the terminal of standard error or standard input, as `| less` does. A shell
-    does not export COLUMNS.
+    If the stream is a pipe, such as to `less`, it takes the terminal of standard error or standard input,
+    because a shell does not export COLUMNS.
     """
     text = os.environ.get("COLUMNS", "")
     if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
@@ -65,14 +65,15 @@ def _is_pipe(stream: int) -> bool:
 
 
 def width() -> int:
-    """Returns the characters of a line: from COLUMNS, the terminal, or the default of tables."""
+    """Returns the line width in characters, from COLUMNS, the terminal, or the default width of tables."""
     return max(columns() or WIDTH, LEAST_WIDTH)
 
 
 def is_coloured(stream: Any) -> bool:
-    """Whether texts for a stream are coloured: on terminals with colours, unless a variable decides.
+    """Whether texts for a stream are coloured. By default, only texts for terminals with colours are.
 
-    The first of NO_COLOR and FORCE_COLOR that is set and not empty decides (FORCE_COLOR=0: no).
+    If NO_COLOR is set, no text is coloured. Otherwise FORCE_COLOR decides if it is set: "0" and "false" mean
+    no colours. Empty variables have no effect.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -90,7 +91,10 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes a command's answer for people, wrapped to the line width, coloured where the terminal can."""
+    """Writes a command's answer for people, wrapped to the line width.
+
+    It is coloured if the terminal allows it.
+    """
     from buildtool.fronts.texts import table
 
     folded = table.fold(text)
@@ -98,7 +102,7 @@ def write_text(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Writes a command's whole answer. Raises MachineError where that fails."""
+    """Writes a command's whole answer. Raises MachineError if that fails."""
     if sys.stdout is None:
         raise MachineError("cannot write the answer: standard output is closed")
     try:
@@ -183,7 +187,7 @@ def _plain(value: object) -> object:
 
 
 def _before_dashes(argv: Sequence[str]) -> Sequence[str]:
-    """Returns the words of a command line that may be options."""
+    """Returns the words of a command line that come before `--`. Only these may be options."""
     return argv[: argv.index("--")] if "--" in argv else argv
 
 
@@ -222,7 +226,7 @@ def write_sarif(
     status: int,
     answer: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a SARIF log where a command line asks for one, even if its other words are wrong."""
+    """Writes a SARIF log if a command line asks for one, even if its other words are wrong."""
     words = _before_dashes(argv)
     name = ""
     for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):

@@ -47,7 +47,7 @@ def write(answer: DebugAnswer, folder: Path) -> None:
 
 
 def text(answer: DebugAnswer, folder: Path) -> str:
-    """Returns how to begin: the command for a shell, and the folder with the files."""
+    """Returns a text that says how to begin: the command for a shell, and the folder with the files."""
     lines = [f"{answer['net']} on {answer['board']}, compiled by {answer['compiler']} for a debugger"]
     lines += [f"{folder}: the firmware reads input.bin there and writes {', '.join(answer['outputs'])}"]
     lines += [f"warning: {problem}" for problem in map(_stack_problem, answer["stacks"]) if problem]
@@ -67,7 +67,7 @@ def text(answer: DebugAnswer, folder: Path) -> str:
 
 
 def _stack_problem(stack: StackSize) -> str:
-    """Returns the problem of a stack that is too small; "" for a stack that is large enough."""
+    """Returns a sentence about a stack that is too small, or "" if the stack is large enough."""
     needed, reserved = stack["needed"], stack["reserved"]
     if needed is None or needed <= reserved:
         return ""
@@ -78,7 +78,7 @@ def _stack_problem(stack: StackSize) -> str:
 
 
 def need_port(answer: DebugAnswer) -> None:
-    """Raises ToolError where another server uses the session's port: a debugger would connect to it."""
+    """Raises ToolError if another server uses the session's port. A debugger would connect to that server."""
     port = answer["port"]
     if answer["server"] and _is_taken(port):
         raise ToolError(
@@ -88,7 +88,10 @@ def need_port(answer: DebugAnswer) -> None:
 
 
 def serve(answer: DebugAnswer, folder: Path) -> int:
-    """Runs the server until it ends or is interrupted. Returns the exit status. Raises ToolError."""
+    """Runs the server until it ends or is interrupted. Returns the exit status 0.
+
+    Raises ToolError if it fails.
+    """
     if not answer["server"]:
         return 0
     # An editor that ends this process must not leave the server behind.
@@ -123,13 +126,13 @@ def _is_taken(port: int) -> bool:
 
 
 def flash_text(answer: FlashAnswer, folder: Path) -> str:
-    """Returns the firmware image and the command that flashes it."""
+    """Returns a text with the path of the firmware image and the command that flashes it."""
     about = f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}"
     return f"{about}: {folder / answer['image']}\nflashing: {shlex.join(answer['command'])}"
 
 
 def flash(answer: FlashAnswer, folder: Path) -> int:
-    """Flashes the board and returns 0. Raises ToolError where the tool is missing or fails."""
+    """Flashes the board and returns 0. Raises ToolError if the tool is missing or fails."""
     tool = answer["tool"]
     if not answer["is_there"]:
         what = f"the program {tool} that flashes the board was not found; the firmware image is written"

@@ -95,7 +95,7 @@ def main() -> NoReturn:
 
 
 def _warn_of_namesakes() -> None:
-    """Warns where a foreign package named `buildtool` is installed here, and says what helps."""
+    """Warns if another package named `buildtool` is installed here, and says what to do."""
     for path in identity.namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
@@ -120,7 +120,7 @@ def _end_in_order() -> None:
 
 
 def _run_and_flush(argv: Sequence[str]) -> int:
-    """Runs a command line and flushes its output, help and version too. Returns the exit status."""
+    """Runs a command line and flushes standard output, even after --help. Returns the exit status."""
     try:
         status = run(argv)
     except SystemExit as exit_:  # argparse has printed the help

@@ -63,10 +63,10 @@ def _stop(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
 
 
 def _stop_daemon(at: Endpoint) -> int:
-    """Stops a daemon. Returns the number of the process that ended; 0 where none ran.
+    """Stops a daemon. Returns the ID of the process that ended, or 0 if none ran.
 
-    Kills a daemon that does not answer, if its process number and start are those in its record. Raises
-    ToolError where the process does not end.
+    Kills a daemon that does not answer, if its process ID and start time are those in its record. Raises
+    ToolError if the process does not end.
     """
     if not at.is_alive():
         return 0
@@ -87,13 +87,13 @@ def _stop_daemon(at: Endpoint) -> int:
 
 
 def _send_control(at: Endpoint, word: str) -> None:
-    """Sends a control word to a running daemon. Raises AbsentError where none answers."""
+    """Sends a control word to a running daemon. Raises AbsentError if none answers."""
     with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
 
 
 def _lives(at: Endpoint, pid: int, start: str) -> bool:
-    """Whether a daemon holds its lock, or has released it and its process has not ended yet."""
+    """Whether a daemon still holds its lock, or its process has not ended yet."""
     return at.is_alive() or (pid > 0 and start != "" and process(pid)[1] == start)
 
 
@@ -104,9 +104,9 @@ def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its process number and start are those in its record.
+    """Sends a signal to a daemon, if its process ID and start time are those in its record.
 
-    Does nothing where the daemon has ended meanwhile.
+    Does nothing if the daemon has ended. Raises ToolError if it runs but its process is not known.
     """
     if pid <= 0 or not start or process(pid)[1] != start:
         if not at.is_alive():
@@ -155,7 +155,7 @@ def stats(answer: Mapping[str, Any]) -> str:
 
 
 def verify_text(answer: Mapping[str, Any]) -> str:
-    """Returns how many entries are intact, and what was done with the others."""
+    """Returns a text that says how many entries are intact, and what was done with the others."""
     text = f"{answer['folder']}: {answer['entries']:,} entries are intact"
     if answer["bad"]:
         text += f"; {answer['bad']:,} were damaged and moved to {answer['aside']}"
@@ -165,7 +165,7 @@ def verify_text(answer: Mapping[str, Any]) -> str:
 
 
 def explain_text(answer: Mapping[str, Any]) -> str:
-    """Returns for each remembered request what came from the cache, what was made anew, and why."""
+    """Returns lines that say for each request what the cache had, what was computed again, and why."""
     paragraphs = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):
         lines = [f"{subject}:"]

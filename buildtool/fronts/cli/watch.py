@@ -32,9 +32,10 @@ Stamp = tuple[int, int, int] | None
 
 
 class Files:
-    """The files that a plan depends on. Their paths are determined anew for every check.
+    """The files that a plan depends on. Their paths are determined again for every check.
 
-    Events, sizes and times are hints only: what counts is the content.
+    A file has changed only if its content differs. Events, sizes and times only tell when to compare
+    contents.
     """
 
     def __init__(self, paths: Callable[[], list[str]]) -> None:
@@ -82,14 +83,14 @@ class Files:
 
 
 class Lease:
-    """Keeps an idle daemon running. `wanted`: whether a daemon shall be used at all."""
+    """A lease, which keeps an idle daemon running. `wanted` says whether to use a daemon at all."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._link: Link | None = None
 
     def renew(self) -> None:
-        """Takes a lease on the running daemon, or starts one."""
+        """Takes a lease on the daemon. Starts the daemon if none runs."""
         if not self._wanted or (self._link is not None and self._link.is_open):
             return
         self.close()
@@ -151,7 +152,7 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
 
 
 def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yields RAM, work, cost and flash, with the earlier value where it differs."""
+    """Yields lines with a plan's RAM, F, cost and weights, and with earlier values that differ."""
     yield f"{now['model']} on {now['board']}"
     for name, title, form in (
         ("arena_bytes", "RAM    bytes", "{:,}"),

@@ -46,13 +46,13 @@ def main(words: Sequence[str]) -> int:
 
 
 def _keyword(option: str) -> str:
-    """An option as a keyword of the package's functions."""
+    """Returns the keyword that the package's functions have for an option."""
     entry = table.BY_NAME.get(option)
     return (entry.spelt if entry and entry.spelt else option).upper()
 
 
 def _spell(option: str, value: object) -> str:
-    """An option with its value: RAM 64K, or the variable of the toolchain file."""
+    """Returns an option with its value, as a project for CMake writes it, such as RAM 64K."""
     if option == "toolchain" and value is not None:
         return f"-DBUILDTOOL_TOOLCHAIN={value}"
     return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
@@ -62,7 +62,7 @@ def _spell(option: str, value: object) -> str:
 
 
 def network(context: Context) -> Iterator[str]:
-    """The library of a network: its rule, its sources, and the kernels of its board."""
+    """Yields `set` commands for a network's library: its rule, its sources, and the kernels of its board."""
     call = requests.read_call(context)
     answer = describe(context, call.described)
     note = describing.check(context, answer, is_native(answer))
@@ -86,9 +86,9 @@ def network(context: Context) -> Iterator[str]:
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str) -> Iterator[str]:
-    """The kernels of the board, with a key that differs between boards with the same name.
+    """Yields `set` commands for the kernels of the board. The key differs between boards with the same name.
 
-    `file` is for the sources of those that are compiled if a network calls them.
+    Writes `file`, which has the sources of the kernels that are compiled only if a network calls them.
     """
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     sources = [locate(answer, source["file"]) for source in [*kernels["sources"], *others]]
@@ -106,7 +106,7 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file:
 
 
 def firmware(context: Context) -> Iterator[str]:
-    """The sources and flags of a network's test firmware, and the commands that run it."""
+    """Yields `set` commands with the sources and flags of a test firmware, and the commands that run it."""
     call = requests.read_call(context)
     flashed: dict[str, object] = {name: context[name] for name in ("sign", "image_version") if context[name]}
     flashed |= {"formats": context.format} if context.format else {}
@@ -145,7 +145,7 @@ def firmware(context: Context) -> Iterator[str]:
 
 
 def startup(context: Context) -> Iterator[str]:
-    """The sources of a board's start-up code, and the flags that link a program for it."""
+    """Yields `set` commands with the sources of a board's start-up code, and flags that link a program."""
     words = context.argument
     unknown = next((word for word in (*words[:1], *words[2:]) if word != "BOARD"), "")
     if unknown or len(words) not in (0, 2):
@@ -167,7 +167,7 @@ def startup(context: Context) -> Iterator[str]:
 
 
 def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
-    """The flags for the firmware image. Its libraries come after the objects that need them."""
+    """Yields `set` commands with the flags for the firmware image. Libraries come after the objects."""
     tools, script = answer["tools"], answer["script"]
     yield set_list("image_flags", [shell(tools["cflags"])] if tools["cflags"] else [])
     flags = [word for word in tools["ldflags"] if not word.startswith("-l")]
@@ -195,7 +195,10 @@ def _is_library(source: answers.Source) -> bool:
 def _properties(
     answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
 ) -> Iterator[str]:
-    """Properties of sources that read files without #include, and of assembly, which needs C's core flags."""
+    """Yields commands that set properties of assembly, and of sources that read files without #include.
+
+    Assembly needs the flags of C, which select the core.
+    """
     for source in part["sources"]:
         path = locate(answer, source["file"], emitted)
         reads = [locate(answer, place, emitted) for place in source["reads"]]
@@ -213,9 +216,10 @@ def _properties(
 
 
 def toolchain(context: Context) -> Iterator[str]:
-    """Compilers, flags and the system's name, without start-up code and linker script.
+    """Yields `set` commands with compilers, flags and the system's name.
 
-    The digest shows whether the settings have changed since CMake first configured the folder.
+    They do not contain the start-up code and the linker script. The digest shows whether the settings have
+    changed since CMake first configured the folder.
     """
     board = requests.file_or_name(context, table.BY_NAME["board"], context["board"])
     choice = {"toolchain": context["toolchain"]} if context["toolchain"] else {}
@@ -256,7 +260,7 @@ def _settings(answer: answers.DescribeAnswer, board: str) -> Iterator[str]:
 
 
 def _cxx(tools: answers.Tools) -> str:
-    """The C++ compiler beside the C compiler; the C compiler if there is none."""
+    """Returns the C++ compiler in the folder of the C compiler, or the C compiler if there is none."""
     cc = Path(tools["cc"])
     for c, cxx in (("clang", "clang++"), ("gcc", "g++")):
         beside = cc.with_name(cc.name.replace(c, cxx))

@@ -19,16 +19,16 @@ _EMPTY = "typedef int nn_not_called; /* no network calls this kernel */\n"
 
 
 def name_file(kernel: str, source: str) -> str:
-    """The name of the C file of a kernel; "" if its source is compiled as it is.
+    """Returns the name of the C file that includes a kernel's source, or "" if the source itself is compiled.
 
-    `kernel`: its name in the networks' lists, that of its object.
+    `kernel` is the kernel's name in the networks' lists, which is the name of its object file.
     """
     includable = source.endswith(".c") and '"' not in source
     return f"{kernel.removesuffix('.o')}.c" if includable else ""
 
 
 def write(path: str, sources: Mapping[str, str]) -> None:
-    """Writes FILE."""
+    """Writes FILE, which has the sources of the kernels by name."""
     write_whole(Path(path), json.dumps(sources, indent=1).encode())
 
 

@@ -23,10 +23,11 @@ _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")
 def describe(
     context: Context, request: Mapping[str, object], *, same_kind: bool = False
 ) -> answers.DescribeAnswer:
-    """The answer to `describe`. Paths in the request are absolute.
+    """Returns the answer to `describe`. Paths in the request are absolute.
 
-    `same_kind`: flags and start-up code are for the project's own compiler. A library does not need the
-    board's compiler: the request names the project's if the board's is not installed.
+    With `same_kind`, flags and start-up code are for the project's own compiler. Otherwise they are for the
+    board's compiler, or for the project's own one if the board's is not installed. A library does not need
+    the board's compiler.
     """
     if same_kind:
         return _ask_for_own(context, request)
@@ -42,7 +43,7 @@ def describe(
 
 
 def _ask_for_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
-    """The answer for the project's compiler, if boards know its kind; else for the board's compiler."""
+    """Returns the answer for the project's compiler if that is GCC or Clang, or else for the board's one."""
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
         return _ask(request)
@@ -68,23 +69,23 @@ def _ask(request: Mapping[str, object]) -> answers.DescribeAnswer:
 
 
 def group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
-    """A group of sources by its name."""
+    """Returns the group of sources that has this name."""
     return next(group for group in answer["groups"] if group["name"] == name)
 
 
 def locate(answer: answers.DescribeAnswer, place: answers.Place, emitted: str = "") -> str:
-    """The path of a place; `emitted` is the network's own folder."""
+    """Returns the path of a place. `emitted` is the network's own folder."""
     root = emitted if place["root"] == EMITTED else answer["roots"].get(place["root"], "")
     return f"{root}/{place['path']}" if place["path"] and root else place["path"] or root
 
 
 def is_native(answer: answers.DescribeAnswer) -> bool:
-    """Whether the board is this machine, from the answer for a network: there are no files for flash."""
+    """Whether the board is this machine. The answer for a network then has no files for flash."""
     return answer["network"] is not None and not answer["network"]["binaries"]
 
 
 def depends(answer: answers.DescribeAnswer) -> Iterator[str]:
-    """The files that the answer depends on, with buildtool's own files."""
+    """Yields the files that the answer depends on, and buildtool's own files."""
     yield from sorted({locate(answer, place) for place in answer["depends"]} | set(code_files()))
 
 
@@ -95,8 +96,8 @@ _FLOATS = re.compile(r"FP|FMA|FLOAT|FLT|DBL|float|flen")
 def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str:
     """Raises UsageError if the compiler cannot compile for the core, or if its flags select another core.
 
-    Returns a note if the flags select no core: a project may add them to its targets later. `native`: the
-    board is this machine.
+    Returns a note if the flags select no core, since a project may add such flags to its targets later, or
+    else "". `native` says whether the board is this machine.
     """
     board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
     if native:
@@ -141,7 +142,7 @@ class _RefusedError(Exception):
 
 
 def _macros(command: Sequence[str]) -> set[str]:
-    """The macros that a compiler predefines, as the lines that it prints."""
+    """Returns the macros that a compiler predefines, as the lines that it prints."""
     try:
         process = subprocess.run(
             [*command, "-E", "-dM", "-x", "c", os.devnull],

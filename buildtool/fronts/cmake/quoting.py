@@ -32,7 +32,7 @@ _SPECIAL = {
 
 
 def quote(text: str) -> str:
-    """A bracket argument: CMake interprets nothing inside it."""
+    """Returns a text as a bracket argument, inside which CMake interprets nothing."""
     equals = ""
     while f"]{equals}]" in text or text.endswith(f"]{equals}"):
         equals += "="
@@ -41,7 +41,10 @@ def quote(text: str) -> str:
 
 
 def path(text: str, option: str = "") -> str:
-    """Returns a path. Raises UsageError if CMake would split it. `option`: the option of the path."""
+    """Returns the path `text`. Raises UsageError if CMake cannot handle it.
+
+    `option` is the option with this path.
+    """
     special = next((words for mark, words in _SPECIAL.items() if mark in text), "")
     if not special and text.count("[") != text.count("]"):
         special = "a single bracket"
@@ -56,18 +59,18 @@ def path(text: str, option: str = "") -> str:
 
 
 def set_list(name: str, values: Iterable[str]) -> str:
-    """`set(name values...)`; a list without elements is empty text."""
+    """Returns `set(name values...)`. If there are no values, it sets an empty text."""
     return f"set({name} {' '.join(map(quote, values)) or quote('')})"
 
 
 def set_lines(name: str, values: Iterable[str]) -> str:
-    """`set(name ...)` with one value per line, for long lists."""
+    """Returns `set(name ...)` with one value per line, for long lists."""
     lines = "".join(f"\n  {quote(value)}" for value in values)
     return f"set({name}{lines or ' ' + quote('')})"
 
 
 def shell(words: Iterable[str]) -> str:
-    """Words as one item of a list of options: CMake keeps them together and in order."""
+    """Returns words as one item of a list of options. CMake then keeps them together and in order."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
 
 
@@ -78,11 +81,11 @@ _INSTALLED = re.compile(r"(.*)/lib[^/]*/(python[0-9.]+)/site-packages/buildtool/
 
 
 def cmake_folder() -> Path:
-    """The package's own folder if it determines the interpreter, else a folder that points to it.
+    """Returns the package's own folder if it determines the interpreter, or else a folder that refers to it.
 
-    An installation lies below the prefix of its interpreter. A checkout may serve several interpreters: then
-    the result is a folder of the user, whose files name the interpreter and include those of the package.
-    Raises UsageError if that folder cannot be written.
+    An installation lies below the prefix of its interpreter. A checkout may serve several interpreters. In
+    that case, the result is a folder of the user, whose files name the interpreter and include those of the
+    package. Raises UsageError if that folder cannot be written.
     """
     match = _INSTALLED.fullmatch(PACKAGE.as_posix())
     if match:
@@ -113,7 +116,7 @@ def cmake_folder() -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file whole, unless it is already the same: the process may be killed at any time."""
+    """Writes a file unless it already has this content. It is complete even if the process is killed."""
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

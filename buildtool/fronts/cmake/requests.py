@@ -25,11 +25,11 @@ _LISTS = ("argument", "option", "generated", "format")
 
 @dataclass
 class Context:
-    """A call of one of the package's functions, and the project that it is in.
+    """A call of one of the package's functions, and the project that the call is in.
 
-    `values`: by name, the network's or board's name, folders, the compiler with its flags. `argument`: the
-    arguments of the function. `option`: compile options of the folder. `generated`: files that the project
-    generates. `format`: formats of the files for flash.
+    `values` has values by name: the network's or board's name, folders, the compiler and its flags.
+    `argument` has the arguments of the function. `option` has compile options of the folder. `generated` has
+    files that the project generates. `format` has formats of the files for flash.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Context:
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Context:
-        """Reads the lines of a request."""
+        """Reads a call from the lines of a request."""
         context = cls()
         for line in lines:
             name, _, value = line.rstrip("\n").partition(" ")
@@ -75,8 +75,8 @@ class Context:
 class Wanted:
     """The arguments of a call for a network.
 
-    `given`: options of `emit` by name, as text; paths are absolute. `files`: the paths among them that exist,
-    or that the project generates. `depends`: other files and targets that the rule waits for.
+    `given` has options of `emit` by name, as text with absolute paths. `files` has the paths among them that
+    exist or that the project generates. `depends` has other files and targets that the rule waits for.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Wanted:
 
     @property
     def described(self) -> dict[str, object]:
-        """The request `describe` for the network."""
+        """The options of a `describe` request for the network."""
         entries = {option.name: option for option in options_of("describe")}
         texts = {name: text for name, text in self.given.items() if name in entries}
         return {"name": self.name, **{k: table.from_text(entries[k], text) for k, text in texts.items()}}
@@ -100,7 +100,7 @@ class Wanted:
 
 
 def read_call(context: Context) -> Wanted:
-    """Reads and checks the arguments of a call. Raises UsageError for wrong ones."""
+    """Reads and checks the arguments of a call. Raises UsageError if an argument is wrong."""
     name = table.parse("name", context["name"])
     call = Wanted(name)
     values: dict[str, str] = {}
@@ -144,14 +144,15 @@ def read_call(context: Context) -> Wanted:
 
 
 def read_stat_cache() -> Digests:
-    """The cached digests of files that were read before in this project."""
+    """Returns the cached digests of files that were read before in this project."""
     return Digests(f"files of the CMake project in {Path.cwd()}")
 
 
 def file_or_name(context: Context, option: table.Option, value: str, files: list[str] | None = None) -> str:
-    """A value of an option. A path becomes absolute, in the source folder or among generated files.
+    """Returns an option's value.
 
-    The path is added to `files`. Raises UsageError if there is no such file.
+    The path of a file in the source folder or of a generated file becomes absolute. Adds the path to `files`.
+    Raises UsageError if there is no such file.
     """
     source, binary = (os.path.normpath(Path(context[folder], value)) for folder in ("source", "binary"))
     if option.folder:

@@ -9,7 +9,7 @@ LIBRARY = Path(__file__).resolve().parent / "library"
 
 
 def main(words: list[str]) -> int:
-    """Writes the library. Returns the exit status."""
+    """Writes the library to the folder `words[0]`. Returns the exit status."""
     if len(words) != 1 or words[0].startswith("-"):
         print("usage: python3 -m buildtool.fronts.platformio FOLDER", file=sys.stderr)
         return 2

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def answered(settings: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
-    """What to compile, and the words of the commands that emit."""
+    """Returns what to compile, and the command line of `buildtool emit` for each network."""
     merged = [{**settings, "name": name, **section} for name, section in sections.items()]
     networks = [_check_options(network) for network in merged or [dict(settings)]]
     boards = {tuple(network.get(name) for name in _OF_DESCRIBE if name != "name") for network in networks}
@@ -152,7 +152,7 @@ def _path(answer: kinds.DescribeAnswer, place: kinds.Place) -> str:
 
 
 def _is_file(option: options.Option, value: str) -> bool:
-    """Whether a value is a file's name, not the name of one of buildtool's own boards or networks."""
+    """Whether a value names a file, and not one of buildtool's own boards or networks."""
     return value.lower().endswith(option.suffixes or ()) or (option.name == "model" and Path(value).is_file())
 
 

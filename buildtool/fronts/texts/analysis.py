@@ -18,9 +18,9 @@ EACH = 2  # with more boards, one sentence says which fit
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-    """Returns whether the network fits and what would help, then the network and each board.
+    """Returns a text: whether the network fits, what would help, and tables of the network and the boards.
 
-    `spelling` writes options with their values, `name` an option alone.
+    `spelling` writes an option with its value. `name` writes an option alone.
     """
     boards, opening = answer["boards"], list[str]()
     if len(boards) > EACH:
@@ -60,7 +60,7 @@ def _network(answer: AnalysisAnswer) -> list[str]:
 
 
 def _kinds(kinds: Mapping[str, int]) -> str:
-    """Returns operators by kind, the most frequent first."""
+    """Returns the number of operators of each kind as text, the most frequent kind first."""
     return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -104,7 +104,7 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
 
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
-    """Returns the meaning of the table's figures."""
+    """Returns lines that explain the figures of the table."""
     lines = ["Bytes of the memory that holds the arena (RAM), and of the one that holds the weights (flash)."]
     for how, sentence, separator in _MEANINGS:
         compilers = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == how})
@@ -118,7 +118,7 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
 
 
 def _parts(board: Verdict) -> list[str]:
-    """Returns the parts of each memory of a board."""
+    """Returns the lines of a table with the memories of a board, and with what needs their bytes."""
     rows: list[list[Cell]] = []
     for need in board["needs"]:
         rows.append([f"{need['what']} ({need['memory']})", need["required"], need["available"]])
@@ -127,7 +127,10 @@ def _parts(board: Verdict) -> list[str]:
 
 
 def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
-    """Returns what a board lacks: bytes, the resource, and " (MEMORY)" for RAM and flash."""
+    """Returns the missing bytes, the name and the memory of each resource that a board has too little of.
+
+    The memory is " (MEMORY)" for RAM and flash, and "" for other resources.
+    """
     excesses = [
         (need["excess"], need["what"], f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")
         for need in board["needs"]
@@ -176,7 +179,7 @@ def _missing(board: Verdict) -> str:
 
 
 def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
-    """Returns a row for each cure: its cost (in milliseconds where all are known) and the free memory."""
+    """Returns a table of cures with their costs (in milliseconds if all are known) and the free memory."""
     timed = all(cure["estimated_ms"] is not None for cure in cures)
     rows: list[list[Cell]] = [
         [
@@ -193,7 +196,7 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
 
 
 def cure_words(cure: Cure, spelling: Spelling) -> str:
-    """Returns the options of a plan, its arena and its cost, in a line."""
+    """Returns a line with a plan's options, its arena and its cost."""
     ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
     ms = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
     cost = f"cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{ms}"
@@ -215,7 +218,7 @@ _OPERATORS = {
 
 
 def network_text(answer: NetworkAnswer) -> str:
-    """Returns the network's memory: without sharing, live at once, and as placed."""
+    """Returns the memory that a network needs: without sharing, at its largest live set, and as placed."""
     order = "the file's order"
     if answer["order_status"]:
         proven = (

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def ops(answer: OpsAnswer) -> str:
-    """Returns TFLite's operators by data type, then every supported one with its kernels, best first.
+    """Returns tables of TFLite's operators by data type, and of supported operators with their kernels.
 
-    Boards that have the same kernels for all operators form a group.
+    The best kernel comes first. Boards that have the same kernels for all operators form a group.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for board in answer["boards"]:
@@ -75,7 +75,7 @@ def zoo(answer: ZooAnswer) -> str:
 
 
 def board_lines(answer: BoardFacts) -> Iterator[str]:
-    """Yields the estimated time, the loading of weights and the board's note, where known."""
+    """Yields lines about the estimated time, the loading of weights and the board's note, if known."""
     if estimate := answer["estimate"]:
         rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
         if estimate["bytes_per_second"]:
@@ -107,9 +107,9 @@ def note_lines(note: str) -> list[str]:
 
 
 def check_text(answer: CheckAnswer, written: str) -> str:
-    """Returns a row for each kernel, how to reproduce each failure, and how many kernels are equal.
+    """Returns a table of the kernels, how to reproduce each failure, and how many kernels are equal.
 
-    `written`: the folder with the networks that failed ("": none).
+    `written` is the folder with the networks that failed ("" if they are not written).
     """
     head = f"plugin {answer['plugin']}, interface {answer['interface']}, on {', '.join(answer['boards'])}"
     titles = ["board", "kernel", "operator", "networks", "in little memory", "verdict"]

@@ -57,7 +57,7 @@ def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) ->
 
 
 def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
-    """Returns a table of the first `depth` levels of each memory's contents, the largest first."""
+    """Returns a table of the contents of each memory, in `depth` levels. Larger parts come first."""
     rows = [[plain(name), node.after] for name, node in tree_lines(sizetree.tree((), parts), depth)]
     return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
 
@@ -71,7 +71,7 @@ def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str
 
 
 def _stack_text(stack: StackSize) -> str:
-    """Returns the stack that a network takes, and a warning where too little is reserved."""
+    """Returns a line about the stack that a network takes, with a warning if too little is reserved."""
     needed, reserved = stack["needed"], count(stack["reserved"], "byte")
     if needed is None:
         return f"stack: the size for {stack['function']} is not known; {reserved} are reserved"
@@ -88,7 +88,7 @@ _SECONDS = 20
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Returns demangled names by mangled name; an empty dict where no demangler works."""
+    """Returns demangled names by mangled name, or {} if no demangler works."""
     mangled = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
     tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
     if not mangled or tool is None:
@@ -133,7 +133,7 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
 
 
 def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:
-    """Returns the memory that the network needs, the numbers of files, and where to read on."""
+    """Returns the memory that the network needs, the numbers of files, and where to read more."""
     network = answer["network"]
     stack = network["stack_bytes"]
     lines = [
@@ -176,7 +176,7 @@ _MEANING = {
 
 
 def arena_text(answer: ArenaAnswer) -> str:
-    """Returns height, lower bound, proof and effort, each on a line."""
+    """Returns lines about a placement: whether it is optimal, its height, its lower bound and the effort."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",
@@ -189,7 +189,7 @@ def arena_text(answer: ArenaAnswer) -> str:
 
 
 def tflm_text(answer: TflmAnswer, out: str) -> str:
-    """Returns the arena's bytes, and what they include."""
+    """Returns lines with the bytes of the arena, and with what these include."""
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     return "\n".join(

@@ -23,7 +23,7 @@ MOST_SIZES = 200  # shown lines of the tree of sizes
 def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """Returns tables of the totals, regions, layers and sizes that differ, and the exceeded limits.
 
-    `depth`: the number of levels of the tree of sizes to show.
+    `depth` is the number of levels of the tree of sizes that it shows.
     """
     failures = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
     if changes.is_equal:
@@ -42,7 +42,7 @@ def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -
 
 
 def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
-    """Returns the same as Markdown."""
+    """Returns the same tables as `text`, but as Markdown."""
     failures, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(changes))}**"
     if changes.is_equal:
         return "\n\n".join([f"{title}: nothing changed", *failures])
@@ -77,7 +77,7 @@ Line = tuple[str, int | None, int | None, str]
 
 
 def _tree(changes: Changes, depth: int) -> tuple[list[Line], list[str]]:
-    """Returns the lines of the tree of sizes to show, and a line with the number of the others."""
+    """Returns the first lines of the tree of sizes, and a line that counts the others."""
     nodes = builds.tree_lines(changes.sizes, depth)
     lines = [(name, node.before, node.after, f"{node.growth:+,}") for name, node in nodes]
     return lines[:MOST_SIZES], _count_hidden(lines, MOST_SIZES)
@@ -104,7 +104,7 @@ def _cells(change: Change) -> Iterator[table.Cell]:
 
 
 def _rounded(change: Change) -> Change:
-    """Returns the change of a cost in whole cycles or instructions; other changes as they are."""
+    """Returns a change of the cost in whole cycles or instructions. Returns other changes as they are."""
     if change.name != COST:
         return change
     before, after = (None if value is None else round(value) for value in (change.before, change.after))
@@ -112,7 +112,7 @@ def _rounded(change: Change) -> Change:
 
 
 def _change_words(row: RowChange) -> str:
-    """Returns what changed in a layer or a region, in a line."""
+    """Returns a line that says what changed in a layer or a region."""
     parts = [word for word in row.words if word]
     for change in map(_rounded, row.numbers):
         name = change.name.replace("_", " ")

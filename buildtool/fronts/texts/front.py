@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
-    """Returns the cell that follows a cost: its milliseconds, if known."""
+    """Returns the table cell after a cost: the estimated milliseconds, or [] if they are not known."""
     time = figures["estimated_ms"]
     return [] if time is None else [time]
 
 
 def text(answer: FrontAnswer) -> str:
-    """Returns the points in ascending order of memory. Each does less work than the one before it."""
+    """Returns a table of the points by ascending memory. Each point does less work than the one before it."""
     head = (
         f"{answer['model']} on {answer['board']}, image {answer['image']}: "
         f"{len(answer['points'])} plans on the Pareto front up to F {answer['max_f']:g}"

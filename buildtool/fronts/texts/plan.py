@@ -21,11 +21,11 @@ PLACE_WIDTH = 60
 
 
 def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
-    """Returns figures first, then how the network runs and what is live.
+    """Returns a plan as text: its figures, how the network runs, and which buffers are live.
 
     A plan that is not streamed has a map, operators in order of execution, and buffers by offset. A streamed
-    plan has regions, their memory, the peak, a map, and each region's largest buffers. With `buffers` it has
-    all operators and buffers in place of the largest.
+    plan has regions, their memory, the peak, a map, and the largest buffers of each region. With `buffers` it
+    has all operators and all buffers instead of the largest.
     """
     streamed = any(region["streamed"] for region in answer["regions"])
     parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
@@ -84,7 +84,7 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
 
 
 def _beside(answer: PlanAnswer) -> str:
-    """Returns a table of this plan and, below it, other strategies."""
+    """Returns a table with a row for this plan, and below it rows for other strategies."""
     titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
     titles += [answer["cost_unit"], *(["est. ms"] if answer["estimated_ms"] is not None else [])]
 
@@ -135,7 +135,10 @@ def _buffers(answer: PlanAnswer) -> str:
 
 
 def two_memories(answer: PlanAnswer) -> str:
-    """Returns a table of the arena's memories and a line that compares; "" for an arena in one memory."""
+    """Returns a table of the arena's two memories, and a comparison with each of them alone.
+
+    Returns "" for an arena in one memory.
+    """
     memories = answer["memories"]
     if memories is None:
         return ""
@@ -164,7 +167,7 @@ def two_memories(answer: PlanAnswer) -> str:
 
 
 def _alone_text(one: AloneView) -> str:
-    """Returns the verdict on one memory alone for the arena."""
+    """Returns words that say whether the whole arena fits in one memory, and at what cost."""
     if one["missing_bytes"] is None:
         return one["error"]
     if one["missing_bytes"]:
@@ -176,7 +179,7 @@ def _alone_text(one: AloneView) -> str:
 
 
 def trace_text(answer: TraceAnswer, out: str) -> str:
-    """Returns the trace's file, its size, and its unit of time."""
+    """Returns lines with the trace's file, its size, and its unit of time."""
     (data,) = answer["files"].values()
     numbers = (
         f"{count(answer['steps'], 'step')} in {count(answer['slices'], 'slice')}",
@@ -211,10 +214,10 @@ Sample = tuple[int, int]  # region, step
 
 
 def arena_map(answer: PlanAnswer) -> str:
-    """Returns the arena over time. A cell has the letter of what takes most of it, or '.' if most is free.
+    """Returns a map of the arena over time. A cell has the letter of its largest use, or "." if most is free.
 
-    A streamed plan has bands of addresses from top to bottom, and regions from left to right. Other plans
-    have a line for each layer, and addresses from left to right.
+    The map of a streamed plan has a line for each band of addresses, the highest first, and regions from left
+    to right. The map of another plan has a line for each layer, and addresses from left to right.
     """
     if not answer["arena_bytes"] or not answer["regions"]:
         return ""
@@ -264,7 +267,7 @@ def _legend(lines: Sequence[str]) -> str:
 
 
 def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
-    """Returns at most `most` steps to draw. Of too many, only the fuller of two neighbours stays."""
+    """Returns at most `most` steps to draw. If there are more, only the fuller of two neighbours remains."""
     samples: list[Sample] = []
     for index, region in enumerate(regions):
         steps = [region["fullest"]["step"]]
@@ -278,7 +281,7 @@ def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
 
 
 def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
-    """Returns a letter for each of `count` bands, lowest addresses first."""
+    """Returns a letter for each of `count` bands of addresses, from the lowest to the highest."""
     index, step = sample
     region = answer["regions"][index]
     live = []
@@ -291,7 +294,7 @@ def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
 
 
 def _cell(live: Sequence[tuple[int, int, str]], low: int, high: int) -> str:
-    """Returns the letter that takes most of [low, high), or "." where less than half is taken."""
+    """Returns the letter of the largest use of the bytes [low, high), or "." if less than half are used."""
     sizes: dict[str, int] = {}
     for start, end, letter in live:
         sizes[letter] = sizes.get(letter, 0) + max(0, min(end, high) - max(start, low))
@@ -301,7 +304,7 @@ def _cell(live: Sequence[tuple[int, int, str]], low: int, high: int) -> str:
 
 
 def _scale(columns: Sequence[Sample]) -> str:
-    """Returns a line of the regions' numbers, where there is room."""
+    """Returns a line with the numbers of the regions, as far as there is room for them."""
     line = ""
     for place, (index, _) in enumerate(columns):
         first = not place or columns[place - 1][0] != index

@@ -65,7 +65,7 @@ def text(answer: ProfileAnswer) -> str:
 
 
 def _table(answer: ProfileAnswer) -> str:
-    """Returns a table of layers with totals. It has each layer's F where the plan repeats or skips work."""
+    """Returns a table of layers with totals. It has each layer's F if the plan repeats or skips work."""
     rows, macs, issues = answer["per_operator"], answer["macs"], answer["issues"]
     names = short_names([row["name"] for row in rows])
     counts_issues = issues is not None and bool(issues["operators"])
@@ -99,7 +99,7 @@ def _table(answer: ProfileAnswer) -> str:
 
 
 def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
-    """Returns the columns of a count and of the count per multiply-accumulate."""
+    """Returns two columns: the count, and the count per multiply-accumulate."""
     return [
         (title, lambda _, row: row[title], total),
         ("per MAC", lambda _, row: _per_mac(row[title], row["macs"]), _per_mac(total, macs)),
@@ -107,7 +107,7 @@ def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: i
 
 
 def _issue_columns(issues: IssueSummary) -> list[Column]:
-    """Returns the columns of the vector unit's issues, the others, and the ratio to the limit per MAC."""
+    """Returns columns: vector issues, other issues, vector issues per MAC, and their ratio to the limit."""
 
     def count_of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
         return None if row["issues"] is None else row["issues"][name]
@@ -195,7 +195,7 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _published_rows(profile: PublishedProfile | None) -> list[str]:
-    """Returns a table of milliseconds: a published profile, our estimate, our counts."""
+    """Returns a table of milliseconds from a published profile, from our estimate and from our counts."""
     if profile is None:
         return []
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"

@@ -43,7 +43,7 @@ def owner(answer: PlanAnswer, buffer: BufferView) -> str:
 
 
 def layer_of(answer: PlanAnswer, position: int, width: int) -> str:
-    """Returns the layer's name of the operator at a position, in at most `width` characters."""
+    """Returns the name of the layer at a position, in at most `width` characters."""
     return shorten(_names(answer)[position], width)
 
 
@@ -62,9 +62,9 @@ def _indices(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the first and the last layer's name, without a common end and with a common folder once.
+    """Returns the names of the first and the last layer. It omits a common end, and repeats no common folder.
 
-    Where both do not fit, it returns the first one and how many follow.
+    If both names do not fit into the column, it returns the first name and the number of layers that follow.
     """
     if len(ops) == 1:
         return layer_of(answer, ops[0], LAYERS_WIDTH)
@@ -92,7 +92,7 @@ def _remove_common_end(first: str, last: str) -> tuple[str, str]:
 
 
 def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the operators' short forms; of many operators only the first ones."""
+    """Returns the operators' short forms, or only the first ones if there are too many for the column."""
     names = [answer["operators"][position]["form"] for position in ops]
     text = ", ".join(names)
     while len(text) > FORMS_WIDTH and len(names) > 1:
@@ -133,7 +133,7 @@ class Run(NamedTuple):
 
     @property
     def number(self) -> str:
-        """Its name in tables: "3", or "3-5"."""
+        """The name of the run in tables, such as 3 or 3-5."""
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
@@ -216,7 +216,10 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
 
 
 def structure(answer: PlanAnswer) -> str:
-    """Returns a table of how the regions run: a row for each group of a streamed one, else for each run."""
+    """Returns a table of how the regions run.
+
+    A streamed region has a row for each group. Other runs have one row each.
+    """
     titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
@@ -256,7 +259,7 @@ def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
 
 
 def memory(answer: PlanAnswer) -> str:
-    """Returns a table of the live bytes in each run's fullest step."""
+    """Returns a table of the bytes that are live in the fullest step of each run."""
     fullest = []
     for run in runs(answer["regions"]):
         members = range(run.first, run.last + 1)

@@ -49,10 +49,10 @@ def table(
     *,
     spare: Sequence[str] = (),
 ) -> str:
-    """Returns rows under their titles and a line of totals, if given; or the rows as records (see above).
+    """Returns a table of rows under their titles, or the rows as records (see above).
 
-    A column with any number is aligned to the right. Its unit belongs in its title. `spare`: the titles of
-    the columns that a narrow line can do without, the first to go first.
+    `total` is its last line. A column with any number is aligned to the right. Its unit belongs in its title.
+    `spare` has titles of columns that a narrow table may omit, in the order in which it omits them.
     """
     body = [*rows, *([total] if total else [])]
     texts = [[cell(value) for value in row] for row in body]
@@ -79,7 +79,10 @@ def _lines(
     gap: str,
     has_total: bool,
 ) -> list[str]:
-    """Returns the lines of a table of these columns, their titles first; `numeric`: those to the right."""
+    """Returns the lines of a table. Each column begins with its title.
+
+    Columns that are `numeric` are aligned to the right.
+    """
 
     def format_row(row: Sequence[str]) -> str:
         cells = [_wrap(text, n) for text, n in zip(row, widths, strict=True)]
@@ -113,7 +116,7 @@ def _fit_columns(
 ) -> tuple[list[int], str] | None:
     """Returns the columns' widths, and the gap between them, for lines of at most `most` characters.
 
-    Returns None where none of `attempts` (see NARROWER) fits. Numbers keep their width.
+    Returns None if none of `attempts` (see NARROWER) fits. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
     for longest, gap in attempts:
@@ -165,7 +168,7 @@ def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
 def fold(text: str) -> str:
     """Wraps lines of prose that are too wide. Tables, also of Markdown, stay as they are.
 
-    The text after a label ("weights  80 bytes") is indented to stay behind the label.
+    If a line begins with a label ("weights  80 bytes"), its further lines are indented by the label's width.
     """
     return "\n".join(_fold_line(line, width.get()) for line in text.split("\n"))
 
@@ -191,7 +194,10 @@ def _fold_line(line: str, most: int) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Returns `text` in at most `width` characters, without its middle. Layers differ at the end."""
+    """Returns `text` in at most `width` characters.
+
+    A longer text loses its middle: layers differ at the end.
+    """
     if len(text) <= width:
         return text
     begin = max(width - 3, 0) // 3
@@ -199,7 +205,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def layer(name: str, width: int) -> str:
-    """Returns a layer's name for a column; of names that a converter joined with ';', the first."""
+    """Returns a layer's name for a column.
+
+    If a converter joined several names with ';', it takes the first.
+    """
     return shorten(name.partition(";")[0], width)
 
 
@@ -209,7 +218,7 @@ def count(number: int, unit: str) -> str:
 
 
 def headline(answer: Run) -> str:
-    """Returns the line about a run: model, board, how real the run was, compiler, strategy."""
+    """Returns a line about a run, with its model, board, level (what ran it), compiler and strategy."""
     how = ", ".join((answer["level_text"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"
 
@@ -220,7 +229,7 @@ def plain(text: str) -> str:
 
 
 def of_state(size: int) -> str:
-    """Returns the state's bytes as a supplement to an arena's size; "" without state."""
+    """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 
 
@@ -280,6 +289,6 @@ def _colour_line(line: str) -> str:
 
 
 def _colour_map(text: str) -> str:
-    """Returns a line of the map with each run of a letter in the colour of its use."""
+    """Returns a line of the arena's map, with each letter in the colour of its use."""
     runs = re.finditer(r"(.)\1*", text)
     return "".join(f"{_USES[run[1]]}{run[0]}{RESET}" if run[1] in _USES else run[0] for run in runs)

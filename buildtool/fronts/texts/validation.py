@@ -21,7 +21,7 @@ NAME_WIDTH = 32
 
 
 def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
-    """Returns the table of the operators that may differ from the reference, if there are any."""
+    """Returns the table of the operators that may differ from the reference, or [] if there are none."""
     text = listing(
         bounds,
         {
@@ -39,7 +39,7 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
 
 
 def judged(reference: ReferenceAnswer) -> str:
-    """Returns the name of the reference; for our own executor, also why and how to get the other."""
+    """Returns the name of the reference. If LiteRT did not compute all outputs, the text also says why."""
     why = reference["why"]
     return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
 
@@ -50,7 +50,7 @@ def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
 
 
 def bounds_verdict(answer: Run) -> str:
-    """Returns the bound that every operator kept, or the first operator that exceeded its bound."""
+    """Returns words about the bound that all operators are within, or the first operator beyond its own."""
     wrong = beyond(answer["bounds"])
     if wrong is not None:
         return (
@@ -81,7 +81,7 @@ def text(answer: ValidationAnswer) -> str:
 
 
 def verdict(answer: ValidationAnswer) -> str:
-    """Returns a line: EQUAL, or the difference and its first place, or the bounds that were kept."""
+    """Returns a line that says EQUAL, or shows the first difference, or compares differences with bounds."""
     if answer["requantise"] != Requantise.EXACT:
         what = "tensors" if answer["tensors_compared"] > 1 else "the output"
         return (  # end to end, the differences of the operators add up
@@ -113,7 +113,7 @@ def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
 
 
 def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmware) -> str:
-    """Returns by how much a run differs from the reference, and in how many inputs and values."""
+    """Returns words that say how much a run differs from the reference, and in how many inputs and values."""
     wrong = run["inputs"] - run["inputs_equal"]
     return (
         f"DIFFERENT from {reference['text']} by up to {run['max_abs_diff']}: "
@@ -129,7 +129,10 @@ NAME = 16  # characters of a class's name above a column
 
 
 def dataset_text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
-    """Returns the run, its accuracy, and last the verdict. `exceeded`: the lower limits that it misses."""
+    """Returns the run, its accuracy, and last the verdict.
+
+    `exceeded` are lower limits that the accuracy is below.
+    """
     blocks = ["\n".join(map(plain, _head(answer)))]
     accuracy = answer["accuracy"]
     if accuracy is None:
@@ -179,7 +182,7 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
 
 
 def _classes(accuracy: Accuracy) -> str:
-    """Returns a table of the classes; of many classes, those with the lowest recall."""
+    """Returns a table of the classes. If there are many, it has only those with the lowest recall."""
     classes = accuracy["classes"]
     title = ""
     if len(classes) > MOST_CLASSES:
@@ -203,7 +206,7 @@ def _classes(accuracy: Accuracy) -> str:
 
 
 def _confusion(accuracy: Accuracy) -> str:
-    """Returns the confusion matrix, or where it is too wide, the classes confused most often."""
+    """Returns the confusion matrix. If that is too wide, returns the pairs of classes confused most often."""
     cells = {(c["label"], c["predicted"]): c["inputs"] for c in accuracy["confusion"]}
     classes = accuracy["classes"]
     if len(classes) <= MOST_CLASSES:

@@ -29,7 +29,7 @@ class DamagedError(ValueError):
 
 
 def place(text: str, at: int) -> tuple[int, int]:
-    """The line and column (from 1) of a position in a text."""
+    """Returns the line and column (from 1) of a position in a text."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
@@ -37,7 +37,7 @@ def place(text: str, at: int) -> tuple[int, int]:
 class Node:
     """A value at text positions [start, end). Objects have members, arrays have items.
 
-    `value`: the parsed value. `comma`: whether a comma follows the last member or item.
+    `value` is the parsed value. `comma` says whether a comma follows the last member or item.
     """
 
     start: int
@@ -54,7 +54,10 @@ class Node:
 
 
 class Document:
-    """A text with an object at its top. An empty text, or one with only comments, is an empty object."""
+    """A JSON text whose value is an object.
+
+    A text that is empty, or has only comments, is an empty object.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -70,7 +73,7 @@ class Document:
         self._add(self.at(path), "", value)
 
     def at(self, path: tuple[str, ...]) -> Node:
-        """The node at the keys of `path`. Raises KeyError."""
+        """Returns the node that the keys of `path` lead to. Raises KeyError if a key is missing."""
         node = self.root
         for key in path:
             node = node.members[key]
@@ -98,12 +101,12 @@ class Document:
         self.root = self._parsed()
 
     def _indent_at(self, at: int) -> str:
-        """The blanks at the beginning of the line of a position."""
+        """Returns the blanks at the beginning of the line with this position."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip())]
 
     def _unit(self) -> str:
-        """The file's indentation, from its first indented line."""
+        """Returns the blanks by which the file's first indented line is indented."""
         match = re.search(r"\n([ \t]+)[\"{\[]", self.text)
         return match[1] if match else INDENT
 
@@ -182,7 +185,11 @@ FOLDER = ".vscode"
 
 @dataclass
 class Merged:
-    """The changed files by name, the entries that were added, and the different entries that stayed."""
+    """The result of a merge. `files` has the changed files by name.
+
+    `added` has the entries that were added. `kept` has the entries that differ from ours and stay as they
+    were.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
@@ -204,7 +211,10 @@ class _File:
         return False
 
     def entries(self, key: str, label: str, entries: Sequence[dict[str, Any]]) -> None:
-        """Adds those entries whose `label` no entry under `key` has."""
+        """Adds entries to the array under `key`.
+
+        Omits an entry if one there has the same value for `label`.
+        """
         if not entries:
             return
         self.array(key)
@@ -218,7 +228,7 @@ class _File:
                 self.merged.kept.append(name)
 
     def array(self, key: str) -> None:
-        """Adds an empty array under `key` if there is none. Raises UsageError for another value."""
+        """Adds an empty array under `key` if there is none. Raises UsageError if another value is there."""
         if not self.need(key, []):
             return
         node = self.document.at((key,))
@@ -248,7 +258,10 @@ def _read(path: Path) -> Document:
 
 
 def merged(folder: Path, subject: wanted.Subject) -> Merged:
-    """The files of `folder` with the entries for `subject`. Raises UsageError for an unreadable file."""
+    """Adds the entries for `subject` to the files of `folder`, in memory.
+
+    Raises UsageError for an unreadable file.
+    """
     result = Merged()
     for name, fill in _FILES.items():
         file = _File(folder, name, result)
@@ -260,7 +273,7 @@ def merged(folder: Path, subject: wanted.Subject) -> Merged:
 
 
 def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
-    """The files by their folders. A file that is a link is written to the link's target."""
+    """Returns the files by folder and name. If a file is a link, the result names the link's target."""
     by_folder: dict[Path, dict[str, bytes]] = {}
     for name, data in files.items():
         path = folder / FOLDER / name

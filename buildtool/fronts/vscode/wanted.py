@@ -44,12 +44,12 @@ COMMANDS = "--compile-commands-dir=${workspaceFolder}"
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of the files.
+    """The network and the board that the files are for.
 
-    `board`, `model`: as on the command line of a task, which runs in the editor's folder; "" if VS Code
-    should ask. `boards`: the boards to choose from.
-    `net`: the network's name in C ("": unknown). `emulator` of the board: a machine, "native" or None.
-    `scons`: whether the folder has an SConstruct.
+    `board` and `model` are written as on the command line of a task, which runs in the editor's folder. They
+    are "" if VS Code should ask. `boards` are the boards to choose from. `net` is the network's name in C (""
+    if unknown). `emulator` is the board's emulator: a machine, "native" or None. `scons` says whether the
+    folder has an SConstruct.
     """
 
     board: str
@@ -61,7 +61,7 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The subject in words, for labels."""
+        """The network and the board in words, for labels."""
         return " ".join(part for part in (self.net, f"on {self.board}" if self.board else "") if part)
 
     @property
@@ -76,7 +76,7 @@ def _input(value: str, name: str) -> str:
 
 
 def tasks(subject: Subject) -> list[dict[str, Any]]:
-    """The tasks: build, run, validate, watch, and a server for a debugger."""
+    """Returns the tasks: build, run, validate, watch, and a server for a debugger."""
     network = [_input(subject.model, INPUT_MODEL), f"--board={_input(subject.board, INPUT_BOARD)}"]
     out = f"--out={subject.folder}"
     result = [
@@ -110,7 +110,7 @@ def _task(
 
 
 def inputs(subject: Subject) -> list[dict[str, Any]]:
-    """The questions of VS Code before a task begins."""
+    """Returns the questions that VS Code asks before a task begins."""
     result: list[dict[str, Any]] = []
     if not subject.board:
         first = next(iter(subject.boards), "")
@@ -132,7 +132,7 @@ def inputs(subject: Subject) -> list[dict[str, Any]]:
 
 
 def configurations(subject: Subject) -> list[dict[str, Any]]:
-    """A debugger's configuration for one network on one board; empty if either is unknown."""
+    """Returns a debugger's configuration for one network on one board, or [] if either is unknown."""
     if not (subject.net and subject.board):
         return []
     folder, net = f"${{workspaceFolder}}/{subject.folder}", subject.net

@@ -90,7 +90,10 @@ class Command(NamedTuple):
 
 
 def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
-    """Turns a function into the command of its name. `kind`: of its request, by default the same name."""
+    """Returns a decorator that turns a function into the command with the function's name.
+
+    `kind` is the kind of the command's request. By default it is the same name.
+    """
 
     def make_command(run: Run) -> Command:
         name = run.__name__
@@ -116,7 +119,7 @@ def shows(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -
 
 
 def load(name: str) -> Command:
-    """Returns the command of a name in COMMANDS."""
+    """Returns the command that has this name in COMMANDS."""
     loaded: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), name)
     return loaded
 
@@ -149,7 +152,10 @@ def request_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
-    """Sends the arguments' request, of another `kind` and `without` some keys. Returns the answer."""
+    """Sends the request that the arguments describe, and returns the answer.
+
+    `kind` replaces the kind of the request. `without` has keys that are left out of the request.
+    """
     from buildtool.client import door
     from buildtool.client.files import Located
 
@@ -193,12 +199,15 @@ def inputs(args: argparse.Namespace) -> list[str]:
 
 
 def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | None = None) -> list[str]:
-    """Writes a file, unless it is an input of the request. `again`: an input that it may replace."""
+    """Writes a file. Raises UsageError if it is an input of the request.
+
+    `again` is an input that it may replace.
+    """
     path, protected = Path(name), {os.path.realpath(read) for read in inputs(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)
     return write_files({path.name: data}, path.parent)
 
 
 def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
-    """Returns the paths in a folder and the contents of files to write."""
+    """Returns the path in `folder` and the content of each file."""
     return [(Path(folder) / name, data) for name, data in files.items()]

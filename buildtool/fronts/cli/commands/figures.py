@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     begins="reading the firmware image",
 )
 def sizes(args: argparse.Namespace) -> Result:
-    """Shows what a firmware image takes of each memory. With --out it writes the .bin files."""
+    """Shows how many bytes of each memory a firmware image takes. With --out it writes the .bin files."""
     from buildtool.fronts.texts import boards
     from buildtool.fronts.texts import builds as report
 
@@ -64,7 +64,7 @@ def sizes(args: argparse.Namespace) -> Result:
 
 
 def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:
-    """Returns what changed since an earlier firmware image. Its map is looked for beside it."""
+    """Returns what changed since an earlier firmware image. The map file of that image may be beside it."""
     from buildtool.fronts.changes import figures
 
     unset = dict.fromkeys(("map", "formats", "sign", "image_version"))
@@ -75,7 +75,7 @@ def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> R
 
 
 def _depth(args: argparse.Namespace) -> int:
-    """Returns the number of levels of --depth; 0 without the option."""
+    """Returns the number of levels that --depth gives, or 0 without the option."""
     if args.depth is None:
         return 0
     if not (args.depth.isascii() and args.depth.isdecimal() and 0 < len(args.depth) < 6 and int(args.depth)):

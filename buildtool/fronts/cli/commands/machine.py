@@ -106,7 +106,10 @@ def ide(args: argparse.Namespace) -> Result:
 
 
 def _relative_name(name: str, folder: Path) -> str:
-    """Returns a board or model as named from `folder`, where the editor's tasks run."""
+    """Returns a board's or model's name for the editor's tasks.
+
+    Relative paths start at `folder`, where these tasks run.
+    """
     from buildtool.options import MODEL_SUFFIXES
 
     if not name.lower().endswith((*MODEL_SUFFIXES, ".toml")):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     multiplies=False,
 )
 def analyze(args: argparse.Namespace) -> Result:
-    """Returns a verdict for each board, or without a board the memory of the network."""
+    """Returns a verdict for each board, or the memory of a network that is counted without a board."""
     from buildtool.fronts.texts import analysis
 
     answer: AnalysisAnswer | NetworkAnswer = ask(args)
@@ -168,7 +168,10 @@ front = shows(
     multiplies=False,
 )
 def report(args: argparse.Namespace) -> Result:
-    """Draws a plan as one HTML file. With --json it prints the data, and writes only the file of --out."""
+    """Draws a plan as one HTML file.
+
+    With --json it prints the data, and writes the file only if --out names it.
+    """
     from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
 
@@ -205,7 +208,7 @@ def report(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def watch(args: argparse.Namespace) -> Result:
-    """Plans on every save and prints each round."""
+    """Plans now and after every change of the files, and prints each round."""
     from buildtool.api import open_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching
@@ -238,7 +241,7 @@ def watch(args: argparse.Namespace) -> Result:
     ),
 )
 def split(args: argparse.Namespace) -> Result:
-    """Splits a network for a board. The exit status is 1 where it misses the goals or is not exact."""
+    """Splits a network for a board. The exit status is 1 if the result misses the goals or is not exact."""
     from buildtool.split import run
     from buildtool.split.wanted import OUT, read_settings
 
@@ -261,7 +264,7 @@ def split(args: argparse.Namespace) -> Result:
     multiplies=False,
 )
 def arena(args: argparse.Namespace) -> Result:
-    """Places an arena problem. The exit status is 1 where there is no placement."""
+    """Places the buffers of an arena problem. The exit status is 1 if there is no placement."""
     from buildtool.fronts.texts import builds
 
     answer: ArenaAnswer = ask(args)

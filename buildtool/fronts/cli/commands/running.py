@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     plans=True,
 )
 def validate(args: argparse.Namespace) -> Result:
-    """Returns the verdict. The exit status is 1 where output exceeds its bound or accuracy is too low."""
+    """Returns the verdict. The exit status is 1 if an output exceeds its bound or the accuracy is too low."""
     from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import validation
 
@@ -116,7 +116,7 @@ def debug(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def flash(args: argparse.Namespace) -> Result:
-    """Writes a firmware image to a folder and flashes it. With --json it is written only."""
+    """Writes a firmware image to a folder and flashes it. With --json it only writes the image."""
     from buildtool.fronts.cli import debugger
 
     answer: FlashAnswer = ask(args)

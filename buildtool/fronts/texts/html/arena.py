@@ -34,7 +34,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Box:
-    """A buffer's rectangle, in the picture's units. `label` fits into it; `upright`: along its height."""
+    """A buffer's rectangle, in the picture's units.
+
+    `label` fits into it, and is vertical if `upright` is true.
+    """
 
     buffer: int
     kind: str
@@ -50,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Band:
-    """A region's place on the time axis. `label` is "" where there is no room."""
+    """A region's place on the time axis. `label` is "" if there is no room for it."""
 
     region: int
     x: float
@@ -71,7 +74,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture. `limit`: y of the limit, None where far above. `peak`: x of the fullest step."""
+    """The picture. `limit` is the limit's y, or None if it is far above. `peak` is the fullest step's x."""
 
     height: float
     boxes: tuple[Box, ...]
@@ -85,7 +88,7 @@ class Picture:
 
 
 def buffer_kinds(answer: ReportAnswer) -> list[str]:
-    """Returns the kind of each buffer for the reader: a key of KINDS."""
+    """Returns the kind of each buffer as the picture shows it. Each kind is a key of KINDS."""
     entries = [one for region in answer["regions"] for one in region["buffers"]]
     windows = {one["buffer"] for one in entries if one["use"] == "windows"}
     kinds: list[str] = []
@@ -103,7 +106,7 @@ def buffer_kinds(answer: ReportAnswer) -> list[str]:
 
 
 class _Time:
-    """The time axis. Regions share the width by their numbers of operators."""
+    """The time axis. Regions with more operators are wider."""
 
     def __init__(self, answer: ReportAnswer) -> None:
         regions = answer["regions"]
@@ -126,7 +129,7 @@ class _Time:
 
 
 def picture(answer: ReportAnswer, limit: int) -> Picture:
-    """Returns the picture of a plan. `limit`: bytes that the arena may have."""
+    """Returns the picture of a plan. `limit` is the number of bytes that the arena may have."""
     time = _Time(answer)
     arena = max(answer["arena_bytes"], 1)
     shown = limit if arena <= limit <= _LIMIT_SHOWN * arena or limit < arena else None
@@ -151,7 +154,7 @@ def picture(answer: ReportAnswer, limit: int) -> Picture:
 
 
 def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
-    """Returns the boxes of all buffers in drawing order. `scale`: height of a byte."""
+    """Returns the boxes of all buffers in drawing order. `scale` is the height of a byte."""
     kinds = buffer_kinds(answer)
     shared = {b for entry in answer["steps"] for buffers in entry["turns"].values() for b in buffers}
     boxes = []
@@ -218,7 +221,7 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def _served_operator(answer: ReportAnswer, buffer: BufferView) -> str:
-    """Returns the operator that uses a buffer of scratch or weights."""
+    """Returns the name of the operator that uses a buffer of scratch memory or of weights."""
     operators = answer["operators"]
     return operators[buffer["op"]]["name"] if 0 <= buffer["op"] < len(operators) else buffer["name"]
 

@@ -19,9 +19,10 @@ _REACH, _LEAST_REACH = 14.0, 4.0  # radius in which a pointer selects a mark
 
 @dataclass(frozen=True)
 class Mark:
-    """A plan. `number`: the index of a point of the front, -1 for other plans. `fits`: it keeps the limit.
+    """A plan in the plot. `fits` says whether its arena is within the limit.
 
-    `reach`: the radius in which a pointer selects it.
+    `number` is the index of its point on the front, or -1 if it is not on the front. `reach` is the radius in
+    which a pointer selects it.
     """
 
     number: int
@@ -37,7 +38,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """The plot. `line`: the front's steps as a path. `limit`: x of the limit, None where out of sight."""
+    """The plot. `line` is the front as a path.
+
+    `limit` is the limit's x, or None if the plot does not show it.
+    """
 
     marks: tuple[Mark, ...]
     line: str
@@ -49,7 +53,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class _Scales:
-    """The mapping of bytes (log2, x0 to x1) and work (y0 to y1) to the picture."""
+    """Converts bytes (their log2 from x0 to x1) and work (from y0 to y1) to positions in the picture."""
 
     x0: float
     x1: float
@@ -64,7 +68,10 @@ class _Scales:
 
 
 def plot(answer: ReportAnswer, limit: int) -> Plot | None:
-    """Returns the plot; None where there are no points. `limit`: bytes that the arena may have."""
+    """Returns the plot, or None if there are no points.
+
+    `limit` is the number of bytes that the arena may have.
+    """
     points = answer["front"]["points"]
     if not points:
         return None
@@ -120,7 +127,10 @@ def _limit_reach(mark: Mark, marks: list[Mark]) -> Mark:
 
 
 def _round_sizes(low: float, high: float) -> list[float]:
-    """Returns round sizes: powers of two and 1.5 times these, or else at equal distances."""
+    """Returns round sizes from `low` to `high`. They are powers of two, and 1.5 times these.
+
+    If these are fewer than three, it returns sizes at equal distances.
+    """
     sizes = [2.0**power * part for power in range(40) for part in (1, 1.5)]
     inside = [size for size in sizes if low <= size <= high]
     if len(inside) >= 3:

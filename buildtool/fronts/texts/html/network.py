@@ -21,7 +21,10 @@ _BAR = 150.0
 
 @dataclass(frozen=True)
 class Node:
-    """An operator. `bar`: width of the bar of bytes that are live while it runs."""
+    """An operator in the drawing.
+
+    `bar` is the width of a bar that shows the bytes that are live while it runs.
+    """
 
     position: int
     x: float
@@ -37,7 +40,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Frame:
-    """A region or a group around its operators."""
+    """The frame of a region or a group, around its operators."""
 
     y: float
     height: float
@@ -46,9 +49,10 @@ class Frame:
 
 @dataclass(frozen=True)
 class Layout:
-    """The drawing. `links` join neighbours; `skips` pass other operators on the left.
+    """The drawing. `links` are lines to the next row.
 
-    `x`: of the first column of operators. `text`: x of the names, to the right of the last column.
+    `skips` are lines that pass other operators on the left. `x` is the x of the first column of operators.
+    `text` is the x of the names, to the right of the last column.
     """
 
     height: float
@@ -88,7 +92,7 @@ def _y(row: int) -> float:
 
 
 def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
-    """Returns the operator of a row. `most`: the largest number of live bytes of any operator."""
+    """Returns the operator of a row. `most` is the largest number of live bytes of any operator."""
     layer = answer["layers"][row]
     look = "heavy" if layer["weight_bytes"] else "light"
     lines = [
@@ -133,8 +137,8 @@ def _skip(at: Mapping[int, float], start: int, end: int, lane: int) -> str:
 def _columns(answer: ReportAnswer, rows: dict[int, int]) -> list[int]:
     """Returns a column for each operator.
 
-    An operator is in the column of its source where that is the row before, else in the next column. Where
-    branches join, it is in the leftmost of their columns.
+    An operator is in the same column as its source if the source is in the row before. Otherwise it is in the
+    next column. An operator with several sources is in the leftmost column of these.
     """
     columns: list[int] = []
     for row, layer in enumerate(answer["layers"]):
@@ -150,7 +154,7 @@ def _columns(answer: ReportAnswer, rows: dict[int, int]) -> list[int]:
 
 
 def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], int]:
-    """Returns the lane (from 1 on) of each link (from row, to row) that skips operators."""
+    """Returns the lane (1 or more) of each link that skips operators. The keys are the link's two rows."""
     skips = sorted(
         {
             (rows.get(source, -1), row)

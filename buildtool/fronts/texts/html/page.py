@@ -61,7 +61,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
 
 def embed_data(answer: Mapping[str, Any]) -> Markup:
-    """Returns the data as JSON without the characters <, > and &: no text in it can end the element."""
+    """Returns the data as JSON without the characters <, > and &, so that no text can end the element."""
     plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     for character in "<>&":
@@ -111,7 +111,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
 
 
 def _with_short_names(answer: ReportAnswer) -> ReportAnswer:
-    """Returns the answer with the short names of layers in place of the file's, also for their tensors."""
+    """Returns the answer with the short names of layers instead of the file's names, also for tensors."""
     names = [op["name"] for op in answer["operators"]]
     short = dict(zip(names, map(wording.short, short_names(names)), strict=True))
 
@@ -171,7 +171,7 @@ def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
 
 
 def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[RegionRow]:
-    """Returns the rows of a point's regions. Operators have the names of the report's own order."""
+    """Returns the table rows for a point's regions. The names of operators are those of the report's plan."""
     names = [op["name"] for op in answer["operators"]]
     rows = []
     for run in runs(point["runs"]):

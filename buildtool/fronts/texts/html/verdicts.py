@@ -20,7 +20,10 @@ _HOW = {"linked": "exactly", "bound": "at most", "estimated": "about", "uncounte
 
 @dataclass(frozen=True)
 class Card:
-    """A figure: its name, value, context, and the share of a whole (None: there is no whole)."""
+    """A figure with its name, its unit and more words.
+
+    `share` is its part of a whole (None without a whole).
+    """
 
     name: str
     value: str
@@ -31,7 +34,7 @@ class Card:
 
 
 def sentence(answer: ReportAnswer) -> tuple[bool, str]:
-    """Returns whether the plan fits, and a sentence about the memory that binds."""
+    """Returns whether the plan fits, and a sentence about the fullest memory, or about the missing bytes."""
     verdict = answer["verdict"]
     if "error" in verdict:
         return False, f"There is no verdict on this board: {short(verdict['error']['text'], 300)}"
@@ -70,7 +73,7 @@ def _need_name(need: NeedAnswer) -> str:
 
 
 def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
-    """Returns what would help where the plan does not fit. `spelling` writes options with their values."""
+    """Returns what would help if the plan does not fit. `spelling` writes options with their values."""
     verdict = answer["verdict"]
     if "error" in verdict:
         return [short(hint.spelled(spelling), 400) for hint in from_data(verdict["error"]).hints]
@@ -80,7 +83,7 @@ def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
 
 
 def counting_words(answer: ReportAnswer) -> str:
-    """Returns how the memories were counted."""
+    """Returns words that say how the bytes of the memories were counted."""
     verdict = answer["verdict"]
     if "error" in verdict:
         return ""
@@ -90,7 +93,7 @@ def counting_words(answer: ReportAnswer) -> str:
 
 
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
-    """Yields the most important figures."""
+    """Yields cards with the most important figures."""
     verdict = answer["verdict"]
     yield _fill_card("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
@@ -118,7 +121,7 @@ def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
 
 
 def _split_unit(text: str) -> tuple[str, str]:
-    """Returns a figure and its unit."""
+    """Splits a text into a figure and its unit."""
     value, _, unit = text.partition(" ")
     return value, unit
 
@@ -131,7 +134,10 @@ def _fill_card(name: str, used: int, available: int, more: str) -> Card:
 
 
 def _time_card(answer: ReportAnswer) -> Card:
-    """Returns the time where known (measured, estimated from a run, or by the planner), else the cost."""
+    """Returns a card with the measured or estimated time.
+
+    If there is none, it has instructions or the cost.
+    """
     board, run = answer["estimate"], answer["run"]
     if run is not None and run["milliseconds"] is not None:
         cycles = f"{run['cycles']:,} cycles, {run['how']}"
@@ -190,7 +196,7 @@ class Leaf:
 
 
 def image_trees(answer: ReportAnswer) -> list[Leaf]:
-    """Returns the linked firmware image as a tree for each memory; [] where the report has none."""
+    """Returns the linked firmware image as a tree for each memory, or [] if the report has no image."""
     image = answer["linked"]
     if image is None:
         return []
@@ -210,5 +216,5 @@ def _leaf(node: sizetree.Node, room: int) -> Leaf:
 
 
 def look(name: str) -> str:
-    """Returns the kind with which a part of a memory is drawn."""
+    """Returns the kind that decides how a part of a memory is drawn. `name` is the name of the part."""
     return next((look for begins, look in _LOOKS if name.startswith(begins)), "rest")

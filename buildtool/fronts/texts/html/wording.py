@@ -15,7 +15,10 @@ def plain(text: str) -> str:
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """Returns a plain text in at most `most` characters, without its middle, as `table.shorten` does."""
+    """Returns a text as `plain` does, in at most `most` characters.
+
+    If it is longer, its middle is left out.
+    """
     if len(text) <= most:
         return plain(text)
     begin = (most - 1) // 3
@@ -23,7 +26,7 @@ def short(text: str, most: int = LONGEST) -> str:
 
 
 def size(count: float) -> str:
-    """Returns bytes in the unit that fits: 512 B, 11.7 KiB, 3.59 MiB."""
+    """Returns a number of bytes in a suitable unit, such as 512 B, 11.7 KiB or 3.59 MiB."""
     for unit, name in _UNITS:
         if count >= unit:
             digits = 2 if count < 10 * unit else 1 if count < 1000 * unit else 0
@@ -41,13 +44,16 @@ def number(value: float | None) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Returns a share: 4.2 %."""
+    """Returns the share that `part` has in `whole` as text, such as 4.2 %."""
     share = 100 * part / whole if whole else 0.0
     return f"{share:.1f} %" if share >= 0.05 or not share else "< 0.1 %"
 
 
 def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
-    """Returns about `wanted` round numbers from 0 to `most`, in steps of 1, 2 and 5, or powers of two."""
+    """Returns about `wanted` round numbers from 0 to `most`, at equal distances.
+
+    The distance is 1, 2 or 5 times a power of ten. If `base` is 2, it is a power of two.
+    """
     if most <= 0:
         return [0.0]
     rough = most / wanted
