@@ -59,13 +59,15 @@ def known_files() -> Digests:
 
 
 def environment() -> dict[str, str]:
-    """Returns the variables that compilers run with: those they need, and those that PASSED names."""
+    """Returns the environment variables for compilers: those that they need, and those whose names are in the
+    variable PASSED.
+    """
     names = (*_NEEDED, *passed())
     return {**{name: os.environ[name] for name in names if name in os.environ}, "LC_ALL": "C"}
 
 
 def passed() -> dict[str, str]:
-    """Returns the variables that PASSED names, with their values."""
+    """Returns the environment variables whose names are in the variable PASSED, with their values."""
     names = re.split(r"[,\s]+", os.environ.get(PASSED, ""))
     return {name: os.environ[name] for name in sorted(set(names)) if name in os.environ}
 
@@ -157,8 +159,9 @@ def _find_spaced_files(line: str) -> Iterator[str]:
 
 
 def _find_script_files(files: Iterable[str]) -> set[str]:
-    """Returns the files that scripts among `files` name by an absolute path, and so on for these scripts.
-    A script may run a program for some sources only, or after the compiler, whose output does not name it.
+    """Returns the files that scripts among `files` name by an absolute path, and those that such scripts name
+    in turn. A script may run a program for some sources only, or after the compiler, whose output does not
+    name it.
     """
     paths: set[str] = set()
     queue = list(files)
