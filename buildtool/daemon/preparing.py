@@ -52,8 +52,8 @@ class Budget:
 @dataclass(eq=False)
 class Preparation:
     """An answer to prepare. If `ahead`, it prepares what the next request may ask for after this one. `needs`
-    are the CPU seconds that must be left before it begins. They are doubled each time it is ended for using
-    too many.
+    are the CPU seconds that must be left before it begins. If it is ended for using too many, it then needs
+    twice what it used.
     """
 
     job: Job

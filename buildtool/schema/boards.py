@@ -174,7 +174,7 @@ class ZooFile(TypedDict):
 
 
 class FailedCase(TypedDict):
-    """The first network on which a kernel failed, as a file; `options`: those of `buildtool validate`."""
+    """The first network on which a kernel failed, as a file; `options` are for `buildtool validate`."""
 
     name: str
     text: str

@@ -79,7 +79,8 @@ def arena_memories(board: Board) -> list[str]:
 def with_arena_in(board: Board, names: str | None) -> Board:
     """Returns the board with its arena in one or two memories, whose names are separated by a comma.
 
-    None: those of the board's file. Raises UsageError for an unknown memory or one that cannot hold an arena.
+    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory or one
+    that cannot hold an arena.
     """
     if names is None:
         return board
