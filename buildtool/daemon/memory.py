@@ -53,7 +53,7 @@ class Kept(NamedTuple):
 
 
 class Answers(Recent[str, Kept]):
-    """Answers that depend only on files with known digests. It has the answers used last, up to MOST_BYTES."""
+    """The recently used answers that depend only on files with known digests, MOST_BYTES at most."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))

@@ -89,7 +89,7 @@ class ClassFigures(TypedDict):
 
 
 class ConfusionCell(TypedDict):
-    """A cell of the confusion matrix that is not 0: the number of inputs with this label and this prediction."""
+    """A cell of the confusion matrix that is not 0: how many inputs have this label and this prediction."""
 
     label: int
     predicted: int

@@ -61,7 +61,7 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
-    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns). Only columns have `rings`."""
+    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns). `rings` are for columns."""
     window = along(of, axis)
     piece = _make_piece(window, low, high, rings.input)
     if rings == _NO_RINGS:
@@ -126,7 +126,7 @@ class Pricer:
         self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
-        """Returns the cost of one kernel call that computes these rows and columns, with the loops around it."""
+        """Returns the cost of a kernel call that computes these rows and columns, with the loops around it."""
         key = (kernel.cost, of, rows, columns)
         price = self._calls.get(key)
         if price is None:

@@ -49,7 +49,7 @@ def all_kernel_sources(target: Target) -> list[Path]:
 
 
 def object_name(path: Path) -> str:
-    """Returns the path of the object of a kernel's source, relative to the folder for all kernels' objects."""
+    """Returns the object's path for a kernel's source, relative to the folder for all kernels' objects."""
     return f"{path.parent.name}/{path.stem}.o"
 
 

@@ -674,7 +674,9 @@ class Target:
         return target
 
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
-        """Returns the kernels with these names. A plan has a name for each operator; an empty one gives None."""
+        """Returns the kernel of each name in a plan, which has one name for each operator. An empty name
+        gives None.
+        """
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)
 
