@@ -63,11 +63,10 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """Returns the values of `variables.VARIABLES` for an operator. Variables without meaning for it are 0 or
-    1.
+    """Returns the values of `variables.VARIABLES` for an operator: 0 or 1 for those without meaning for it.
 
-    The vectors of a dense layer count as columns of one row, and so do the steps of an LSTM. `macs` comes
-    from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
+    The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
+    comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
     `WidenedAttrs`.
     """
     op = op.as_seen

@@ -61,7 +61,7 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
-    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns). `rings` are for columns."""
+    """Returns the Part of outputs [low, high) along axis 0 (rows) or 1 (columns). `rings` are for columns."""
     window = along(of, axis)
     piece = _make_piece(window, low, high, rings.input)
     if rings == _NO_RINGS:
@@ -88,9 +88,7 @@ def _multiples(low: int, high: int, of: int) -> range:
 
 
 def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, ring: int) -> Part:
-    """Returns the Part of outputs [low, high) as one piece. `window` is from `along`, `ring` is
-    `Rings.input`.
-    """
+    """Returns the Part of outputs [low, high), in one piece. `along` gives `window`; `ring` is `Rings.input`."""
     inputs, kernel, stride, dilation, pad = window
     extent = (kernel - 1) * dilation + 1
     if not ring:
@@ -126,7 +124,7 @@ class Pricer:
         self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
-        """Returns the cost of a kernel call that computes these rows and columns, with the loops around it."""
+        """Returns the cost of a kernel call for these rows and columns, including the loops around it."""
         key = (kernel.cost, of, rows, columns)
         price = self._calls.get(key)
         if price is None:
@@ -142,9 +140,7 @@ class Pricer:
         return price
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
-        """Returns the cost of adding a number of `rows` and `columns` of a global pooling's input to its
-        sums.
-        """
+        """Returns the cost of adding `rows` x `columns` pixels of a global pooling's input to its sums."""
         return self.call + self._stated_cost("sums", {"oh": rows, "ow": columns, "cin": of.cin})
 
     def sums_end(self, of: Geometry) -> float:
@@ -171,8 +167,8 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """Returns pairs of columns and a factor. A call's cost is the sum of the formula's values times these
-    factors.
+    """Returns pairs of columns and a factor. The cost of a call is the formula's value for the columns, times
+    the factor, summed over the pairs.
 
     Columns in several pieces of memory are computed piece by piece. Each piece after the first adds its cost
     minus that of a window without columns.

@@ -74,9 +74,7 @@ class CycleCosts:
 
 @dataclass(frozen=True)
 class Converter:
-    """Converts a target's costs to cycles. `files` are the files of costs by family, the preferred family
-    first.
-    """
+    """Converts a target's costs to cycles. `files` maps families to files of costs, the preferred first."""
 
     files: Mapping[str, CycleCosts]
 
@@ -122,9 +120,7 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 
 
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
-    """Reads a file of costs in cycles. `kernels` is `Catalogue.names`. Raises TargetError with file, line and
-    key.
-    """
+    """Reads a file of costs in cycles. `kernels` is `Catalogue.names`. Raises TargetError with the place."""
     table = read_toml(path, "file of costs")
     with mistake_with_place(path):
         file, formulas = from_table(table, CycleCosts), {}
@@ -150,8 +146,8 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """Returns the kernels with higher costs: the cycles are added for which the core waits for constants that
-    it reads in place.
+    """Returns the kernels with waits added to their costs. These are the cycles in which the core waits for
+    constants that it reads in place.
 
     A call fetches its constants once if the cache holds them all, otherwise in every pass over them. Two
     things are left out: what the cache contains before the call, and waits for code.

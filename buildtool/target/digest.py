@@ -22,8 +22,7 @@ _plain = partial(to_plain, named=True)
 
 
 def planning_digest(target: Target) -> str:
-    """Returns the digest of what plans depend on: memories of arena and weights, and kernels' needs and
-    costs.
+    """Returns the digest of what plans depend on: memories of arena and weights, kernels' needs and costs.
 
     It is stored in the target, which never changes, because every plan of a search contains it.
     """
@@ -55,9 +54,7 @@ def planning_digest(target: Target) -> str:
 
 
 def emitting_digest(target: Target) -> str:
-    """Returns the digest of what emitted C needs in addition to the plan: symbols, arguments, headers,
-    stacks.
-    """
+    """Returns the digest of what emitted C needs besides the plan: symbols, arguments, headers, stacks."""
     stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)

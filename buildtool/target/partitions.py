@@ -26,9 +26,7 @@ class Region:
 
 
 def boundary(memory: Memory, at: int) -> int:
-    """Returns the first byte, from `at` on, where an erase block begins. Returns `at` if blocks are not
-    known.
-    """
+    """Returns the first byte from `at` on where an erase block begins; `at` if blocks are not known."""
     start = 0
     for count, block in memory.erase:
         if (count, block) == memory.erase[-1] or at <= start + count * block:
@@ -38,14 +36,12 @@ def boundary(memory: Memory, at: int) -> int:
 
 
 def weights_start(board: Board) -> int | None:
-    """Returns the first byte of the weights' partition in their memory. None: the weights follow the
-    firmware.
-    """
+    """Returns the first byte of the weights' partition in their memory; None if they follow the firmware."""
     return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
 
 
 def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | None:
-    """Returns what `weights_start` returns, for the memories of code and weights."""
+    """Returns the same as `weights_start`, from a flash image and the memories of code and weights."""
     if image.weights_start is not None:
         return image.weights_start
     if weights != code:

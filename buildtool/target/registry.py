@@ -396,8 +396,8 @@ def has_asked_others() -> bool:
 
 
 def uses_others() -> bool:
-    """Whether this process has loaded such a plugin that is a single module. The digest of the code does not
-    cover it.
+    """Whether this process has loaded another distribution's plugin that is a single module. The digest of
+    the code does not cover such a plugin.
     """
     if not has_asked_others():
         return False

@@ -165,9 +165,7 @@ class Routine:
     form: Annotated[Form, Key("The `form` of the kernels that it serves.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether the routine is for the kernel's operator kind and types, and can read the kernel's
-        constants.
-        """
+        """Whether the routine is for a kernel's operator kind and types, and can read the kernel's constants."""
         reads = Argument.CONSTANTS in self.call
         alike = self.op in ("", kernel.op) and self.types == kernel.types
         return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
@@ -389,13 +387,11 @@ class Board:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The names of the memories that contain a plan's buffers: the arena's, and the second arena's if
-        there is one.
-        """
+        """The names of the memories with a plan's buffers: the arena's, and a second arena's if there is one."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def kept(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that are not for arenas: the reserved bytes, and the stack if it is
+        """Returns the bytes of a memory that are not for arenas: reserved bytes, and the stack if it is
         there.
 
         `state` are the bytes that live between invokes. They lie in the memory of globals and stack. If the
@@ -407,16 +403,12 @@ class Board:
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
     def taken(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that are not for arenas: `kept`, or the firmware's bytes if those are
-        more.
-        """
+        """Returns the bytes of a memory that are not for arenas: `kept` or, if more, the firmware's bytes."""
         firmware = sum(each.bytes for each in self.firmware if each.memory == name)
         return max(self.kept(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that an arena may use; see `taken`. Raises KeyError for an unknown
-        memory.
-        """
+        """Returns the bytes of a memory that an arena may use; see `taken`. Raises KeyError for other names."""
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:
@@ -444,15 +436,11 @@ class Board:
 
     @property
     def own_emulator(self) -> Emulator | None:
-        """The emulator of the board itself, which can run its firmware images. None where there is no such
-        emulator.
-        """
+        """The emulator of the board itself, which can run its firmware images. None if there is none."""
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
-        """Returns the board as the emulator presents it: with other addresses, without chip code, UART and
-        boot loader.
-        """
+        """Returns the board as in the emulator: with other addresses; no chip code, UART or boot loader."""
         if self.emulator is None or not self.emulator.bases:
             return self
         bases = dict(self.emulator.bases)
@@ -631,8 +619,8 @@ class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are other functions that emitted code calls, the preferred first. `families` are the folders of
-    kernels and routines. `requantise` says whether outputs are exactly those of the reference. `by_ratio` has
-    the names of kernels without a formula in cycles. Their cost is instructions times the family's ratio.
+    kernels and routines. `requantise` is how sums become outputs. `by_ratio` has the names of kernels without
+    a formula in cycles. Their cost is instructions times the family's ratio.
     """
 
     board: Board
@@ -647,9 +635,7 @@ class Target:
 
     @property
     def cost_ms(self) -> float | None:
-        """The milliseconds that one unit of cost takes. None where costs are not cycles, or the clock is not
-        known.
-        """
+        """The milliseconds of one unit of cost. None where costs are not cycles or the clock is not known."""
         clock = self.board.clock_hz
         return 1000 / clock if self.cost_unit is CostUnit.CYCLES and clock else None
 
@@ -674,9 +660,7 @@ class Target:
         return target
 
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
-        """Returns the kernel of each name in a plan, which has one name for each operator. An empty name
-        gives None.
-        """
+        """Returns the kernel of each name; None for an empty name. A plan has one name for each operator."""
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)
 
