@@ -111,8 +111,8 @@ def identify(
 
 
 def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
-    """Returns the output of a compiler for an empty file, without the names of temporary files.
-    With `ldflags` these are the commands that compile and link that file; the compiler only prints them.
+    """Returns the output of a compiler for an empty file, without the names of temporary files. With
+    `ldflags` the output is the commands that compile and link that file, which the compiler only prints.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +137,7 @@ def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequen
 
 
 def _find_files(text: str) -> Iterator[str]:
-    """Yields the regular files that a text names anywhere."""
+    """Yields the regular files whose paths appear anywhere in a text."""
     text = re.sub("^Configured with: .*", "", text, flags=re.MULTILINE)  # paths of the machine that built it
     words = {word.strip("'\"();,|") for word in text.split()}
     words |= set(re.findall(r'"([^"\n]+)"', text))

@@ -50,8 +50,9 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether at `when_ns` the file had been unchanged for longer than the clock's grain. False for a ctime
-    of a whole second: an image of a file system gives all files the same time, and may repeat their inodes.
+    """Whether, at the time `when_ns`, the file had been unchanged for longer than the clock's resolution.
+    False for a ctime of a whole second: an image of a file system gives all files the same time, and may
+    repeat their inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False

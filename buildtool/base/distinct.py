@@ -30,8 +30,8 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """Returns the Pareto front of `items`, sorted by `key`. It has the items that no other item beats or
-    equals in both of the first two numbers of `key`. Of equal items it has one.
+    """Returns the Pareto front of `items`, sorted by `key`: the items that no other item beats or equals in
+    both of the first two numbers of `key`. Of several equal items, the front has one.
     """
     front: list[T] = []
     least = math.inf

@@ -189,10 +189,10 @@ def power(least: int, most: int) -> Kind:
 class Key:
     """The key of a field in a table. `meaning` is a sentence about it; see `Kind` for its value.
 
-    `without` says what holds where the key is missing ("": the field's default, if any). `name` is the key if
-    it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. With BESIDE
-    the keys of the field's dataclass are in this table, and the field keeps its default where the first of
-    them is missing. If `needed`, files must have the key although the field has a default.
+    `without` says what applies where the key is missing ("": the field's default, if any). `name` is the key
+    if it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. If `name`
+    is BESIDE, the keys of the field's dataclass are in this table. The field keeps its default where the
+    first of them is missing. If `needed`, files must have the key although the field has a default.
     """
 
     meaning: str

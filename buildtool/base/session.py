@@ -40,7 +40,8 @@ class Level(Generic[T]):
     """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
     `pack` returns the bytes of a value, b"" for one that must not outlive the session. `unpack` raises for
-    bytes that are not such a value, which is then computed again. `by_code`: keys contain buildtool's code.
+    bytes that are not such a value, which is then computed again. `by_code` says whether keys contain the
+    digest of buildtool's code.
     """
 
     name: str

@@ -57,7 +57,8 @@ class Work:
     def share(self, part: float, *, first: bool = False) -> Iterator[None]:
         """A context that may use this `part` of the remaining budget; the rest is for later work.
 
-        `first` says that the work will be done again later. Then the searches that it skips do not count.
+        `first` says that the work will be done again later. Then the searches that it skips do not count for
+        `ended`.
         """
         reserved, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
         self.left -= reserved

@@ -99,7 +99,8 @@ class BoardMemory(TypedDict):
 class BoardEntry(TypedDict):
     """A board, and the sizes of the memories for arena and weights.
 
-    `emulator` is the emulator's machine. Its core may be the same while its memories have other addresses.
+    `emulator` is the machine that the emulator models. It may have the same core, but memories at other
+    addresses.
     """
 
     name: str

@@ -117,7 +117,9 @@ def with_arena_in(board: Board, names: str | None) -> Board:
 
 
 def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """Returns the settings that put an arena of `size` bytes into another memory; see `Board.kept`."""
+    """Returns hints with settings that put an arena of `size` bytes into another memory. `state` is as in
+    `Board.kept`.
+    """
     hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
         room = placed.room(placed.arena, state)
@@ -151,7 +153,7 @@ def with_weights_in(board: Board, name: str | None) -> Board:
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """Returns the board with `threads` threads in use (None: all); raises UsageError if it has fewer or only
+    """Returns the board with `threads` threads in use (None: all); UsageError for a core with fewer or only
     one.
     """
     most = board.core.threads

@@ -165,7 +165,7 @@ class Routine:
     form: Annotated[Form, Key("The `form` of the kernels that it serves.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether the routine is for a kernel's operator kind and types, and can read the kernel's constants."""
+        """Whether the routine is for a kernel's operator kind and types, and can read its constants."""
         reads = Argument.CONSTANTS in self.call
         alike = self.op in ("", kernel.op) and self.types == kernel.types
         return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
@@ -387,7 +387,7 @@ class Board:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The names of the memories with a plan's buffers: the arena's, and a second arena's if there is one."""
+        """The names of the memories with a plan's buffers: the arena's, and the second arena's if any."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def kept(self, name: str, state: int = 0) -> int:
@@ -408,7 +408,7 @@ class Board:
         return max(self.kept(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that an arena may use; see `taken`. Raises KeyError for other names."""
+        """Returns the bytes of a memory that arenas may use; see `taken`. Raises KeyError for other names."""
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:

@@ -47,7 +47,7 @@ class Notes:
         return None if self._uncounted.exists() else self._read().get(_TOTAL)
 
     def add(self, written: int, counts: Mapping[str, int]) -> int:
-        """Adds the bytes of `written` entries and the `counts` to the notes. Returns the time (ns since
+        """Adds `written`, the bytes of new entries, and `counts` to the notes. Returns the time (ns since
         1970). Each time is later than those returned before, even if the system's clock was set back.
         """
         now = time.time_ns()
