@@ -88,7 +88,7 @@ def _multiples(low: int, high: int, of: int) -> range:
 
 
 def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, ring: int) -> Part:
-    """Returns the Part of outputs [low, high) as one piece. `along` gives `window`, and `Rings` the `ring`."""
+    """Returns the Part of outputs [low, high) as one piece. `window` is from `along`, `ring` from `Rings`."""
     inputs, kernel, stride, dilation, pad = window
     extent = (kernel - 1) * dilation + 1
     if not ring:
