@@ -186,8 +186,9 @@ class Clients(set[Connection]):
         return sum(frames.values()) + sum(client.held for client in self)
 
     def surplus(self) -> list[Connection]:
-        """Returns the clients to disconnect so that the others hold MOST_BYTES at most: those that have not
-        read for longest. The last client may hold more: a single answer about a large network.
+        """Returns the clients to disconnect: those that have not read for longest. The others then hold
+        MOST_BYTES at most. The last client may hold more, because a single answer about a large network may
+        be larger.
         """
         chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]

@@ -117,8 +117,8 @@ class DatasetAnswer(TypedDict):
     `inputs` of the data set's `inputs_there` were run, all of them on the reference. `seed` chose them, None
     where all were run. `firmware` is the part that also ran on the firmware, None where only the reference
     was run. `exact` says whether all outputs of that part are equal, None without that part. `within_bounds`
-    and `bounds` are those of a run. For networks that are not requantised exactly, the bounds are checked on
-    the first inputs. `no_accuracy` says why there is no accuracy.
+    and `bounds` mean the same as for a run. For networks that are not requantised exactly, the bounds are
+    checked on the first inputs. `no_accuracy` says why there is no accuracy.
     """
 
     model: str

@@ -43,7 +43,7 @@ class SplitFirmware(TypedDict):
 class SplitPlan(TypedDict):
     """The plan that is written.
 
-    `flash_bytes` are those of the weight image. `code_bytes` is an upper limit of the other bytes in
+    `flash_bytes` are the bytes of the weight image. `code_bytes` is an upper limit of the other bytes in
     flash, null where no sizes of code are recorded for the board.
     """
 

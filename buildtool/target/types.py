@@ -440,7 +440,9 @@ class Board:
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
-        """Returns the board as in the emulator: with other addresses; no chip code, UART or boot loader."""
+        """Returns the board as the emulator presents it: with other addresses, and without chip code, UART
+        and boot loader.
+        """
         if self.emulator is None or not self.emulator.bases:
             return self
         bases = dict(self.emulator.bases)
