@@ -59,13 +59,15 @@ def known_files() -> Digests:
 
 
 def environment() -> dict[str, str]:
-    """Returns the variables that compilers run with: those they need, and those that PASSED names."""
+    """Returns the environment variables for compilers: those that they need, and those whose names are in the
+    variable PASSED.
+    """
     names = (*_NEEDED, *passed())
     return {**{name: os.environ[name] for name in names if name in os.environ}, "LC_ALL": "C"}
 
 
 def passed() -> dict[str, str]:
-    """Returns the variables that PASSED names, with their values."""
+    """Returns the environment variables whose names are in the variable PASSED, with their values."""
     names = re.split(r"[,\s]+", os.environ.get(PASSED, ""))
     return {name: os.environ[name] for name in sorted(set(names)) if name in os.environ}
 
@@ -109,8 +111,8 @@ def identify(
 
 
 def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
-    """Returns the output of a compiler for an empty file, without the names of temporary files.
-    With `ldflags` these are the commands that compile and link that file; the compiler only prints them.
+    """Returns the output of a compiler for an empty file, without the names of temporary files. With
+    `ldflags` the output is the commands that compile and link that file, which the compiler only prints.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +137,7 @@ def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequen
 
 
 def _find_files(text: str) -> Iterator[str]:
-    """Yields the regular files that a text names anywhere."""
+    """Yields the regular files whose paths appear anywhere in a text."""
     text = re.sub("^Configured with: .*", "", text, flags=re.MULTILINE)  # paths of the machine that built it
     words = {word.strip("'\"();,|") for word in text.split()}
     words |= set(re.findall(r'"([^"\n]+)"', text))
@@ -157,8 +159,9 @@ def _find_spaced_files(line: str) -> Iterator[str]:
 
 
 def _find_script_files(files: Iterable[str]) -> set[str]:
-    """Returns the files that scripts among `files` name by an absolute path, and so on for these scripts.
-    A script may run a program for some sources only, or after the compiler, whose output does not name it.
+    """Returns the files that scripts among `files` name by an absolute path, and those that such scripts name
+    in turn. A script may run a program for some sources only, or after the compiler, whose output does not
+    name it.
     """
     paths: set[str] = set()
     queue = list(files)

@@ -50,8 +50,9 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether at `when_ns` the file had been unchanged for longer than the clock's grain. False for a ctime
-    of a whole second: an image of a file system gives all files the same time, and may repeat their inodes.
+    """Whether, at the time `when_ns`, the file had been unchanged for longer than the clock's resolution.
+    False for a ctime of a whole second: an image of a file system gives all files the same time, and may
+    repeat their inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False
@@ -59,13 +60,13 @@ def at_rest(there: os.stat_result, when_ns: int) -> bool:
 
 
 def is_hashed_always() -> bool:
-    """Whether the user wants every file to be read."""
+    """Whether the user's settings require that every file is read, even an unchanged one."""
     return os.environ.get(HASH_INPUTS, "").lower() not in ("", "0", "off", "no", "false")
 
 
 @contextlib.contextmanager
 def hashing_always(wanted: bool) -> Iterator[None]:
-    """A context in which every file is read if `wanted`, also by processes that are started in it."""
+    """A context in which every file is read if `wanted`. This also holds for processes started in it."""
     old = os.environ.get(HASH_INPUTS)
     if wanted:
         os.environ[HASH_INPUTS] = "1"
@@ -98,8 +99,8 @@ def _without_times() -> frozenset[int]:
 
 
 def _recall_or_make(path: str, old: Record[T] | None, make: Callable[[str], T]) -> tuple[T, Record[T] | None]:
-    """Returns the result of `make` for a file, from the record `old` or computed. The second value is a new
-    record, or None where there is nothing new to record.
+    """Returns the result of `make` for a file, and a new record. If the file is unchanged since the record
+    `old`, the result is from there. The new record is None where there is nothing to record.
     """
     status = os.stat(path)  # noqa: PTH116 (for hundreds of files: making a Path takes longer than the call)
     if old is not None and old[:4] == stamp(status) and proves(status, old[4]):
@@ -111,7 +112,7 @@ def _recall_or_make(path: str, old: Record[T] | None, make: Callable[[str], T]) 
 
 
 class Memo(Generic[T]):
-    """The results of `make` for files. It remembers the `most` files used last."""
+    """Computes the result of `make` for files, and remembers the results of the `most` files used last."""
 
     def __init__(self, make: Callable[[str], T], most: int) -> None:
         self._make = make

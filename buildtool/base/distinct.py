@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Distinct(NamedTuple):
-    """The distinct numbers in ascending order; the first position and the count of each."""
+    """The distinct numbers in ascending order, with the first position and the count of each number."""
 
     values: npt.NDArray[Any]
     first: npt.NDArray[np.intp]
@@ -30,8 +30,8 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """Returns the Pareto front of `items`: no other item equals or beats one of them in both of the first two
-    numbers of `key`. The result is sorted by `key`.
+    """Returns the Pareto front of `items`, sorted by `key`: the items that no other item beats or equals in
+    both of the first two numbers of `key`. Of several equal items, the front has one.
     """
     front: list[T] = []
     least = math.inf

@@ -34,7 +34,9 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: a text, or options (named as in requests) with values (None: omit it)."""
+    """A suggestion for the user: a text, or options (named as in requests) with new values (None: omit the
+    option).
+    """
 
     text: str = ""
     settings: tuple[tuple[str, Value], ...] = ()
@@ -249,7 +251,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Sequence[str], most: int = 1) -> list[str]:
-    """Returns at most `most` of the known words, those that are like `word`, the closest first."""
+    """Returns the known words that are similar to `word`, the closest first, at most `most` of them."""
     import difflib  # only mistakes need it
 
     return difflib.get_close_matches(word, known, n=most, cutoff=0.6)

@@ -61,8 +61,8 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
 
 
 def check(expression: str, names: frozenset[str]) -> bool:
-    """Checks that `expression` is well formed and uses only `names`; raises TargetError otherwise.
-    Returns whether it can stand without parentheses.
+    """Checks that `expression` is well formed and uses only `names`; raises TargetError otherwise. Returns
+    whether it needs no parentheses as a part of another expression.
     """
     tree = _parse(expression)
     for node in ast.walk(tree):

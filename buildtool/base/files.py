@@ -15,8 +15,8 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file. Its content is `data`, or where that is None the content of `path`. `sha256` is the digest that
-    the content has to have (hex; "": any).
+    """A file. Its content is `data`. Where `data` is None, it is what the file at `path` contains. `sha256`
+    is the digest that the content has to have (hex; "": any).
     """
 
     path: str
@@ -67,7 +67,7 @@ class File:
 
     @contextlib.contextmanager
     def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
-        """Yields the file, opened for reading. Raises the errors of `read`."""
+        """Yields the file, opened for reading. Raises the same errors as `read`."""
         if self.data is not None:
             yield io.BytesIO(self.read(what, most))
             return
@@ -97,8 +97,8 @@ Named = str | File  # the name of a network of the zoo or of a known board, or a
 
 
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
-    """Returns the file that a value of a request names, or the name of a network or board as it is. A text is
-    a path if it has one of the `suffixes` or is absolute. Raises UsageError for a relative path.
+    """Returns the File that a value in a request describes. Returns the name of a network or board unchanged.
+    A text is a path if it has one of the `suffixes` or is absolute. Raises UsageError for a relative path.
     """
     if isinstance(value, File):
         return value

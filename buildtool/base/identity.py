@@ -38,7 +38,9 @@ def interpreter() -> str:
 
 
 def namesakes() -> list[str]:
-    """Returns the installed `buildtool-VERSION.dist-info` folders: another package has that name."""
+    """Returns the installed `buildtool-VERSION.dist-info` folders, which belong to another package of that
+    name.
+    """
     places = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
     return sorted(os.path.join(*entry) for entry in places)  # noqa: PTH118
 
@@ -75,7 +77,9 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Returns the sorted relative paths of files with one of the suffixes, and of C that planning runs."""
+    """Returns the relative paths, sorted, of the files below `folder` that have one of the suffixes, or are C
+    that planning runs.
+    """
     files = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
@@ -89,14 +93,14 @@ def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def _list_files() -> Iterator[tuple[str, str]]:
-    """Yields folder and name of every file that counts."""
+    """Yields the folder and the relative path of every file that the digest covers."""
     for folder, suffixes in _list_folders():
         for name in below(str(folder), suffixes):
             yield str(folder), name
 
 
 def _list_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Yields the folders, each with the suffixes of the files that count there."""
+    """Yields each folder that the digest covers, with the suffixes of the files that it covers there."""
     root = Path(home())
     yield root / "buildtool", _OURS
     for name, beside in ("buildtool_plugins", "plugins/buildtool_plugins"), ("buildtool_kernels", "kernels"):

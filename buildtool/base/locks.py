@@ -18,7 +18,9 @@ YOUNG_SECONDS = 10.0  # a younger temporary folder may belong to a process that 
 
 
 def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
-    """Locks an open file; False where another process has the lock. Raises OSError without locks."""
+    """Locks an open file. Returns False where another process has the lock. Raises OSError on a system
+    without locks.
+    """
     import fcntl  # many commands lock nothing
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX

@@ -102,7 +102,9 @@ class FlashPart(enum.StrEnum):
 
 
 class Level(enum.StrEnum):
-    """What computed a result, from the farthest from the real board to the board itself."""
+    """What computed a result. The members are in order: the last one is the real board, the first one is
+    least like it.
+    """
 
     HOST = "host"  # the same C, compiled for this machine
     MODEL = "model"  # a model of the chip's operations, on this machine

@@ -60,7 +60,7 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 def outdated_files(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """Returns the files for flash in `folder` that an earlier build of these networks wrote, and that are not
-    among `files`. Flashed together with the new firmware, they would not fit to it.
+    among `files`. Flashed together with the new firmware, they would not match it.
     """
     arenas = [name for name in files if name.endswith(_ARENA) and (folder / name).is_file()]
     endings = [f"{part}.{kind}" for part in FlashPart for kind in Format]
@@ -70,7 +70,8 @@ def outdated_files(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
     """Raises UsageError where a command would overwrite a file that it reads, or write a file twice.
-    `written` gives paths with their content (None: unknown). An input that has this content already is fine.
+    `written` gives paths with their content (None: unknown). An input may be written with the content that it
+    already has.
     """
     inputs = {os.path.realpath(name) for name in read}
     names = set[str]()
@@ -218,7 +219,9 @@ def remove_stamp(stamp: str) -> None:
 
 
 def write_stamp(stamp: str, rule: tuple[str, bytes] | None, began: int) -> None:
-    """Writes the depfile (its path and content), then the stamp with the time `began` (ns since 1970)."""
+    """Writes the depfile `rule` (its path and content), then the file `stamp`, whose time is `began` (ns
+    since 1970).
+    """
     if rule is not None:
         path = Path(rule[0])
         write({path.name: rule[1]}, path.parent)

@@ -77,8 +77,9 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
-    """Returns the value of the type `kind` (a field's annotation, or a TypedDict) that `to_plain` turned into
-    `value`. Raises Mismatch for others, also for integers of over 64 bits and floats that are not finite.
+    """Reverses `to_plain`: returns the value of the type `kind` (a field's annotation, or a TypedDict) for
+    the plain `value`. Raises Mismatch for a plain value that does not fit, for integers of over 64 bits, and
+    for floats that are not finite.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -163,7 +164,9 @@ Reader = Callable[[Any, str], Any]  # value in the table, dotted key -> the fiel
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a value must be: in words, with its own reader, and a function that returns what is `wrong`."""
+    """A requirement for a value. `words` describe it, `read` reads a value, and `wrong` returns what is wrong
+    with one ("": nothing).
+    """
 
     words: str = ""
     read: Reader | None = None
@@ -171,14 +174,14 @@ class Kind:
 
 
 def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
-    """Returns the kind of a value for which `holds` is true. `be` completes "must be ..."; the page says
-    `words`, or else `be`.
+    """Returns the Kind of values for which `holds` is true. `be` completes the error message "must be ...".
+    The page describes the kind with `words`, or with `be` where `words` is empty.
     """
     return Kind(words or be, wrong=lambda value: "" if holds(value) else f"must be {be}, not {value}")
 
 
 def power(least: int, most: int) -> Kind:
-    """Returns the kind of a power of two from `least` to `most`."""
+    """Returns the Kind of values that are a power of two from `least` to `most`."""
     return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
 
 
@@ -186,10 +189,10 @@ def power(least: int, most: int) -> Kind:
 class Key:
     """The key of a field in a table. `meaning` is a sentence about it; see `Kind` for its value.
 
-    `without` says what holds where the key is missing ("": the field's default, if any). `name` is the key if
-    it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. With BESIDE
-    the keys of the field's dataclass are in this table, and the field keeps its default where the first of
-    them is missing. If `needed`, files must have the key although the field has a default.
+    `without` says what applies where the key is missing ("": the field's default, if any). `name` is the key
+    if it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. If `name`
+    is BESIDE, the keys of the field's dataclass are in this table. The field keeps its default where the
+    first of them is missing. If `needed`, files must have the key although the field has a default.
     """
 
     meaning: str
@@ -206,7 +209,9 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """Returns the fields of a class that have an annotation of the type `mark`, with the first such one."""
+    """Returns the fields of a class that have an annotation of the type `mark`, each with the first such
+    annotation.
+    """
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
     return {name: one for name, one in marks if isinstance(one, mark)}
@@ -287,7 +292,9 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
 
 
 def _read_beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
-    """Returns a dataclass whose keys are in the table of another one; None without the first of them."""
+    """Returns the dataclass `kind`, whose keys are in the table of another dataclass. Returns None if its
+    first key is missing.
+    """
     first, *others = key_names(kind)
     if first in table:
         return from_table({name: table[name] for name in (first, *others) if name in table}, kind, where)
@@ -358,14 +365,14 @@ def require_key(table: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def a_table(value: object, key: str) -> Table:
-    """Returns a value that must be a table."""
+    """Returns `value`. Raises Mismatch unless it is a table."""
     if not isinstance(value, dict):
         raise Mismatch(f"must be a table, not {shown(value)}", key, f"write [{key}]")
     return value
 
 
 def text(value: object, key: str) -> str:
-    """Returns a value that must be one line of text and not empty."""
+    """Returns `value`. Raises Mismatch unless it is one line of text and not empty."""
     if not isinstance(value, str) or not value:
         raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
     if not value.isprintable():
@@ -374,7 +381,7 @@ def text(value: object, key: str) -> str:
 
 
 def texts(value: object, key: str) -> tuple[str, ...]:
-    """Returns a value that must be a list of texts (see `text`)."""
+    """Returns `value` as a tuple. Raises Mismatch unless it is a list of texts (see `text`)."""
     if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
         raise Mismatch(f"must be a list of strings that are not empty, not {shown(value)}", key)
     return tuple(text(item, key) for item in value)
@@ -389,7 +396,9 @@ def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
 
 
 def size(value: object, key: str) -> int:
-    """Returns a value that must be a number of bytes, or another whole number that is not negative."""
+    """Returns the number that `value` gives, such as 65536 or "64K". Raises Mismatch unless it is whole and
+    not negative.
+    """
     number = parse_size(value)
     if number is None:
         hint = 'bytes (65536), or a string with K, M or G ("64K")'
@@ -400,7 +409,7 @@ def size(value: object, key: str) -> int:
 
 
 def a_name(name: str, key: str) -> str:
-    """Returns a name, which must be allowed in file names and linker scripts."""
+    """Returns `name`. Raises Mismatch unless it is allowed in file names and linker scripts."""
     if not _NAME.fullmatch(name):
         hint = "letters, digits, '_', '-' and '.', a letter first"
         raise Mismatch(f"{shown(name)} is not a name", key, hint)
@@ -408,14 +417,14 @@ def a_name(name: str, key: str) -> str:
 
 
 def positive(value: object, key: str) -> float:
-    """Returns a value that must be a finite number above 0."""
+    """Returns `value`. Raises Mismatch unless it is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
         raise Mismatch(f"must be a number above 0, not {shown(value)}", key)
     return value
 
 
 def whole(value: object, key: str) -> int:
-    """Returns a value that must be a whole number above 0."""
+    """Returns `value`. Raises Mismatch unless it is a whole number above 0."""
     number = positive(value, key)
     if not isinstance(number, int):
         raise Mismatch(f"must be a whole number, not {shown(number)}", key)
@@ -423,7 +432,9 @@ def whole(value: object, key: str) -> int:
 
 
 def words_of(slot: Slot) -> tuple[str, str]:
-    """Returns, for a page, what the value of a key is, and what holds without it ("": the key is needed)."""
+    """Returns two texts for the page about a file: what the value of a key is, and what applies where the key
+    is missing ("": the key is needed).
+    """
     key, hint = slot.key, slot.hint
     words = slot.kind.words
     if not words and typing.get_origin(hint) is tuple:

@@ -40,7 +40,8 @@ class Level(Generic[T]):
     """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
     `pack` returns the bytes of a value, b"" for one that must not outlive the session. `unpack` raises for
-    bytes that are not such a value, which is then computed again. `by_code`: keys contain buildtool's code.
+    bytes that are not such a value, which is then computed again. `by_code` says whether keys contain the
+    digest of buildtool's code.
     """
 
     name: str
@@ -57,8 +58,8 @@ class _Value(NamedTuple):
 
 
 class Session:
-    """Values by kind and key. Of each kind it holds those used last; a `keeper` stores some as well.
-    `progress` is told about steps that may take long. `work` is the budget of the request.
+    """Values by kind and key. It has the most recently used values of each kind. A `keeper` also stores some
+    of them. `progress` is called where a step begins that may take long. `work` is the budget of the request.
     """
 
     def __init__(
@@ -115,7 +116,8 @@ class Session:
         self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
         """Returns the value under `level` and `parts`; makes and stores it where it is missing. `parts` gives
-        all that it depends on, by name, as plain values (buildtool/base/plain.py). No value is None.
+        all that the value depends on, by name, as plain values (buildtool/base/plain.py). The value must not
+        be None.
         """
         value = self.kept(level, parts, most_entries)
         if value is None:
@@ -141,7 +143,9 @@ class Session:
         return value
 
     def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
-        """Stores a value, in the session only where `pack` returns no bytes for it."""
+        """Stores a value in the session and the keeper. Where `pack` returns no bytes, only the session
+        stores it.
+        """
         key = self._key(level, parts)
         self.remember(level.name, key, lambda: value, most_entries)
         if self.keeper is not None and (data := level.pack(value)):
@@ -155,7 +159,9 @@ class Session:
         return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """Returns the SHA-256 (hex) of all that the value depends on, with the code or else its version."""
+        """Returns the SHA-256 (hex) of all that the value depends on. This includes buildtool's code, or only
+        its version.
+        """
         code = self.keeper.code if self.keeper is not None and level.by_code else __version__
         content = [_SCHEMA, level.name, code, sorted(parts.items())]
         data = msgpack.packb(content, unicode_errors="surrogateescape")  # a file's name need not be UTF-8
@@ -164,7 +170,7 @@ class Session:
 
 @contextlib.contextmanager
 def working(session: Session) -> Iterator[None]:
-    """A context in which `at_work` returns `session`: the one of the request that this thread answers."""
+    """A context in which `at_work` returns `session`, the session of the request that this thread answers."""
     token = _at_work.set(session)
     try:
         yield

@@ -79,8 +79,8 @@ _CLOSING = {"[": "]", "{": "}"}
 
 
 def place(text: str, key: str) -> tuple[int, int]:
-    """Returns the line and column (from 1) of the first `key` (dotted) in a file; (0, 0) without such a key.
-    An invalid file is read up to the mistake.
+    """Returns the line and column (from 1) where the dotted `key` first appears in a file; (0, 0) where it
+    does not appear. An invalid file is read up to the mistake.
     """
     at = _places(text).get(key, -1)
     return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else (0, 0)
@@ -93,7 +93,9 @@ def _places(text: str) -> dict[str, int]:
     inside: list[tuple[str, str]] = []  # for each open bracket: the closing one, and an inline table's key
 
     def key_at(at: int, name: str) -> tuple[str, int]:
-        """Returns the key at a position, with the table `name` before it, and the key's end."""
+        """Returns the full key at a position, which begins with its table's `name`, and the position where
+        the key ends.
+        """
         match = _KEY.match(text, at)
         for part in re.findall(_PART, match[0]) if match else ():
             word = part[1:-1] if part[0] in "\"'" else part

@@ -68,7 +68,9 @@ class Decoder:
 
     @property
     def missing(self) -> int:
-        """The number of bytes still missing: for the length, and once that is there for the whole frame."""
+        """The number of bytes that are still missing: from the frame's length, or once the length is known,
+        from the frame.
+        """
         held = len(self._buffer)
         if held < _LENGTH.size:
             return _LENGTH.size - held

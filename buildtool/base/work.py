@@ -18,7 +18,9 @@ PLANNING = 100_000_000
 
 @dataclass
 class Spent:
-    """The units that were spent on one value. `asked`: those before the budget was last asked; -1: never."""
+    """The units that were spent on one value. `asked` are those before the last call of `goes_on` (-1: no
+    call).
+    """
 
     value: int
     units: int = 0
@@ -27,8 +29,8 @@ class Spent:
 
 @dataclass
 class Account:
-    """The work on a value that is being made. `spent` is in order, `is_paid` says that the request has
-    already paid for the value, and `denied` is the number of denied questions before it began.
+    """The work on a value that is being made. `spent` is in order. `is_paid` says whether the request has
+    already paid for the value. `denied` is how often `goes_on` had returned False before the work began.
     """
 
     value: int
@@ -55,7 +57,8 @@ class Work:
     def share(self, part: float, *, first: bool = False) -> Iterator[None]:
         """A context that may use this `part` of the remaining budget; the rest is for later work.
 
-        `first`: the work will be done again later, so its denied questions do not count.
+        `first` says that the work will be done again later. Then the searches that it skips do not count for
+        `ended`.
         """
         reserved, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
         self.left -= reserved
@@ -102,7 +105,7 @@ class Work:
         self._open.append(Account(number, number in self._paid, self.denied, []))
 
     def end(self) -> tuple[Spent, ...] | None:
-        """Ends the value begun last; returns the work on it, or None where the budget cut it short."""
+        """Ends the work on the value begun last. Returns that work, or None where the budget cut it short."""
         account = self._open.pop()
         if self._open:
             self._open[-1].add(account.spent)
@@ -112,7 +115,9 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Pays for a remembered value. False, and nothing changes, if the budget would have cut it short."""
+        """Subtracts the work on a remembered value from the budget. Returns False and changes nothing where
+        the budget would have cut that work short.
+        """
         left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
         for one in parts:

@@ -50,7 +50,9 @@ class Connection:
 
     @property
     def is_paused(self) -> bool:
-        """Whether too much waits to be sent: nothing is read from the client until it reads."""
+        """Whether too many bytes wait to be sent. Then the daemon reads nothing from the client until the
+        client reads.
+        """
         return sum(map(len, self._out)) > MOST_UNSENT
 
     @property
@@ -61,7 +63,7 @@ class Connection:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was closed, and everything has been sent."""
+        """Whether `close` was called, and everything has been sent."""
         return bool(self._closing) and not self._out
 
     @property
@@ -99,7 +101,9 @@ class Connection:
         return bool(data)
 
     def take(self) -> dict[str, Any] | None:
-        """Returns its next message, or None, also while it is paused. Raises ToolError for an invalid one."""
+        """Returns its next message. Returns None if there is no whole message, and while the client is
+        paused. Raises ToolError for an invalid message.
+        """
         if self._closing or self.is_paused:
             return None
         before = self._decoder.held
@@ -135,7 +139,7 @@ class Connection:
         self.send_frame(wire.pack_frame(message))
 
     def send_frame(self, frame: bytes) -> None:
-        """Sends the bytes of a frame in the same way."""
+        """Sends the bytes of a frame. What the client does not take now is sent later."""
         if not self._out:
             self.used = self._clock()  # its time to read begins
         self._out.append(memoryview(frame))
@@ -169,7 +173,9 @@ class Clients(set[Connection]):
     """
 
     def to_make_room(self) -> Connection | None:
-        """Returns the client to disconnect for a new one: the longest idle, those with a lease last."""
+        """Returns the client to disconnect for a new one: the one that was idle for longest. Clients with a
+        lease come last.
+        """
         idle = (client for client in self if client.job is None)
         return min(idle, key=lambda c: (c.leased, c.wants_to_write, c.used), default=None)
 
@@ -180,8 +186,9 @@ class Clients(set[Connection]):
         return sum(frames.values()) + sum(client.held for client in self)
 
     def surplus(self) -> list[Connection]:
-        """Returns the clients to disconnect so that the others hold MOST_BYTES at most: those that have not
-        read for longest. The last client may hold more: a single answer about a large network.
+        """Returns the clients to disconnect: those that have not read for longest. The others then hold
+        MOST_BYTES at most. The last client may hold more, because a single answer about a large network may
+        be larger.
         """
         chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]

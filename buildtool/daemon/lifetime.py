@@ -100,7 +100,9 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Tells a file from later files with its name, even with the same inode; None if it cannot be read."""
+    """Returns numbers that differ from those of later files with the same name, even with the same inode.
+    Returns None if the file cannot be read.
+    """
     try:
         there = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -116,7 +118,7 @@ def shorten_log(at: Endpoint) -> None:
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Tells this installation's daemons of other code to end; removes the files of those that have ended."""
+    """Tells daemons of this installation that run other code to end. Removes the files of ended daemons."""
     for other in every():
         record = other.said()
         same = record.get("home") == home() and record.get("python") == interpreter()
@@ -148,8 +150,9 @@ class Succession:
     The new daemon takes over the idle time. It starts no further daemon before a client sends it a request.
     Errors here do no harm: the next client would start the new daemon, which asks the old one to end.
 
-    `code` is the digest of this daemon's code. `is_asked`: a request came since the last succession.
-    `is_stale`: the code has changed, and no request came; another thread then calls `wake`.
+    `code` is the digest of this daemon's code. `is_asked` says whether a request came since the last
+    succession. `is_stale` says that the code has changed and no request came. Another thread then calls
+    `wake`.
     """
 
     def __init__(self, code: str, wake: Callable[[], None]) -> None:
@@ -158,8 +161,9 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Waits `after_seconds`, then starts the daemon of the code on disk if that is new, and sends it
-        requests. `told` has the seconds since the last request, and the CPU seconds spent on preparations.
+        """Waits `after_seconds`. If the code on disk is new, it then starts a daemon of that code, and sends
+        it the requests and `told`: the seconds since the last request, and the CPU seconds spent on
+        preparations.
         """
         was_asked = self.is_asked
 

@@ -44,14 +44,16 @@ class FileDigests(Memo[str]):
 
 
 class Kept(NamedTuple):
-    """An answer's frame, and path and digest of each file behind it whose digest is not in the request."""
+    """An answer's frame. `inputs` are the path and digest of each file that it depends on, except for files
+    whose digests are in the request.
+    """
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]
 
 
 class Answers(Recent[str, Kept]):
-    """Answers that depend only on files with known digests. It holds those used last, up to MOST_BYTES."""
+    """The recently used answers that depend only on files with known digests, MOST_BYTES at most."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))

@@ -31,7 +31,8 @@ _CHUNK = 1 << 18
 
 class Worker:
     """A child process. `about` is the network and board that it planned last, `job` the key of its request.
-    `prepares`: it only prepares answers, since a process cannot raise its priority again.
+    `prepares` says that it only prepares answers. Its priority is low then, and a process cannot raise its
+    priority.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -61,7 +62,9 @@ class Worker:
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it works for a client and was silent for `seconds`. Then it is stopped, or hangs."""
+        """Whether it works for a client and has sent nothing for `seconds`. Such a worker was stopped, or
+        hangs.
+        """
         return self.job is not None and not self.prepares and now - self.heard_at > seconds
 
     def write(self) -> None:
@@ -94,7 +97,9 @@ class Worker:
                 pipe.close()
 
     def wait(self, *, patient: bool = True) -> int | None:
-        """Returns its exit status and records its CPU time. None if it is there and this is not `patient`."""
+        """Waits for its end, records its CPU time and returns its exit status. If not `patient`, returns None
+        while it runs.
+        """
         try:
             pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
         except ChildProcessError:
@@ -108,7 +113,7 @@ class Worker:
 
 @dataclass(eq=False)
 class Job:
-    """A request at work. `waiting` are the clients that sent it; the list is empty for a preparation."""
+    """A request to answer. `waiting` are the clients that wait for the answer; a preparation has none."""
 
     key: str
     request: Mapping[str, Any]
@@ -154,8 +159,8 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """Returns a worker for a request: one that has planned `about`, a fresh or a new one, or any idle
-        one; None if all are busy. Raises OSError.
+        """Returns an idle worker for a request; None if all are busy. It prefers a worker that has planned
+        `about`, then one that has planned nothing, then a new one. Raises OSError.
         """
         idle = [worker for worker in self.asked if worker.job is None]
         for subject in (about, ""):  # "": it has planned nothing yet
@@ -184,7 +189,7 @@ class Pool:
         self.look(worker)
 
     def look(self, worker: Worker) -> None:
-        """Lets the selector wait until a worker reads, if there are bytes to send to it."""
+        """If there are bytes to send to a worker, makes the selector wait until the worker can take them."""
         if worker.ended:
             return
         is_waiting = worker.stdin.fileno() in self._selector.get_map()
@@ -213,7 +218,9 @@ class Pool:
         return dead
 
     def list_idle(self, now: float) -> list[Worker]:
-        """Returns the workers that were idle for long, without the last one that answers requests."""
+        """Returns the workers that were idle for long. At least one worker that answers requests is not among
+        them.
+        """
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]
         return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]

@@ -51,8 +51,9 @@ class Budget:
 
 @dataclass(eq=False)
 class Preparation:
-    """An answer to prepare, or (`ahead`) what the next request may ask for after it. `needs` are the CPU
-    seconds that must be left before it begins. If it was ended for using too many, it needs twice as many.
+    """An answer to prepare. If `ahead`, it prepares what the next request may ask for after this one. `needs`
+    are the CPU seconds that must be left before it begins. If it is ended for using too many, it then needs
+    twice what it used.
     """
 
     job: Job
@@ -62,7 +63,7 @@ class Preparation:
 
     @property
     def part(self) -> float:
-        """The share of the budget that it may use."""
+        """The part of the budget that this preparation may use, from 0 to 1."""
         return AHEAD_PART if self.ahead else 1.0
 
 
@@ -83,7 +84,9 @@ class Preparer:
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Adds a preparation, which begins as soon as the budget allows it. A network has one look ahead."""
+        """Adds a preparation, which begins as soon as the budget allows it. A network has at most one that is
+        `ahead`.
+        """
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)
@@ -92,8 +95,8 @@ class Preparer:
         self.waiting = sorted([*others, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Handles a new request: stops the preparation at work, which waits again, and restarts the budget.
-        Drops the preparation of this request's own answer, also for an earlier content of its files.
+        """Handles a new request. Stops the running preparation, which waits again, and restarts the budget.
+        Drops the preparation of the answer to this request, also if its files had other content then.
         """
         self.stop()
         self.budget.begin()
@@ -161,7 +164,7 @@ class Preparer:
         self._pool.tell(worker, ahead if one.ahead else job.message())
 
     def stop(self) -> None:
-        """Ends the process unless it is idle. The preparation at work waits again."""
+        """Ends the process unless it is idle. The running preparation waits again."""
         one, worker = self.at_work, self.worker
         if worker is None or worker.doing == "idle":
             return

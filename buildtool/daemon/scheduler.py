@@ -155,7 +155,7 @@ class Scheduler:
     # ---- workers -------------------------------------------------------------------------------------
 
     def at_hand(self) -> None:
-        """Starts a worker before it is needed: it imports its modules meanwhile."""
+        """Starts a worker before it is needed, so that it has already imported its modules by then."""
         if not self.pool.asked:
             with contextlib.suppress(OSError):  # a request will report it
                 self.pool.add()
@@ -241,7 +241,9 @@ class Scheduler:
             self.preparer.go_on()
 
     def _bound_memory(self) -> None:
-        """Above the limit for memory, idle workers forget their values, then end, the longest idle first."""
+        """While the workers' memory is above the limit, makes idle workers forget their values, and then ends
+        them. The worker that was idle for longest comes first.
+        """
         idle = [worker for worker in self.pool.workers if worker.job is None]
         for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
             if self.pool.rss <= self.most_bytes:

@@ -196,7 +196,9 @@ class Server:
         self.end(why)
 
     def _succeed(self, after_seconds: float = 0.0) -> None:
-        """Starts a daemon of the new code if it is new. If no request came to this daemon, it only ends."""
+        """Starts a daemon of the code on disk if that code is new. If no request came to this daemon, it only
+        ends.
+        """
         idle_seconds = time.monotonic() - self._used
         told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
         self.succession.begin(self.watcher.requests(), told, after_seconds)

@@ -186,7 +186,7 @@ class Watcher:
         self._silent = set() if was_told else folders
 
     def _look(self) -> set[str]:
-        """Returns the files whose size, times or inode have changed since the last check."""
+        """Returns the paths of files whose size, times or inode have changed since the last check."""
         different = set()
         for path in self._seen:
             now = _stamp(path)
@@ -273,7 +273,7 @@ def _files(request: Any) -> dict[str, str]:
 
 
 def without_digests(request: Any) -> Any:
-    """Returns a request without the digests in it, which stays the same when its files change."""
+    """Returns a request without the digests of its files. The result is the same after its files change."""
     return _with_digests(request, lambda path, digest: "")
 
 

@@ -121,7 +121,9 @@ class Service:
             self._say({"code": code})
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
-        """Begins to look ahead from a request, or continues where it stopped if it is the same one."""
+        """Begins to prepare what may be asked for after a request. For the same request as last time, it
+        continues.
+        """
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
@@ -131,7 +133,9 @@ class Service:
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a step of looking ahead, within the budget. Returns False where nothing is left to do."""
+        """Does a step of the work that `look_ahead` began, within its time. Returns False where nothing is
+        left to do.
+        """
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
@@ -148,7 +152,7 @@ class Service:
         return False
 
     def _keep(self) -> None:
-        """Writes the results of looking ahead to the cache."""
+        """Writes what `rest` has prepared to the cache."""
         self._kept = time.process_time()
         if self.cache is not None:
             self.cache.flush()
@@ -161,8 +165,8 @@ class Service:
 
 
 def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
-    """Returns the final message: an answer or an error. `pure`: it depends on the request only. `crash`: it
-    depends on this process, so the client should try without the daemon.
+    """Returns the final message: an answer or an error. Its key `pure` says that it depends on the request
+    only. `crash` says that it depends on this process, so that the client should try without the daemon.
     """
     try:
         if not isinstance(request, dict):

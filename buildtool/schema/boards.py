@@ -99,7 +99,8 @@ class BoardMemory(TypedDict):
 class BoardEntry(TypedDict):
     """A board, and the sizes of the memories for arena and weights.
 
-    `emulator` is the emulator's machine. Its core may be the same while its memories have other addresses.
+    `emulator` is the machine that the emulator models. It may have the same core, but memories at other
+    addresses.
     """
 
     name: str
@@ -174,7 +175,7 @@ class ZooFile(TypedDict):
 
 
 class FailedCase(TypedDict):
-    """The first network on which a kernel failed, as a file; `options`: those of `buildtool validate`."""
+    """The first network on which a kernel failed, as a file; `options` are for `buildtool validate`."""
 
     name: str
     text: str

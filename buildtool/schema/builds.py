@@ -28,7 +28,7 @@ class Source(TypedDict):
 class SourceGroup(TypedDict):
     """Sources that are compiled with the same flags.
 
-    `shared`: they are compiled once for all networks of a board.
+    `shared` says whether they are compiled only once for all networks of a board.
     """
 
     name: str
@@ -71,10 +71,10 @@ class NetworkFiles(TypedDict):
     """The names of the files that are made of a network.
 
     The request `emit` makes the `emitted` files. The build and its commands make the others. `binaries` are
-    the requested files for flash. `weights` is the weight image and `kernels` a list of the
-    kernels' objects that the network needs, one per line: both are emitted files. `apart` says
-    whether the weight image lies in a memory of its own. Such a build should link the program with `reserve`
-    as a flag for the assembly, and put the weight image where `symbol` is. Then new weights need no new link.
+    the requested files for flash. `weights` is the weight image and `kernels` a list of the kernels' objects
+    that the network needs, one per line: both are emitted files. `apart` says whether the weight image lies
+    in a memory of its own. Then the build should give the flag `reserve` to the assembly, and put the weight
+    image at the address of `symbol`. New weights then need no new link.
     """
 
     net: str
@@ -101,7 +101,7 @@ class Script(TypedDict):
 
 
 class Slot(TypedDict):
-    """A word of a command that the build fills in: the path or name that `slot` stands for."""
+    """A word of a command. The build replaces it with the path or name that `slot` stands for."""
 
     slot: str
 
@@ -239,8 +239,8 @@ class BundledNetwork(SecondArena):
     application. `include_kernels` is for the kernels and the network's sources as well. `files` has all
     files.
 
-    `stack_bytes` is None where it is not known. `streamed`: the input image is delivered row by row.
-    `loaded`: the weights may be read through a loader.
+    `stack_bytes` is None where it is not known. `streamed` says whether the input image is delivered row by
+    row. `loaded` says whether the weights may be read through a loader.
     """
 
     network: str
@@ -296,7 +296,7 @@ class SizesAnswer(LevelAnswer):
 class TflmAnswer(TypedDict):
     """A model with arena offsets for TensorFlow Lite Micro.
 
-    `placed_tensors` of its `tensors` have an offset.
+    `tensors` is the number of its tensors, and `placed_tensors` the number of those with an offset.
     """
 
     model: str

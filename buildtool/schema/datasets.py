@@ -19,8 +19,8 @@ class FedInput(TypedDict):
 class ThroughFirmware(LevelAnswer):
     """The part of a data set that went through the firmware, compared with the reference.
 
-    `inputs_equal` of the `inputs` have only correct outputs. `arena_high_water` and `stack_high_water` are
-    the bytes that were really written.
+    `inputs` is the number of its inputs, and `inputs_equal` the number of those with only correct outputs.
+    `arena_high_water` and `stack_high_water` are the bytes that were really written.
     """
 
     compiler: str
@@ -39,9 +39,9 @@ class ThroughFirmware(LevelAnswer):
 class Share(TypedDict):
     """Why this many inputs went through the firmware.
 
-    `by` is "asked" (the request says how many) or "estimate". `instructions` is for one input, `counted` in a
-    run or else estimated from the plan. `seconds` is the time of all inputs at `per_second` instructions per
-    second. None means that nothing was estimated.
+    `by` is "asked" (the request says how many) or "estimate". `instructions` is the number for one input.
+    `counted` says whether they were counted in a run. Otherwise they were estimated from the plan. `seconds`
+    is the time of all inputs at `per_second` instructions per second. None means that nothing was estimated.
     """
 
     by: str
@@ -64,7 +64,7 @@ class DifferingInput(TypedDict):
 
 
 class Top1(TypedDict):
-    """How many of the inputs have the largest value at their label; `top1`: the share, from 0 to 1."""
+    """How many inputs have the largest value at their label; `top1` is their share, from 0 to 1."""
 
     inputs: int
     correct: int
@@ -74,8 +74,9 @@ class Top1(TypedDict):
 class ClassFigures(TypedDict):
     """The figures of a class.
 
-    `inputs` have it as their label, `predicted` as their largest value, `correct` as both. `precision` is
-    `correct` over `predicted`, and `recall` is `correct` over `inputs`. Each is None where its divisor is 0.
+    `inputs` is the number of inputs with this class as label, `predicted` the number with this prediction,
+    and `correct` the number with both. `precision` is `correct` over `predicted`, and `recall` is `correct`
+    over `inputs`. Each is None where its divisor is 0.
     """
 
     label: int
@@ -88,7 +89,7 @@ class ClassFigures(TypedDict):
 
 
 class ConfusionCell(TypedDict):
-    """A cell of the confusion matrix that is not 0: inputs with this label that got this prediction."""
+    """A cell of the confusion matrix that is not 0: how many inputs have this label and this prediction."""
 
     label: int
     predicted: int
@@ -116,8 +117,8 @@ class DatasetAnswer(TypedDict):
     `inputs` of the data set's `inputs_there` were run, all of them on the reference. `seed` chose them, None
     where all were run. `firmware` is the part that also ran on the firmware, None where only the reference
     was run. `exact` says whether all outputs of that part are equal, None without that part. `within_bounds`
-    and `bounds` are those of a run. For networks that are not requantised exactly, the bounds are checked on
-    the first inputs. `no_accuracy` says why there is no accuracy.
+    and `bounds` mean the same as for a run. For networks that are not requantised exactly, the bounds are
+    checked on the first inputs. `no_accuracy` says why there is no accuracy.
     """
 
     model: str

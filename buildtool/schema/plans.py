@@ -30,8 +30,8 @@ class BufferView(TypedDict):
 class LoadView(TypedDict):
     """Constants of an operator that are loaded into the buffer at position `buffer`.
 
-    `channels` is the number of output channels that are loaded at a time (0: all). `slots` is the number
-    of parts that the buffer holds. `by_turns`: the constants are loaded again in every round of the
+    `channels` is the number of output channels that are loaded at a time (0: all). `slots` is the number of
+    parts that the buffer holds. `by_turns` says whether the constants are loaded again in every round of the
     operator's group. An operator of a streamed region may have several loads. It reads the one that began
     last.
     """

@@ -11,9 +11,9 @@ from buildtool.schema.builds import StackSize
 class OperatorBound(TypedDict):
     """An operator whose output may differ from the reference, on its inputs in the run.
 
-    `bound` is the proven upper limit of the difference, in steps of the output. `bound_before_rounding`
-    is the limit for the value before its last rounding. `channels_rounded` of the `channels` are not
-    requantised exactly. In the run, `elements_different` of the `elements` differed, by up to
+    `bound` is the proven upper limit of the difference, in steps of the output. `bound_before_rounding` is
+    the limit for the value before its last rounding. Of the `channels`, `channels_rounded` are not
+    requantised exactly. In the run, `elements_different` of the `elements` differed, by at most
     `max_abs_diff`.
     """
 
@@ -122,7 +122,7 @@ class IssueSummary(TypedDict):
     `source` says what counted them. `limit_per_mac` is the smallest possible number of issues per
     multiply-accumulate. `cycles_per_issue` is the time from one issue of a thread to its next one, at the
     core's `clock_hz`. `seconds` is the sum over these operators, without loading weights. `operators` and
-    `macs` are the counted ones, of `all_operators` and `all_macs`.
+    `macs` are those that were counted. `all_operators` and `all_macs` are those of the network.
     """
 
     source: str
@@ -167,12 +167,12 @@ class MemoryWait(TypedDict):
 class CycleEstimate(TypedDict):
     """How cycles were estimated, where nothing was measured.
 
-    `model` is the program, its version and the core that it models. `skipped` are instructions that it
-    does not know. They count as no time. A taken branch costs `taken_branch_cycles` more, and `source`
-    says where this number comes from. `clock_hz` is the board's clock (0: not known). `parts` are those
-    of the whole run. `between` cycles of them belong to no operator. `waits` has the memories whose speed
-    is known. `ideal` names those memories of code, data, arena and weights whose speed is not known.
-    Waits for these are not counted.
+    `model` is the program, its version and the core that it models. `skipped` are instructions that it does
+    not know. They count as no time. A taken branch costs `taken_branch_cycles` more, and `source` says where
+    this number comes from. `clock_hz` is the board's clock (0: not known). `parts` are the cycles of the
+    whole run. Of these, `between` cycles belong to no operator. `waits` has the memories whose speed is
+    known. `ideal` names those memories of code, data, arena and weights whose speed is not known. Waits for
+    these are not counted.
     """
 
     model: str
@@ -190,11 +190,11 @@ class CycleEstimate(TypedDict):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
-    `cycles` come from the core's own counter on a board. Else they are an estimate, the sum of `parts`,
-    which takes `estimated_ms` at the board's clock. They are None where there is neither. `ram_alive` is
-    the largest number of live bytes while the operator runs. `macs` and `f` count repetitions,
-    `macs_once` does not. `issues` is None where no model counts them. On a board with such a model,
-    `uncounted` says why.
+    `cycles` come from the core's own counter on a board. Without such a counter they are an estimate: the sum
+    of `parts`, which takes `estimated_ms` at the board's clock. They are None where there is no estimate
+    either. `ram_alive` is the largest number of live bytes while the operator runs. `macs` and `f` count
+    repetitions, `macs_once` does not. `issues` is None where no model counts them. On a board with such a
+    model, `uncounted` says why.
     """
 
     name: str

@@ -8,10 +8,11 @@ from typing import TypedDict
 class SplitAccuracy(TypedDict):
     """Shares of input images that get the right class, from 0 to 1.
 
-    `held_out` is the share of the training images that decide. `test` is the share of all test images,
-    and `original_test` the same of the network before it was split. The others are on the same `images`
-    test images: `float` of the Keras network, `int8` of the .tflite file by `reference`, `firmware` of
-    the emitted C on this machine, and `guessing` of always naming the most frequent class.
+    `held_out` is the share of those training images that were held out to choose a network. `test` is the
+    share of all test images, and `original_test` that of the network before it was split. The other shares
+    are of the same `images` test images. `float` is that of the Keras network, `int8` that of the .tflite
+    file, which `reference` computes, and `firmware` that of the emitted C on this machine. `guessing` is the
+    share if the answer is always the most frequent class.
     """
 
     held_out: float
@@ -42,7 +43,7 @@ class SplitFirmware(TypedDict):
 class SplitPlan(TypedDict):
     """The plan that is written.
 
-    `flash_bytes` are those of the weight image. `code_bytes` is an upper limit of the other bytes in
+    `flash_bytes` are the bytes of the weight image. `code_bytes` is an upper limit of the other bytes in
     flash, null where no sizes of code are recorded for the board.
     """
 

@@ -92,7 +92,7 @@ def _check_memories(board: Board) -> None:
 
 
 def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
-    """Checks that memories do not overlap. `keys`: the key that gives each memory's address."""
+    """Checks that memories do not overlap. `keys` has, by a memory's name, the key that gives its address."""
     for low, high in pairwise(sorted(memories, key=lambda memory: memory.base)):
         if low.base + low.size > high.base:
             end = low.base + low.size

@@ -48,7 +48,7 @@ VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
-    """Returns the variants with the core's figures in their formulas, as numbers."""
+    """Returns the variants with numbers in place of the core's variables in their formulas."""
     values = {VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS), THREADS: str(core.threads)}
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
@@ -63,10 +63,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """Returns the values of `variables.VARIABLES` for an operator; 0 or 1 where one has no meaning.
+    """Returns the values of `variables.VARIABLES` for an operator: 0 or 1 for those without meaning for it.
 
-    The vectors of a dense layer are columns of a row; an LSTM's columns are its steps. `macs` is that of
-    `op_macs`; `lines` and `scattered` are those of `strided.lines`, `narrow` and `below` of `WidenedAttrs`.
+    The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
+    comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
+    `WidenedAttrs`.
     """
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -166,7 +167,7 @@ def contract_for(variant: KernelVariant, op: Op) -> KernelVariant:
 
     Calls on parts of the channels, row by row, do not compute the elements in ascending order. If the input
     is some channels of a wider tensor, the kernel does not read that tensor's elements in sequence, and the
-    inputs of a concatenation have no lines of their own.
+    inputs of a concatenation are not contiguous.
     """
     if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
@@ -225,7 +226,7 @@ def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]
 def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:
     """Returns the bytes of scratch that the kernel needs for `op`, rounded up.
 
-    `columns`: the largest number of output columns of a call (None: all), which the formula sees as `ow`.
+    `columns` is the largest number of output columns of a call (None: all). The formula has it as `ow`.
     """
     if variant.scratch == "0" and variant.ask is None:
         return 0
@@ -239,9 +240,9 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
 
 
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
-    """Returns those of an operator's inputs that its kernel reads as tensors, not as packed constants.
+    """Returns the inputs of an operator that its kernel reads as tensors, not as packed constants.
 
-    A kernel with one operand reads the only input that varies. Operands are as the kernel sees them.
+    A kernel with one operand reads the only input that varies. The inputs are those of `Op.as_seen`.
     """
     op = op.as_seen
     if op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) or isinstance(op.attrs, WidenedAttrs):
@@ -289,7 +290,7 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:
-    """Evaluates one of the variant's formulas of bytes; rounds up to a multiple of `alignment`."""
+    """Returns the bytes that the variant's formula `name` gives, rounded up to a multiple of `alignment`."""
     value = evaluate(getattr(variant, name), features(graph, op))
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' has {value} bytes of {name}", operator=op.place)

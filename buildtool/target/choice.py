@@ -79,7 +79,8 @@ def arena_memories(board: Board) -> list[str]:
 def with_arena_in(board: Board, names: str | None) -> Board:
     """Returns the board with its arena in one or two memories, whose names are separated by a comma.
 
-    None: those of the board's file. Raises UsageError for an unknown memory or one that cannot hold an arena.
+    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory or one
+    that cannot hold an arena.
     """
     if names is None:
         return board
@@ -116,7 +117,9 @@ def with_arena_in(board: Board, names: str | None) -> Board:
 
 
 def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """Returns the settings that put an arena of `size` bytes into another memory; see `Board.kept`."""
+    """Returns hints with settings that put an arena of `size` bytes into another memory. `state` is as in
+    `Board.kept`.
+    """
     hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
         room = placed.room(placed.arena, state)
@@ -150,7 +153,7 @@ def with_weights_in(board: Board, name: str | None) -> Board:
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """Returns the board with `threads` threads in use (None: all); UsageError if it has fewer or only one."""
+    """Returns the board with `threads` threads in use (None: all). UsageError if it has fewer or only one."""
     most = board.core.threads
     if threads is None:
         return board

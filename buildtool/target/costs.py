@@ -32,7 +32,7 @@ COST_UNITS = 16  # a cost is a multiple of 1/16
 
 
 class Part(NamedTuple):
-    """What a call's cost depends on along one axis of its outputs."""
+    """The numbers on which a call's cost depends, along one axis of its outputs."""
 
     size: int  # outputs
     met: int  # taps of all windows that lie in the input
@@ -45,7 +45,7 @@ NOTHING = Part(0, 0, 0, 0)
 
 
 class Rings(NamedTuple):
-    """The columns that the ring buffers of a call's input and output hold; 0: all columns."""
+    """The numbers of columns in the ring buffers of a call's input and output (0: all columns)."""
 
     input: int = 0
     output: int = 0
@@ -61,7 +61,7 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
-    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns); `rings`: for columns."""
+    """Returns the Part of outputs [low, high) along axis 0 (rows) or 1 (columns). `rings` are for columns."""
     window = along(of, axis)
     piece = _make_piece(window, low, high, rings.input)
     if rings == _NO_RINGS:
@@ -88,7 +88,7 @@ def _multiples(low: int, high: int, of: int) -> range:
 
 
 def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, ring: int) -> Part:
-    """Returns the Part of outputs [low, high) as one piece. `window`: see `along`; `ring`: `Rings.input`."""
+    """Returns the Part of outputs [low, high) as one piece. `window` is from `along`, `ring` from `Rings`."""
     inputs, kernel, stride, dilation, pad = window
     extent = (kernel - 1) * dilation + 1
     if not ring:
@@ -105,7 +105,7 @@ def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, rin
 
 
 def whole(of: Geometry) -> tuple[Part, Part]:
-    """Returns the rows and columns of a call that computes an operator's whole output."""
+    """Returns the Parts of rows and columns for a call that computes an operator's whole output."""
     return part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
 
 
@@ -124,7 +124,7 @@ class Pricer:
         self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
-        """The cost of one kernel call that computes these rows and columns, with the loops around it."""
+        """Returns the cost of a kernel call for these rows and columns, including the loops around it."""
         key = (kernel.cost, of, rows, columns)
         price = self._calls.get(key)
         if price is None:
@@ -140,23 +140,23 @@ class Pricer:
         return price
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
-        """The cost of adding a part of a global pooling's input, of this many rows and columns."""
+        """Returns the cost of adding `rows` x `columns` pixels of a global pooling's input to its sums."""
         return self.call + self._stated_cost("sums", {"oh": rows, "ow": columns, "cin": of.cin})
 
     def sums_end(self, of: Geometry) -> float:
-        """The cost of the output of a global pooling whose input was added in parts."""
+        """Returns the cost of computing a global pooling's output from its sums."""
         return self._stated_cost("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
 
     def row(self, size: int) -> float:
-        """The cost of a row of the input image, of `size` bytes, that the application delivers."""
+        """Returns the cost of one row of `size` bytes of the input image, which the application delivers."""
         return self._stated_cost("row", {"bytes": size})
 
     def move(self, size: int) -> float:
-        """The cost of copying `size` bytes within the arena."""
+        """Returns the cost of copying `size` bytes within the arena."""
         return self._stated_cost("move", {"bytes": size})
 
     def load(self, size: int) -> float:
-        """The cost of loading `size` bytes of constants into the arena at once."""
+        """Returns the cost of loading `size` bytes of constants into the arena at once."""
         return self._stated_cost("load", {"bytes": size})
 
     def _stated_cost(self, name: str, values: Mapping[str, int]) -> float:
@@ -167,10 +167,11 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """Returns the columns to evaluate a kernel's formula for in one call, each with a factor.
+    """Returns pairs of columns and a factor. The cost of a call is the formula's value for the columns, times
+    the factor, summed over the pairs.
 
-    Columns in several pieces of memory are computed piece by piece. Each piece adds its cost minus that of a
-    window without columns.
+    Columns in several pieces of memory are computed piece by piece. Each piece after the first adds its cost
+    minus that of a window without columns.
     """
     if not columns.pieces:
         return [(columns, 1)]

@@ -74,12 +74,12 @@ class CycleCosts:
 
 @dataclass(frozen=True)
 class Converter:
-    """Converts a target's costs to cycles. `files`: those of the families that have one, best first."""
+    """Converts a target's costs to cycles. `files` maps families to files of costs, the preferred first."""
 
     files: Mapping[str, CycleCosts]
 
     def ratio(self, family: str) -> float:
-        """The cycles per instruction for a family's costs without a formula."""
+        """Returns the cycles per instruction for those costs of a family that have no formula in cycles."""
         return self.files.get(family, next(iter(self.files.values()))).ratio
 
     def kernels(self, family: str, variants: Iterable[KernelVariant]) -> tuple[KernelVariant, ...]:
@@ -88,7 +88,7 @@ class Converter:
         return tuple(replace(v, cost=formulas.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants)
 
     def by_ratio(self, family: str, variants: Iterable[KernelVariant]) -> frozenset[str]:
-        """Returns the names of a family's kernels without a formula."""
+        """Returns the names of a family's kernels that have no formula in cycles."""
         return frozenset(v.name for v in variants).difference(self._formulas(family))
 
     def _formulas(self, family: str) -> Mapping[str, str]:
@@ -105,7 +105,8 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
     """Returns the converter of costs; None where no family has a file for the pipeline.
 
     `catalogues` are those of the families, the preferred first. Files that were fitted with other figures
-    than the board's are not used, because `profile` and plans would disagree. Raises TargetError as `load`.
+    than the board's are not used, because `profile` and plans would disagree. Raises TargetError as `load`
+    does.
     """
     if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or ""
         return None
@@ -119,7 +120,7 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 
 
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
-    """Reads a file of costs in cycles; TargetError names file, line and key. `kernels`: `Catalogue.names`."""
+    """Reads a file of costs in cycles. `kernels` is `Catalogue.names`. Raises TargetError with the place."""
     table = read_toml(path, "file of costs")
     with mistake_with_place(path):
         file, formulas = from_table(table, CycleCosts), {}
@@ -134,8 +135,8 @@ def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
 def loading(costs: Costs, board: Board) -> Costs:
     """Returns the costs with the time to load a byte of weights added, in the unit of the kernels' costs.
 
-    Only weights in a memory with a bandwidth are loaded. On a board with a vector unit the unit is issues, of
-    several cycles each.
+    Only weights in a memory with a bandwidth are loaded. On a board with a vector unit, costs are in issues,
+    and each issue takes several cycles.
     """
     bandwidth = board.memory(board.weights).bandwidth
     if not bandwidth or not board.clock_hz:
@@ -145,10 +146,11 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """Returns the kernels with the cycles added that the core waits for constants it reads in place.
+    """Returns the kernels with waits added to their costs. These are the cycles in which the core waits for
+    constants that it reads in place.
 
-    A call fetches its constants once if the cache holds them all, otherwise in every pass over them. The
-    model ignores the cache's content before the call, and waits for code.
+    A call fetches its constants once if the cache holds them all, otherwise in every pass over them. Two
+    things are left out: what the cache contains before the call, and waits for code.
     """
     memory = board.memory(board.weights)
     cycles = streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0

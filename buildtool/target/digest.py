@@ -22,7 +22,7 @@ _plain = partial(to_plain, named=True)
 
 
 def planning_digest(target: Target) -> str:
-    """The digest of what plans depend on: memories of arena and weights, and kernels' needs and costs.
+    """Returns the digest of what plans depend on: memories of arena and weights, kernels' needs and costs.
 
     It is stored in the target, which never changes, because every plan of a search contains it.
     """
@@ -54,19 +54,21 @@ def planning_digest(target: Target) -> str:
 
 
 def emitting_digest(target: Target) -> str:
-    """The digest of what emitted C needs in addition to the plan: symbols, arguments, headers, stacks."""
+    """Returns the digest of what emitted C needs besides the plan: symbols, arguments, headers, stacks."""
     stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
-    """The digest of what the weight image needs in addition to the network: layouts of constants."""
+    """Returns the digest of what the weight image needs in addition to the network: layouts of constants."""
     return _digest("pack", _callees(KernelVariant, target.kernels, Step.PACK))
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
-    """Returns the fields that a step reads (`ReadBy`), and types and form that are not the defaults."""
+    """Returns, for each of `callees`, the fields that a step reads (`ReadBy`). It also has the types and the
+    form where these are not the defaults.
+    """
     names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [
         {name: _plain(getattr(callee, name)) for name in names}

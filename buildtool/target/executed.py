@@ -32,7 +32,7 @@ class Waited:
 
 @dataclass(frozen=True)
 class Work:
-    """The blocks that an operator ran, and its waits for memories that let the core wait."""
+    """The blocks of code that an operator ran, and its waits for slow memories."""
 
     ran: tuple[Ran, ...]
     waited: tuple[Waited, ...] = ()
@@ -40,7 +40,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Executed:
-    """What a run executed in all its `invokes`: the code of blocks by number, work by operator position."""
+    """What a run executed in all its `invokes`. `blocks` has the code of each block, by the block's number.
+    `work` has each operator's work, by the operator's position.
+    """
 
     blocks: tuple[bytes, ...]
     work: Mapping[int, Work]

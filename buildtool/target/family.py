@@ -76,7 +76,7 @@ def _layouts(value: object, key: str) -> dict[str, Any]:
 class Catalogue:
     """A family's catalogue; its kernels do not have the layouts of their packings (see `resolve_packings`).
 
-    `names`: for each kernel's name, the expressions that [let] and the kernel's own `let` define.
+    `names` maps a kernel's name to the expressions that [let] and the kernel's own `let` define.
     """
 
     family: KernelFamily
@@ -115,7 +115,7 @@ class Catalogue:
 
 
 def load_family(folder: Path) -> Catalogue:
-    """Reads the catalogue of a family's folder; raises TargetError naming file and key."""
+    """Reads the catalogue in a family's folder. Raises TargetError with file and key."""
     path = folder / CATALOGUE
     table = read_toml(path, WHAT)
     with mistake(path):
@@ -123,7 +123,9 @@ def load_family(folder: Path) -> Catalogue:
 
 
 def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
-    """Returns the family's kernels with the layouts of their packings, its own or the first in `others`."""
+    """Returns the family's kernels with the layouts of their packings. A layout comes from the family itself,
+    or from the first of `others` that has it.
+    """
     layouts = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
 
     def with_layout(variant: KernelVariant) -> KernelVariant:
@@ -147,7 +149,7 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
 
 @contextlib.contextmanager
 def mistake(path: Path, operator: object = "") -> Iterator[None]:
-    """Adds the file and the entry's name to errors in an entry of a catalogue."""
+    """A context that adds the file and the entry's name to errors in an entry of a catalogue."""
     try:
         yield
     except Mismatch as error:
@@ -162,7 +164,7 @@ def mistake(path: Path, operator: object = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def mistake_with_place(path: Path) -> Iterator[None]:
-    """Adds the key and its line to errors in a file where each key appears once."""
+    """A context that adds the key and its line to errors in a file where each key appears once."""
     try:
         yield
     except Mismatch as error:
@@ -262,7 +264,9 @@ def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = No
 
 
 def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:
-    """Replaces the names in a formula; Mismatch if it is malformed, or uses a variable not in `sees`."""
+    """Returns a formula with its names replaced by expressions. Raises Mismatch if it is malformed, or uses a
+    variable that is not in `sees`.
+    """
     try:
         check(text, frozenset({*sees, *names}))
         if names:
@@ -276,7 +280,7 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
 def expand_formulas(
     values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
 ) -> dict[str, str]:
-    """Returns the fields of a table that are formulas, each as `formula_of` returns it."""
+    """Returns the fields of a table that are formulas, with their names replaced as in `formula_of`."""
     return {
         slot.field: formula_of(values[slot.field], where + slot.name, names, slot.kind.sees)
         for slot in slots(kind)
@@ -285,7 +289,7 @@ def expand_formulas(
 
 
 def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, str]:
-    """Reads the table [costs] of a file; raises TargetError naming file and key."""
+    """Reads the table [costs] of a file. Raises TargetError with file and key."""
     with mistake_with_place(path):
         values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
         return expand_formulas(values, Costs, names, "costs.")

@@ -48,7 +48,8 @@ class MemoryKind(enum.StrEnum):
 class Memory:
     """One memory, an address range. A board may have any number of them.
 
-    `erase`: pairs (number of blocks, bytes of a block). `speed`: None if not known: no access waits then.
+    `erase` has pairs (number of blocks, bytes of a block). `speed` is None if it is not known. Then no access
+    waits.
     """
 
     name: str
@@ -175,7 +176,9 @@ PROGRAMS = (*SERVERS, ProbeKey.ESPTOOL, ProbeKey.XFLASH)
 
 
 def read_probe(value: object, key: str) -> Probe:
-    """Reads the table [probe]: the arguments of each program, or those of `server` as `options`."""
+    """Reads the table [probe]. It has the arguments of each program, or one program as `server` with its
+    arguments as `options`.
+    """
     table, where = a_table(value, key), f"{key}."
     check_keys(table, ProbeKey, where)
     arguments = {name: table[name] for name in table if name in PROGRAMS}

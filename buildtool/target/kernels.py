@@ -49,7 +49,7 @@ def all_kernel_sources(target: Target) -> list[Path]:
 
 
 def object_name(path: Path) -> str:
-    """The object of a kernel's source, in a folder for the objects of all kernels."""
+    """Returns the object's path for a kernel's source, relative to the folder for all kernels' objects."""
     return f"{path.parent.name}/{path.stem}.o"
 
 
@@ -64,7 +64,7 @@ def apart() -> list[Path]:
 
 
 def source_files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
-    """Returns the C files of these kernels and routines, sorted by name, after the runtime's."""
+    """Returns the C files of the runtime, followed by those of these kernels and routines, sorted by name."""
     names = {source for callee in callees for source in callee.sources}
     runtime = [*RUNTIME, *([PARALLEL] if target.board.core.threads > 1 else [])]
     own = (kernels_root() / "runtime" / name for name in runtime)

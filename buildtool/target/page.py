@@ -69,7 +69,9 @@ def _describe(kind: type) -> str:
 
 
 def _list_tables(slot: Slot, before: str) -> Iterator[Table]:
-    """Yields the tables of a field whose type is a dataclass, and of its fields."""
+    """Yields the table of a field whose type is a dataclass, and then the tables of the dataclass's own
+    fields.
+    """
     kind, name = (get_args(slot.hint) or (slot.hint,))[0], before + slot.name
     if slot.name == "roles":
         roles = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if "." in s.name]

@@ -26,7 +26,7 @@ class Region:
 
 
 def boundary(memory: Memory, at: int) -> int:
-    """Returns where the first erase block at or after byte `at` begins; `at` if blocks are not known."""
+    """Returns the first byte from `at` on where an erase block begins; `at` if blocks are not known."""
     start = 0
     for count, block in memory.erase:
         if (count, block) == memory.erase[-1] or at <= start + count * block:
@@ -36,12 +36,12 @@ def boundary(memory: Memory, at: int) -> int:
 
 
 def weights_start(board: Board) -> int | None:
-    """Returns the first byte of the weights' partition in their memory; None: it follows the firmware."""
+    """Returns the first byte of the weights' partition in their memory; None if they follow the firmware."""
     return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
 
 
 def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | None:
-    """See `weights_start`."""
+    """Returns the same as `weights_start`, from a flash image and the memories of code and weights."""
     if image.weights_start is not None:
         return image.weights_start
     if weights != code:
@@ -95,7 +95,9 @@ def weights_before_code(board: Board) -> bool:
 
 
 def weights_room(board: Board) -> int:
-    """Returns the largest size of a weight image: its slot, or its region after one erase block of code."""
+    """Returns the largest size of a weight image: its slot, or its region. If it follows the firmware in that
+    region, one erase block is left out for the code.
+    """
     region = weights_region(board)
     code = boundary(region.memory, region.start + 1) - region.start if weights_follow_firmware(board) else 0
     return board.image.slot_bytes or max(region.size - code, 0)

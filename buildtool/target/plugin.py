@@ -20,7 +20,7 @@ INTERFACE = 1
 class ProgramError(ToolError):
     """Raised where a program ended with an error: a fault, or an exit status other than 0.
 
-    `running`: the position of the operator that was being computed; None: not known.
+    `running` is the position of the operator that was being computed (None: not known).
     """
 
     running: int | None = None
@@ -42,7 +42,7 @@ class Harness:
 class KernelFolder:
     """A kernel family of a plugin: its folder (see `family`), whose name boards write in core.families.
 
-    `portable`: every core can run it. Such families come last on every board.
+    `portable` says that every core can run it. Such families come last on every board.
     """
 
     path: Path

@@ -39,12 +39,12 @@ _AT_LEAST_0 = "number, 0 or above"
 
 
 def names(value: object, key: str) -> tuple[str, ...]:
-    """A list of names."""
+    """Reads a list of names."""
     return tuple(a_name(name, key) for name in texts(value, key))
 
 
 def flags(value: object, key: str) -> tuple[str, ...]:
-    """Compiler flags with which the compiler makes an object."""
+    """Reads a list of flags for compiling a source to an object."""
     words = texts(value, key)
     for flag in words:
         if flag in _NO_OBJECT or flag.startswith(_PRINTS):
@@ -54,7 +54,7 @@ def flags(value: object, key: str) -> tuple[str, ...]:
 
 
 def macros(value: object, key: str) -> tuple[str, ...]:
-    """A list of macros, without the one for the number of threads."""
+    """Reads a list of macros. The macro for the number of threads must not be among them."""
     words = texts(value, key)
     if any(define.partition("=")[0] == THREADS_MACRO for define in words):
         raise Mismatch(f"{THREADS_MACRO} is buildtool's own macro", key, "write threads under [core]")
@@ -62,35 +62,35 @@ def macros(value: object, key: str) -> tuple[str, ...]:
 
 
 def threads(value: object, key: str) -> int:
-    """The number of threads that share a call."""
+    """Reads the number of threads that share a call."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_THREADS:
         raise Mismatch(f"must be a whole number from 1 to {MOST_THREADS}, not {shown(value)}", key)
     return value
 
 
 def one_line(value: object, key: str) -> str:
-    """Text of one or more lines, as one line."""
+    """Reads a text of one or more lines, as one line."""
     return text(" ".join(value.split()) if isinstance(value, str) else value, key)
 
 
 def text_or_none(value: object, key: str) -> str:
-    """Text that may be empty."""
+    """Reads a text that may be empty."""
     return "" if value == "" else text(value, key)
 
 
 def sizes_by_name(value: object, key: str) -> tuple[tuple[str, int], ...]:
-    """A table of numbers."""
+    """Reads a table of sizes."""
     return tuple((name, size(number, f"{key}.{name}")) for name, number in a_table(value, key).items())
 
 
 def source(value: object, key: str) -> str:
-    """The name of a plugin's file, or the path of the user's own, relative to the board's file."""
+    """Reads the name of a plugin's file, or the path of a user's file, relative to the board's file."""
     name = text(value, key)
     return name if name.endswith(".c") else a_name(name, key)
 
 
 def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
-    """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
+    """Reads blocks such as ["4x16K", "64K", "128K"]. Each block begins at a multiple of its size."""
     blocks, at = list[tuple[int, int]](), 0
     if not isinstance(value, list) or not value:
         hint = 'such as ["4x16K", "64K", "128K"]'
@@ -111,14 +111,14 @@ def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
 
 
 def string(value: object, key: str) -> str:
-    """A text of a catalogue as one line; in the file it may have several."""
+    """Reads a text of a catalogue as one line. In the file it may have several lines."""
     if not isinstance(value, str) or not value.strip():
         raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
     return " ".join(value.split())
 
 
 def words(value: object, key: str) -> tuple[str, ...]:
-    """One text of a catalogue, or a list of texts."""
+    """Reads one text of a catalogue, or a list of texts."""
     items = value if isinstance(value, list) else [value]
     strings = tuple(item for item in items if isinstance(item, str) and item)
     if not strings or len(strings) != len(items):
@@ -127,19 +127,19 @@ def words(value: object, key: str) -> tuple[str, ...]:
 
 
 def formulas(value: object, key: str) -> Mapping[str, str]:
-    """A table of formulas."""
+    """Reads a table of formulas."""
     return {name: string(formula, f"{key}.{name}") for name, formula in a_table(value, key).items()}
 
 
 def count(value: object, key: str) -> int:
-    """A whole number, 0 or above."""
+    """Reads a whole number, 0 or above."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Mismatch(f"must be a whole number, not {shown(value)}", key)
     return value
 
 
 def files(value: object, key: str) -> tuple[str, ...]:
-    """Names of files in a family's folder, or "family/file"."""
+    """Reads the names of files in a family's folder, or "family/file"."""
     names = words(value, key)
     for name in names:
         path = PurePosixPath(name)
@@ -149,7 +149,7 @@ def files(value: object, key: str) -> tuple[str, ...]:
 
 
 def kinds(value: object, key: str) -> tuple[str, ...]:
-    """Operator kinds; a class of them ("@lookup") is replaced by its members."""
+    """Reads operator kinds. A class of kinds ("@lookup") is replaced by its members."""
     from buildtool.graph.ops import CLASSES  # imported here: code that only lists boards does not need it
 
     kinds: list[str] = []
@@ -162,7 +162,7 @@ def kinds(value: object, key: str) -> tuple[str, ...]:
 
 
 def types(value: object, key: str) -> tuple[DType, DType]:
-    """The types of a kernel's first input and of its output: "int16", or "int8 -> int16"."""
+    """Reads the types of a kernel's first input and of its output, such as "int16" or "int8 -> int16"."""
     words = [word.strip() for word in string(value, key).split("->")]
     names = [str(dtype) for dtype in DType]
     if len(words) > 2 or any(word not in names for word in words):
@@ -172,7 +172,7 @@ def types(value: object, key: str) -> tuple[DType, DType]:
 
 
 def form(value: object, key: str) -> str:
-    """The arithmetic of a kernel: "uint8"."""
+    """Reads the arithmetic of a kernel, which must be "uint8"."""
     if value != "uint8":
         hint = 'write "uint8", or remove the key'
         raise Mismatch(f"form '{string(value, key)}' is unknown", hint=hint, at=key)

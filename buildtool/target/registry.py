@@ -175,7 +175,9 @@ def make_target(
 
 
 def _read_portable_costs(catalogues: Sequence[Catalogue], portable: Sequence[str]) -> Mapping[str, str]:
-    """Returns the core's own costs for kernels of portable families, the best family's formula first."""
+    """Returns the core's own formulas of cost for kernels of portable families, by the kernel's name. Where
+    several families have one, the first family's counts.
+    """
     from buildtool.target.family import CATALOGUE
 
     names = {kernel.name for each in catalogues if each.family.name in portable for kernel in each.kernels}
@@ -226,8 +228,8 @@ def _refuse_shared_names(catalogues: Iterable[Catalogue]) -> None:
 def _find_kernel_folders(board: Board) -> dict[str, KernelFolder]:
     """Returns every kernel family that the board may use, by its folder's name.
 
-    Plugins of other distributions count if the board's own plugin is one of them, or if the board names a
-    family that buildtool does not have.
+    Plugins of other distributions are searched if the board's own plugin is one of them, or if the board
+    names a family that buildtool does not have.
     """
     own = _own_plugins()
     folders = _collect_folders(own.values())
@@ -248,7 +250,9 @@ def _load_library(board: Board, name: str, path: str) -> Library:
 
 
 def _answer_contract(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
-    """Returns the kernel with the library's function for its scratch; raises TargetError without one."""
+    """Returns the kernel with the library's function that computes its scratch. Raises TargetError if there
+    is none.
+    """
     if not kernel.asks:
         return kernel
     for library in libraries:
@@ -392,7 +396,9 @@ def has_asked_others() -> bool:
 
 
 def uses_others() -> bool:
-    """Whether it has loaded one that is a single module, which the digest of the code does not cover."""
+    """Whether this process has loaded another distribution's plugin that is a single module. The digest of
+    the code does not cover such a plugin.
+    """
     if not has_asked_others():
         return False
     tops = {type(plugin_).__module__.partition(".")[0] for plugin_ in _other_plugins().values()}

@@ -47,7 +47,7 @@ class Speed:
     ] = ""
 
     def access(self, size: int) -> int:
-        """The cycles that the core waits for `size` contiguous bytes."""
+        """Returns how many cycles the core waits for `size` contiguous bytes."""
         beats = -(-8 * size // self.bus_bits)
         return self.wait_cycles + (max(1, beats) - 1) * self.beat_cycles
 
@@ -71,7 +71,7 @@ class Pipeline:
     ] = 0
 
     def beyond(self, words: int) -> int:
-        """The cycles of a load or store of `words` words beyond those of one word."""
+        """Returns how many cycles more a load or store of `words` words takes than one of a single word."""
         return -(-words // self.words_per_cycle) - 1 if self.words_per_cycle and words else 0
 
 

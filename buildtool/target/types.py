@@ -165,7 +165,7 @@ class Routine:
     form: Annotated[Form, Key("The `form` of the kernels that it serves.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether it is for the kernel's operator kind and types, and can read the kernel's constants."""
+        """Whether the routine is for a kernel's operator kind and types, and can read its constants."""
         reads = Argument.CONSTANTS in self.call
         alike = self.op in ("", kernel.op) and self.types == kernel.types
         return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
@@ -240,7 +240,8 @@ class KernelVariant(Layout):
     """A kernel for an operator kind; for `form` see `AsUint8`.
 
     A block of constants with `slices` is a head of 16 bytes, `channel_factors` bytes for each channel, and
-    `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` answers `asks`.
+    `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the library's function
+    that answers the question `asks`.
     """
 
     op: Annotated[
@@ -386,14 +387,15 @@ class Board:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The names of the memories of a plan's buffers: the arena's, and the second arena's if any."""
+        """The names of the memories with a plan's buffers: the arena's, and the second arena's if any."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def kept(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that are not for arenas: the reserved bytes, and the stack if it is there.
+        """Returns the bytes of a memory that are not for arenas: reserved bytes, and the stack if it is
+        there.
 
-        `state`: bytes that a network keeps between invokes. They lie in the memory of globals and stack. If
-        the board's file reserves nothing there, KEPT_FOR_GLOBALS bytes are kept for globals.
+        `state` are the bytes that live between invokes. They lie in the memory of globals and stack. If the
+        board's file reserves nothing there, KEPT_FOR_GLOBALS bytes are for globals.
         """
         stack = self.stack_bytes + state if self.data == name else 0
         if (self.reserved_in or self.arena) == name:
@@ -401,16 +403,18 @@ class Board:
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
     def taken(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that are not for arenas: `kept`, or the firmware's bytes if they are more."""
+        """Returns the bytes of a memory that are not for arenas: `kept` or, if more, the firmware's bytes."""
         firmware = sum(each.bytes for each in self.firmware if each.memory == name)
         return max(self.kept(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that an arena may use; see `taken`. Raises KeyError for an unknown memory."""
+        """Returns the bytes of a memory that arenas may use; see `taken`. Raises KeyError for other names."""
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:
-        """In words, what the code's memory holds in addition to the arena; "" for other memories."""
+        """Describes what else lies in the code's memory besides an arena, with sizes in bytes. Returns "" for
+        other memories, and where the firmware needs no more than `kept`.
+        """
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.taken(name) == self.kept(name):
             return ""
@@ -422,7 +426,7 @@ class Board:
         return self.emulator is not None and self.emulator.kind == "native"
 
     def memory(self, name: str) -> Memory:
-        """The memory called `name`; raises KeyError for an unknown one."""
+        """Returns the memory called `name`. Raises KeyError for an unknown name."""
         return {memory.name: memory for memory in self.memories}[name]
 
     @property
@@ -432,11 +436,13 @@ class Board:
 
     @property
     def own_emulator(self) -> Emulator | None:
-        """The emulator of the board itself, which can run its firmware images; else None."""
+        """The emulator of the board itself, which can run its firmware images. None if there is none."""
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
-        """The board as the emulator presents it: other addresses, no chip code, UART or boot loader."""
+        """Returns the board as the emulator presents it: with other addresses, and without chip code, UART
+        and boot loader.
+        """
         if self.emulator is None or not self.emulator.bases:
             return self
         bases = dict(self.emulator.bases)
@@ -444,7 +450,7 @@ class Board:
         return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
-        """The cache between the core and a memory; None where there is none."""
+        """Returns the cache between the core and a memory; None where there is none."""
         name = memory.speed.cache if memory.speed else ""
         return next((cache for cache in self.caches if cache.name == name), None)
 
@@ -492,7 +498,7 @@ class Toolchain:
     wiring: Wiring | None = None  # of test firmware that answers over a link; `cflags` include its flags
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
-        """All flags of the link, with the linker script in `folder`."""
+        """Returns all flags of the link, for a linker script in `folder`."""
         script = self.script
         own = () if script is None else (f"{script.flag}{folder.absolute() / script.name}",)
         return (*self.ldflags, *own)
@@ -614,9 +620,9 @@ class Library:
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
-    `routines`: other functions of emitted code, the preferred first. `families`: the folders of both.
-    `requantise`: whether outputs are exactly those of the reference. `by_ratio`: the names of kernels without
-    a formula in cycles, whose cost is instructions times the family's ratio.
+    `routines` are other functions that emitted code calls, the preferred first. `families` are the folders of
+    kernels and routines. `requantise` is how sums become outputs. `by_ratio` has the names of kernels without
+    a formula in cycles. Their cost is instructions times the family's ratio.
     """
 
     board: Board
@@ -631,7 +637,7 @@ class Target:
 
     @property
     def cost_ms(self) -> float | None:
-        """Milliseconds of a cost of 1; None where costs are not cycles, or the clock is not known."""
+        """The milliseconds of one unit of cost. None where costs are not cycles or the clock is not known."""
         clock = self.board.clock_hz
         return 1000 / clock if self.cost_unit is CostUnit.CYCLES and clock else None
 
@@ -656,12 +662,12 @@ class Target:
         return target
 
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
-        """The kernels with these names, which a plan lists by operator; None for an empty name."""
+        """Returns the kernel of each name; None for an empty name. A plan has one name for each operator."""
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)
 
     def source(self, name: str) -> Path:
-        """The path of a source "family/file"."""
+        """Returns the path of a source "family/file"."""
         family, _, file = name.partition("/")
         folders = {each.name: each.folder for each in self.families}
         if family in folders:
@@ -670,7 +676,7 @@ class Target:
         raise TargetError(text)
 
     def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
-        """The first routine of a role that serves `kernel`; raises TargetError if there is none."""
+        """Returns the first routine of a role that serves `kernel`. Raises TargetError if there is none."""
         for routine in self.routines:
             if routine.role is role and (kernel is None or routine.serves(kernel)):
                 return routine

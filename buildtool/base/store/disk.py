@@ -52,12 +52,14 @@ class BadEntryError(Exception):
 
 
 def pack(level: str, key: str, payload: bytes) -> bytes:
-    """The bytes of an entry."""
+    """Returns the bytes of an entry: the payload and a checksum."""
     return payload + _seal(level, key, payload)
 
 
 def unpack(data: bytes, level: str, key: str) -> bytes:
-    """The payload; BadEntryError unless these are the unharmed bytes of this very entry."""
+    """Returns an entry's payload. Raises BadEntryError unless `data` are the undamaged bytes of exactly this
+    entry.
+    """
     payload, seal = data[:-_SEAL_BYTES], data[-_SEAL_BYTES:]
     if seal != _seal(level, key, payload):
         raise BadEntryError("it is damaged, another entry, or another version's")
@@ -71,7 +73,7 @@ def _seal(level: str, key: str, payload: bytes) -> bytes:
 
 
 class Disk:
-    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad."""
+    """The entries below `folder`. `counts` has the numbers of failed reads, failed writes and bad entries."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,7 +81,7 @@ class Disk:
 
     @cached_property
     def trouble(self) -> str:
-        """Why the folder cannot be used at all, in words ("": it can). The folder is made if need be."""
+        """The reason why the folder cannot be used ("": it can be used). A missing folder is made."""
         try:
             private(self.folder)
             return ""
@@ -87,7 +89,9 @@ class Disk:
             return f"{error.path}: {error.text}"
 
     def read(self, level: str, key: str) -> bytes | None:
-        """An entry's payload; None where there is none, or a bad one, which is put aside."""
+        """Returns an entry's payload. Returns None where there is no entry, or a bad one, which is moved
+        aside.
+        """
         if self.trouble:
             return None
         path = self._path(level, key)
@@ -103,7 +107,7 @@ class Disk:
             return None
 
     def write(self, level: str, key: str, payload: bytes) -> int:
-        """Keeps an entry; its bytes on disk, 0 where it could not be kept."""
+        """Stores an entry. Returns its bytes on disk, or 0 where it could not be stored."""
         data = pack(level, key, payload)
         if self.trouble or len(data) > MOST_BYTES:
             return 0
@@ -144,7 +148,7 @@ class Disk:
             self._path(level, key).unlink(missing_ok=True)
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
-        """Level, key and bytes of every entry; it walks through all folders."""
+        """Yields the level, key and bytes of every entry. It reads all folders."""
         for part in self._parts():
             with contextlib.suppress(OSError):
                 for file in os.scandir(part):
@@ -153,20 +157,24 @@ class Disk:
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
     def used(self, known: Known) -> int:
-        """When an entry was used (ns since 1970), by its file's time of access; 0 where it is gone."""
+        """Returns the time when an entry was last used (ns since 1970). This is its file's access time, 0
+        without a file.
+        """
         try:
             return self._path(*known).lstat().st_atime_ns
         except OSError:
             return 0
 
     def touch(self, known: Known, when: int) -> None:
-        """Notes that an entry is used `when` (ns since 1970)."""
+        """Records that an entry was used at the time `when` (ns since 1970)."""
         path = self._path(*known)
         with contextlib.suppress(OSError):
             os.utime(path, ns=(when, path.lstat().st_mtime_ns), follow_symlinks=False)
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
-        """Removes files that killed processes left half written, if they are this old, or from the future."""
+        """Removes unfinished files that killed processes left. They must be older than `stale_seconds`, or
+        have a time in the future.
+        """
         now = time.time()
 
         def is_stale(file: os.DirEntry[str]) -> bool:
@@ -190,7 +198,7 @@ class Disk:
                     folder.rmdir()
 
     def _parts(self) -> Iterator[Path]:
-        """The folders that entries lie in: LEVEL/ab."""
+        """Yields the folders that contain entries, such as LEVEL/ab."""
         for level in _folders(self.folder):
             if _LEVEL.fullmatch(level.name):
                 yield from (part for part in _folders(level) if _PREFIX.fullmatch(part.name))
@@ -202,13 +210,13 @@ class Disk:
 
 
 def recall(level: str, key: str) -> bytes | None:
-    """What a build has kept in the memo; None where there is nothing that can be trusted."""
+    """Returns what a build has stored in the memo. Returns None where it is missing or cannot be trusted."""
     folder = memo_folder()
     return Disk(folder).read(level, key) if folder is not None and folder.is_dir() else None
 
 
 def keep(level: str, key: str, data: bytes) -> None:
-    """Keeps something in the memo of builds, if the system lets it."""
+    """Stores `data` in the memo of builds, if the system allows it."""
     folder = memo_folder()
     if folder is None:
         return
@@ -216,22 +224,23 @@ def keep(level: str, key: str, data: bytes) -> None:
 
 
 def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
-    """Keeps an entry in a folder that has about `most` bytes at most."""
+    """Stores an entry in a folder. The entries there are limited to about `most` bytes."""
     is_new = not disk.used(known)
     if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):
         evict(disk, most, _BLOCK)
 
 
 def evict(disk: Disk, most: int, least: int = 0) -> None:
-    """Shrinks a folder of entries, unless another process does so."""
+    """Calls `shrink` for a folder of entries, unless another process does so at this time."""
     with contextlib.suppress(OSError), hold_lock(disk.folder / LOCK, wait=False) as mine:
         if mine is not None:
             shrink(disk, most, least)
 
 
 def shrink(disk: Disk, most: int, least: int = 0) -> int:
-    """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
-    longest unused go until four fifths of that are left. Returns the bytes left. The caller has the lock.
+    """Returns the sum of the bytes of all entries; each entry counts as at least `least` bytes. If they are
+    more than `most`, it first removes the least recently used ones until four fifths of `most` are left. The
+    caller must have the lock.
     """
     disk.sweep()
     sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
@@ -253,7 +262,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _unlink(folder: Path, chosen: Callable[[os.DirEntry[str]], object]) -> None:
-    """Removes the chosen files of a folder, as far as the system lets it."""
+    """Removes the files of a folder for which `chosen` is true, as far as the system allows it."""
     with contextlib.suppress(OSError):
         for file in os.scandir(folder):
             if chosen(file):
@@ -261,8 +270,8 @@ def _unlink(folder: Path, chosen: Callable[[os.DirEntry[str]], object]) -> None:
 
 
 def _content(path: Path) -> bytes:
-    """All of a regular file that is no link; OSError for anything else, and for one that is too large.
-    BadEntryError for one that another user can have written.
+    """Returns the content of a regular file. Raises OSError for a link, for anything else, and for a file
+    that is too large. Raises BadEntryError for a file that another user may have written.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name

@@ -47,8 +47,8 @@ class Notes:
         return None if self._uncounted.exists() else self._read().get(_TOTAL)
 
     def add(self, written: int, counts: Mapping[str, int]) -> int:
-        """Adds bytes of entries written, and counts. Returns the time (ns since 1970), later than all times
-        that it has returned before, whatever the system's clock says.
+        """Adds `written`, the bytes of new entries, and `counts` to the notes. Returns the time (ns since
+        1970). Each time is later than those returned before, even if the system's clock was set back.
         """
         now = time.time_ns()
 
@@ -65,8 +65,8 @@ class Notes:
         return now
 
     def evict(self, disk: Disk, most: int) -> None:
-        """Evicts entries above `most` bytes, and sets the bytes of all entries to those that are left.
-        What others have written meanwhile is added to that. Nothing happens while another process evicts.
+        """Evicts entries if they have more than `most` bytes, and records the bytes of all entries that are
+        left. These include what other processes wrote meanwhile. Does nothing while another process evicts.
         """
         with contextlib.suppress(OSError), hold_lock(disk.folder / EVICT_LOCK, wait=False) as mine:
             if mine is None:
@@ -83,14 +83,16 @@ class Notes:
                 self._mark_uncounted()
 
     def reports(self, subject: str) -> Reports:
-        """What the last request about a subject asked for; {} where that is not known."""
+        """Returns what the last request about a subject asked for; {} where that is not known."""
         data = self.asked.read(_LEVEL, _key(subject))
         with contextlib.suppress(Exception):  # msgpack raises a dozen kinds of damaged bytes
             return dict(msgpack.unpackb(data)["reports"])
         return {}
 
     def report(self, subject: str, reports: Reports, now: int) -> None:
-        """Notes what a request about a subject asked for `now`; of other levels the last report stays."""
+        """Records what a request about a subject asked for at the time `now`. The reports on other levels
+        stay.
+        """
         content = {"subject": subject, "reports": self.reports(subject) | reports}
         data: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         keep_within(self.asked, MOST_ASKED_BYTES, (_LEVEL, _key(subject)), data)
@@ -112,12 +114,14 @@ class Notes:
             return {}
 
     def _mark_uncounted(self) -> None:
-        """Lets the next process that writes count all entries."""
+        """Marks the total as unknown. The next process that writes then counts all entries."""
         with contextlib.suppress(OSError):
             self._uncounted.touch()
 
     def _change(self, change: Callable[[dict[str, int]], None]) -> bool:
-        """Changes the counts; False if the system refuses, or another process has locked them for long."""
+        """Changes the counts. Returns False if the system refuses, or another process locks them for too
+        long.
+        """
         deadline = time.monotonic() + self._patience
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline:

@@ -11,7 +11,8 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values whose weights sum up to `most` at most. A value weighs 1, or what `weigh` returns.
+    """Recently used values. The sum of their weights is at most `most`. A value weighs 1, or what `weigh`
+    returns.
 
     No value is None. The least recently used value is dropped first. A value above the limit is not kept.
     """
