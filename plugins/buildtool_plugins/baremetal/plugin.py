@@ -147,7 +147,7 @@ class BaremetalPlugin(Family):
         )
 
     def _installed(self, name: str, board: Board) -> Tools:
-        """As `tools`; the hints of the ToolError name the board's other toolchains that are installed."""
+        """Returns the result of `tools`; a ToolError's hints name the board's other installed toolchains."""
         try:
             return self.tools(name, board)
         except ToolError as error:
@@ -168,11 +168,14 @@ class BaremetalPlugin(Family):
         )
 
     def wiring(self, board: Board, wire: str) -> Wiring:
-        """Returns what test firmware needs to answer over `wire`; UsageError for a link it does not have."""
+        """Returns what test firmware needs to answer over `wire`.
+
+        Raises UsageError if the board has no such link.
+        """
         return wiring(board, wire)
 
     def run_on_board(self, board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
-        """Runs the firmware image in an attached board's flash. Raises ToolError, ProgramError."""
+        """Runs the firmware image that an attached board has in flash. Raises ToolError, ProgramError."""
         from buildtool_plugins.wire.desk import run
 
         return run(board, image, request, desk)

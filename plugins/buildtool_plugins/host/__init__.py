@@ -21,7 +21,7 @@ CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fda
 
 
 class HostPlugin(Family):
-    """See buildtool.target.plugin.TargetPlugin."""
+    """The plugin for programs on this machine; see buildtool.target.plugin.TargetPlugin."""
 
     name = "host"
     root = ROOT

@@ -104,10 +104,10 @@ class LlvmMca:
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
     ) -> tuple[dict[int, int], set[str]]:
-        """Returns the cycles of all iterations by block, and the skipped instructions.
+        """Returns the cycles of each block for all iterations, and the skipped instructions.
 
-        Blocks without a known instruction are missing. `dropped`: the instructions that are removed for a
-        version that cannot skip them; more may be added.
+        Blocks without a known instruction are left out. `dropped`: the instructions to remove before the
+        call, for a version that cannot skip them. The method may add more.
         """
         options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
@@ -161,7 +161,7 @@ def _instruction_name(line: str) -> str:
 
 
 def _moved_words(line: str) -> int:
-    """Returns how many words an instruction with a list or pair of registers moves; 0 for any other."""
+    """Returns how many words an instruction with a list or pair of registers moves; 0 for other ones."""
     match = _SEVERAL_WORDS.match(line)
     if match is None:
         return 0

@@ -85,7 +85,7 @@ class SerialPort:
 
 
 class Socket:
-    """A TCP connection to an RTT server, such as OpenOCD's; or over `connected`, an open socket."""
+    """A TCP connection to an RTT server, such as OpenOCD's. `connected`: an open socket to use instead."""
 
     def __init__(self, name: str, connected: socket.socket | None = None) -> None:
         self.name = name

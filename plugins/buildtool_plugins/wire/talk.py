@@ -244,9 +244,9 @@ def reason(state: int) -> str:
 
 
 def settled(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
-    """Returns a run's result with its reality, and without cycles where the core's were not counted.
+    """Returns a run's result with its reality, and without cycles if the board's core did not count them.
 
-    Raises ToolError where the core's clock differs from the board's file.
+    Raises ToolError if the core's clock differs from the board's file.
     """
     no_cycles = result.no_cycles
     if reality.level is not Level.BOARD:  # there a cycle counter counts the host's time

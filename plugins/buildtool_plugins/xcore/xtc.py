@@ -159,7 +159,10 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """Makes the .xe of the project in `place`; None without XTC or project. ToolError with a tool's text."""
+    """Compiles the project in `place` to an .xe; returns None if XTC or the project is missing.
+
+    Raises ToolError with the messages of XTC's tools.
+    """
     where = place / folder(net)
     if not is_there() or not where.is_dir():
         return None
