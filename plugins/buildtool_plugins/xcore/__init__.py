@@ -32,11 +32,11 @@ class XcorePlugin(HostPlugin):
     kernels = ("xcore_vpu", "xcore_vpu16")
 
     def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
-        """Returns the one with 16-bit multipliers for XS3 only, because VX4's multipliers are different."""
+        """Returns the kernel families for 16-bit multipliers; only XS3 has them, because VX4's differ."""
         return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def reality(self, board: Board) -> Reality:
-        """Returns that the network's C code runs on this machine, with a model of the chip's vector unit."""
+        """Returns the reality of a run: on this machine, with a model of the chip's vector unit."""
         return Reality(Level.MODEL, "model on the host")
 
     def counting_harness(self, board: Board) -> Harness:
