@@ -97,7 +97,7 @@ def single_statements(commit: str) -> dict[str, Place]:
 
 
 def damages(text: str) -> list[str]:
-    """Returns the statement's text with one change each, of an operator, a condition or a whole number."""
+    """Returns variants of a statement's text, each with one operator, condition or whole number changed."""
     tree = ast.parse(f"def f():\n    {text}" if text.startswith("return") else text)
     texts = []
     for index, node in enumerate(ast.walk(tree)):

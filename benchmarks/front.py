@@ -48,7 +48,10 @@ def fresh(words: list[str]) -> dict[str, float]:
 
 
 def files(names: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yields each network's name and file, because to make a network takes longer than to plan it."""
+    """Yields the name and the file of each network.
+
+    Networks are written to files first, because making one takes more time and memory than planning it.
+    """
     for name in names:
         graph = made(name)
         if graph is None and Path(name).suffix:

@@ -27,7 +27,7 @@ TOOLCHAINS = ("clang", "gcc")
 
 
 def counted(kernels: list[dict], board: str, toolchain: str, library: str) -> tuple[list[int], str]:
-    """Returns the instructions of every kernel, and the compiler."""
+    """Returns the instructions of every kernel, computed by the library, and the compiler."""
     called = [kernel for kernel in kernels if library_calls.is_called(kernel)]
     others = [kernel for kernel in kernels if not library_calls.is_called(kernel)]
     singles = [getattr(single, name)(*given) for k in others for name, given in k["call"].items()]

@@ -61,7 +61,7 @@ def spliced_floats(data: bytes, rng: random.Random) -> bytes:
 
 
 def cut_and_pasted(data: bytes, rng: random.Random) -> bytes:
-    """Moves a part of the file to another place, where it overwrites bytes or is inserted."""
+    """Copies a part of the file to another place, where it overwrites bytes or is inserted."""
     count = rng.randint(1, 200)
     source, target = rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)
     part = data[source : source + count]
@@ -92,7 +92,7 @@ _TOKENS = (
 
 
 def text_values(data: bytes, rng: random.Random) -> bytes:
-    """Changes values after "=" or ","; or removes, duplicates, swaps or moves lines."""
+    """Changes values after "=" or ","; or removes, copies or swaps lines."""
     lines = data.decode("utf-8", "replace").splitlines()
     for _ in range(rng.randint(1, 3)):
         if not lines:

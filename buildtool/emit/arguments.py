@@ -34,7 +34,7 @@ Fields = Sequence[tuple[str, object]]
 
 
 def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str]) -> str:
-    """Returns the statement that calls `callee`; `arguments` are C expressions of the available arguments."""
+    """Returns the statement that calls `callee`. `arguments`: C for all arguments that it may take."""
     for argument in callee.call:
         if argument not in arguments:
             available = ", ".join(sorted(arguments))
@@ -46,7 +46,10 @@ def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str
 
 
 def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
-    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables."""
+    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables.
+
+    `out`: the name of the output's variable.
+    """
     operands = {argument: f"&{views[n]}" for argument, n in VIEWS if n < len(views)}
     return {**operands, Argument.OUT: f"&{out}"}
 
@@ -140,7 +143,7 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
 
 
 def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
-    """Returns the fields of a window along rows and columns, and its padding at the top and left."""
+    """Returns the fields for a window's sides (rows, columns), and for its padding at the top and left."""
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]
 

@@ -64,7 +64,7 @@ def _data(tensor: Tensor) -> npt.NDArray[np.generic]:
 
 
 def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[int, int]:
-    """Returns the limits of the operator's output for `activation` (None: the operator's own)."""
+    """Returns the limits of the operator's output with `activation` (None: the operator's own one)."""
     out = op.outputs[0]
     own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
     return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
@@ -135,7 +135,7 @@ def channel_table(
 
 
 def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
-    """Packs nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
+    """Packs nn_conv_constants and every channel's constants (see `channel_table`), padded to 16 bytes."""
     common, table = channel_table(graph, op, activation, fold=fold)
     return align(words(*common) + table.astype("<i4").tobytes())
 
@@ -175,7 +175,7 @@ def channel_axis(op: Op) -> int:
 
 
 def wide_head(graph: Graph, op: Op) -> bytes:
-    """Packs nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
+    """Packs nn_wide_constants and every channel's constants, padded to a multiple of 16 bytes."""
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15

@@ -33,7 +33,7 @@ class Network:
 
     @property
     def macro(self) -> str:
-        """The prefix of the network's macros."""
+        """The start of the names of the network's macros."""
         return self.net.upper()
 
     @cached_property

@@ -43,7 +43,7 @@ class CortexMPlugin(BaremetalPlugin):
         return Isa(f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", options)
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for every Arm core."""
+        """Returns the prefix of the GNU tools' names, the same for every Arm core."""
         return "arm-none-eabi-"
 
     def tools(self, name: str, board: Board) -> Tools:

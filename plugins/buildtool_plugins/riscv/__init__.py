@@ -37,7 +37,7 @@ class RiscvPlugin(BaremetalPlugin):
         return Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall")
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for every RISC-V core."""
+        """Returns the prefix of the GNU tools' names, the same for every RISC-V core."""
         return "riscv64-unknown-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:

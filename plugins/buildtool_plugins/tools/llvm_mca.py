@@ -51,7 +51,10 @@ class Isa:
 
 @dataclass(frozen=True)
 class LlvmMca:
-    """See buildtool.target.plugin.Timer. `mca` and `mc` are the paths of llvm-mca and llvm-mc."""
+    """Times blocks of code with LLVM's model of a core; see buildtool.target.plugin.Timer.
+
+    `mca` and `mc` are the paths of llvm-mca and llvm-mc.
+    """
 
     mca: str
     mc: str

@@ -85,7 +85,7 @@ class Decoder:
 
     @property
     def rest(self) -> bytes:
-        """The last bytes that were not a frame, and those of a frame that has not ended."""
+        """Returns the last bytes that were not a frame, and those of a frame that has not ended."""
         return self.strange + self._open
 
 

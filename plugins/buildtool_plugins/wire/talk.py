@@ -34,7 +34,7 @@ _COUNTERS = {
 
 
 class Firmware(NamedTuple):
-    """The firmware's description of itself: the fields of _HELLO in their order, and its plan's digest."""
+    """The firmware's description of itself: the fields of _HELLO in order, and the digest of its plan."""
 
     protocol: int
     flags: int
@@ -71,7 +71,7 @@ def read_hello(data: bytes, what: str) -> Firmware:
 
 @dataclass(frozen=True)
 class Identity:
-    """A firmware image's identity: digests of plan and weights' layout, contents of read-only memory."""
+    """What identifies a firmware image: digests of its plan and its weights' layout, read-only memory."""
 
     plan: str
     layout: str
@@ -239,7 +239,7 @@ def rtt_block(image: Path) -> int:
 
 
 def reason(state: int) -> str:
-    """Why the firmware counts no cycles (see cycles.h); "" where it counts them."""
+    """Returns why the firmware counts no cycles (see cycles.h); "" if it counts them."""
     return _COUNTERS.get(state, f"the firmware's reason is {state}")
 
 

@@ -79,7 +79,7 @@ class XcorePlugin(HostPlugin):
 
 
 def parse_issues(text: bytes) -> dict[int, Issues]:
-    """Returns the issues of each operator, over at least one invoke; raises ToolError."""
+    """Returns the issues of each operator; raises ToolError if the counts are cut off."""
     issues: dict[int, Issues] = {}
     lines = text.decode("ascii", "replace").splitlines()
     for line in lines[:-1]:

@@ -52,7 +52,7 @@ _INPUT = "    memset(@net@_input({0}), 0, @NET@_INPUT{0}_BYTES);\n"
 
 
 def folder(net: str) -> str:
-    """The project's folder, beside the network's files."""
+    """Returns the name of the project's folder, which is beside the network's files."""
     return f"{net}_xtc"
 
 

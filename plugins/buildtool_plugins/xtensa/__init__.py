@@ -35,7 +35,7 @@ class XtensaPlugin(BaremetalPlugin):
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for the board's core, such as "xtensa-lx106-elf-"."""
+        """Returns the prefix of the GNU tools' names, such as "xtensa-lx106-elf-"."""
         return f"xtensa-{board.core.name}-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:
