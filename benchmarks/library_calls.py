@@ -154,9 +154,9 @@ _MAKERS: dict[str, Callable[[Graph, Op, list[np.ndarray], np.ndarray, int], Made
 
 
 def is_called(entry: Entry) -> bool:
-    """Whether no adapter calls the library for it, so that this file does.
+    """Whether this file calls the library for an entry, because no adapter does.
 
-    These are dense layers, groups, concatenations, repeated operands and long softmaxes.
+    This is so for dense layers, groups, concatenations, repeated operands and long softmaxes.
     """
     ((kind, given),) = entry["call"].items()
     if kind == "binary":

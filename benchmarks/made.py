@@ -58,7 +58,7 @@ def _bottleneck(net: Net, x: int, expand: int, channels: int, stride: int, gate:
 
 
 def _gated(net: Net, x: int) -> int:
-    """Adds squeeze and excite: a factor for each channel, which a small network computes from all means."""
+    """Adds squeeze and excite: a factor per channel, which a small network computes from all means."""
     channels = net.shape(x)[3]
     mean = net.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2), keep_dims=True))
     y = net.conv(net.relu(net.conv(mean, max(4, channels // 16))), channels)
@@ -67,7 +67,7 @@ def _gated(net: Net, x: int) -> int:
 
 
 def gates(count: int) -> Graph:
-    """Returns a network like EfficientNet: a first convolution, and bottlenecks that each have a gate."""
+    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each."""
     net = Net((1, 128, 128, 3), name="gates")
     x = net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3)
     strides = {count * (i + 1) // 5 for i in range(3)}

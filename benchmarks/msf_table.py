@@ -113,7 +113,7 @@ def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
 
 
 def own_scheme(network: str, board: str, image: str) -> str:
-    """Returns the least arena with msf-CNN's blocks, where all memory is counted."""
+    """Returns a line about the least arena that msf-CNN's blocks need if all memory is counted."""
     graph = read_graph(load_model(str(MODELS / f"{NETWORKS[network]}.tflite")))[1]
     found = plans(graph, load_target(board), image=image)
     plan = min(found, key=lambda plan: (plan.arena_bytes, plan.macs))

@@ -199,7 +199,7 @@ def described(path: Path) -> Row:
 
 
 def planned(path: Path, board: str, objective: str) -> Row:
-    """Returns a plan's arena, MACs and weights."""
+    """Returns the arena, the MACs and the weights' bytes of a plan."""
     options = {"objective": objective} if objective else {}
     answer = handle({"kind": "plan", "model": str(path), "board": board, "options": options}, Session())
     return {"arena": answer["arena_bytes"], "macs": answer["macs"], "weights": answer["flash_bytes"]}

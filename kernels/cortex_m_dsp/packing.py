@@ -105,7 +105,7 @@ def _pack_four_rows(weights: Int) -> bytes:
 
 
 def _overflows(weights: Int) -> bool:
-    """Whether a pair of rows has a weight of -128 in its odd row above a negative one in its even row."""
+    """Whether a pair of rows does not fit in int16: -128 in the odd row, a negative weight in the even."""
     return not bool(_fit(*_split_even_odd(_pad_axis(weights, 0))).all())
 
 
