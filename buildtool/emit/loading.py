@@ -175,8 +175,8 @@ class Turns:
     """Writes the code that loads constants while a streamed region runs.
 
     Groups may share memory for constants. Before a group computes rows, it loads its constants again if
-    another group has run in the meantime. Other constants lie in unused rows of the region's input. They are
-    loaded to several places, one after the other, each time before a certain row.
+    another group has run in the meantime. Constants may also lie in unused rows of the region's input. Then
+    they are loaded to several places, one after the other, each time before a certain row.
     """
 
     def __init__(self, network: Network, index: int) -> None:
