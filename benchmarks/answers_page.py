@@ -39,7 +39,7 @@ _PLAIN = {
 
 
 def page() -> str:
-    """The page as Markdown: a section per kind of request, each type once, where it is first needed."""
+    """Returns the page as Markdown, with a section for each kind of request. Each type is described once."""
     parts, shown = [_HEAD], set[type]()
     for kind in EVERY_KIND:
         parts.append(f"## `{kind}`\n")
@@ -54,7 +54,7 @@ def page() -> str:
 
 
 def answers_of(kind: str) -> tuple[type, ...]:
-    """The types of the answers to a kind of request: its handlers' return types."""
+    """Returns the types of the answers to a kind of request: the return types of its handlers."""
     names: list[str] = []
     for request in TYPES[kind]:
         module, _, function = request.handler.partition(":")
@@ -65,7 +65,7 @@ def answers_of(kind: str) -> tuple[type, ...]:
 
 @cache
 def _types() -> dict[str, Any]:
-    """All names of the schema's modules."""
+    """Returns all names that the schema's modules define, with their values."""
     modules = (one.name for one in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."))
     return {name: value for module in modules for name, value in vars(import_module(module)).items()}
 
@@ -77,7 +77,7 @@ def _section(answer: type) -> str:
 
 
 def _docs(answer: type) -> Iterator[str]:
-    """What a type says, then the types of which it has all keys, which typing does not tell."""
+    """Yields the docstring of an answer's type, and then those of its base types."""
     yield inspect.cleandoc(answer.__doc__ or "")
     bases = re.search(r"^class \w+\((.*)\)", inspect.getsource(answer), re.MULTILINE)
     for base in bases[1].split(", ") if bases else ():
@@ -86,7 +86,7 @@ def _docs(answer: type) -> Iterator[str]:
 
 
 def _below(answer: type) -> Iterator[type]:
-    """The types that an answer is made of, those of its first keys first."""
+    """Yields the types of an answer's values, each followed by the types of its own values."""
     for kind in typing.get_type_hints(answer).values():
         for part in _parts(kind):
             yield part
@@ -101,7 +101,7 @@ def _parts(kind: Any) -> Iterator[type]:
 
 
 def _words(kind: Any) -> str:
-    """A type in words; those with a section of their own as links."""
+    """Returns a description of a type for the page; a type with a section of its own becomes a link."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     if typing.is_typeddict(kind):

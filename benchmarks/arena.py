@@ -20,7 +20,7 @@ FILES = Path(__file__).resolve().parents[1] / "../shared/minimalloc"
 
 
 def row(path: Path, capacity: int | None, budget: int) -> list[str | int | float | None]:
-    """One problem solved, with the CPU seconds that took."""
+    """Solves one problem, and returns its row of the table with the CPU seconds that this took."""
     problem = read_problem(path.read_bytes(), path=str(path)).problem
     start = time.process_time()
     result: Result = solve(problem, budget) if capacity is None else decide(problem, capacity, budget)

@@ -37,9 +37,11 @@ Actions = Counter[str]
 
 @dataclass
 class Project:
-    """A project in a folder; `words` is the command that builds it, `patterns` tell its actions apart.
+    """A project in a folder, and how to build it.
 
-    `before` are commands that belong to every build, `ending` the one that ends what goes on running.
+    `words`: the command that builds it. `patterns`: for each action, what its lines in the output look like.
+    `before`: commands that run before each build. `ending`: the command that stops a server of the build
+    system.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Project:
     ending: list[str] = field(default_factory=list)
 
     def build(self) -> tuple[float, Actions]:
-        """Seconds of a build, and what ran."""
+        """Builds the project; returns the seconds, and how often each action ran."""
         began = time.perf_counter()
         said = "".join(self._run(words) for words in [*self.before, self.words])
         seconds = time.perf_counter() - began
@@ -62,7 +64,7 @@ class Project:
         return seconds, counts
 
     def change(self, what: str, turn: int) -> None:
-        """Makes a change, another one each turn."""
+        """Makes a change in the project's files, a different one for each `turn`."""
         if what == "weights":
             (self.folder / "net.tflite").write_bytes(zoo.build(f"ds_cnn:seed={turn + 1}"))
         elif what == "RAM limit":
@@ -77,7 +79,7 @@ class Project:
             source.write_text(f"{source.read_text()}\nint changed_{turn};\n")
 
     def end(self) -> None:
-        """Ends what the build has left running."""
+        """Stops the build system's server, if there is one."""
         if self.ending:
             self._run(self.ending)
 
@@ -96,7 +98,7 @@ class Project:
 
 
 def environment() -> dict[str, str]:
-    """The programs of this Python come first, as in an activated environment."""
+    """Returns the environment for commands, in which programs of this Python are found first."""
     found = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     return {
         name: value for name, value in found.items() if name not in ("BUILDTOOL_DAEMON", "BUILDTOOL_CACHE")
@@ -107,7 +109,10 @@ def environment() -> dict[str, str]:
 
 
 def copied(example: str, folder: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
-    """An example in `folder`, with a file as its network; `edits`: by file, what stands in place of what."""
+    """Copies an example to `folder`, with a model file.
+
+    `edits`: for each file, an old text and its replacement.
+    """
     shutil.copytree(EXAMPLES / example, folder)
     (folder / "net.tflite").write_bytes(zoo.build("ds_cnn"))
     for name, (old, new) in edits.items():
@@ -152,7 +157,7 @@ PLATFORMIO = {
 
 
 def scons(folder: Path) -> Project:
-    """An SConstruct with the tool."""
+    """Returns a project whose SConstruct uses buildtool's tool for SCons."""
     edit = ('name="keywords")', f'name="keywords", ram="{ROOMY}")')
     copied("keyword_firmware", folder, {"SConstruct": edit})
     words = ["scons", "-Q", f"board={BOARD}", "model=net.tflite", f"build/{BOARD}/app.elf"]
@@ -160,14 +165,14 @@ def scons(folder: Path) -> Project:
 
 
 def plain_scons(folder: Path) -> Project:
-    """The sources in an SConstruct."""
+    """Returns a project whose SConstruct compiles the emitted C as plain sources."""
     bundled(folder)
     (folder / "SConstruct").write_text(PLAIN_SCONS)
     return Project("SCons", folder, ["scons", "-Q"], SCONS, "")
 
 
 def cmake(folder: Path, generator: str, name: str) -> Project:
-    """A CMake project with the package."""
+    """Returns a CMake project that uses buildtool's CMake package."""
     edit = ('BOARD "${BUILDTOOL_BOARD}")', f'BOARD "${{BUILDTOOL_BOARD}}" RAM {ROOMY})')
     copied("cmake_firmware", folder, {"CMakeLists.txt": edit})
     more = ["-DMODEL=net.tflite", f"-Dbuildtool_DIR={run(['buildtool', '--cmake-dir'])}"]
@@ -175,14 +180,14 @@ def cmake(folder: Path, generator: str, name: str) -> Project:
 
 
 def plain_cmake(folder: Path, generator: str, name: str) -> Project:
-    """The folder's own CMakeLists.txt."""
+    """Returns a project that uses the CMakeLists.txt of the bundle with the emitted C."""
     bundled(folder)
     (folder / "CMakeLists.txt").write_text(PLAIN_CMAKE)
     return configured(Project(name, folder, [], CMAKE, ""), generator, [])
 
 
 def configured(project: Project, generator: str, more: list[str]) -> Project:
-    """A CMake project, configured."""
+    """Configures a CMake project, and returns it with its build command."""
     words = ["cmake", "-G", generator, "-B", "build", "-DCMAKE_BUILD_TYPE=Release", *more]
     run(words, project.folder)
     project.words = ["cmake", "--build", "build", "--target", "app"]
@@ -190,14 +195,14 @@ def configured(project: Project, generator: str, more: list[str]) -> Project:
 
 
 def bazel(folder: Path) -> Project:
-    """A Bazel workspace with the rules; actions run in the sandbox, as they do by themselves."""
+    """Returns a Bazel workspace with buildtool's rules; actions run in the sandbox, as is Bazel's default."""
     edit = ('model = "ds_cnn",', f'model = "net.tflite",\n    ram = "{ROOMY}",')
     copied("bazel_firmware", folder, {"BUILD.bazel": edit})
     return started(folder, "BUILD.bazel")
 
 
 def plain_bazel(folder: Path) -> Project:
-    """The sources in a BUILD file."""
+    """Returns a Bazel workspace whose BUILD file compiles the emitted C as plain sources."""
     bundled(folder)
     for name in ("WORKSPACE", "third_party", ".bazelignore", "buildtool.bzl", ".bazelrc"):
         source = EXAMPLES / "bazel_firmware" / name
@@ -213,7 +218,7 @@ def plain_bazel(folder: Path) -> Project:
 
 
 def started(folder: Path, options: str) -> Project:
-    """A Bazel project with a server of its own."""
+    """Returns a Bazel project with its own Bazel server."""
     start = ["bazel", f"--output_user_root={folder.parent}/bazel_root_{folder.name}"]
     python = f"--repo_env=BUILDTOOL_PYTHON={sys.executable}"
     words = [*start, "build", "--subcommands", python, ":app.elf"]
@@ -221,7 +226,7 @@ def started(folder: Path, options: str) -> Project:
 
 
 def platformio(folder: Path) -> Project:
-    """A PlatformIO project with the library."""
+    """Returns a PlatformIO project that uses buildtool."""
     edit = (
         "custom_buildtool_model = ds_cnn",
         f"custom_buildtool_model = net.tflite\ncustom_buildtool_ram = {ROOMY}",
@@ -231,7 +236,7 @@ def platformio(folder: Path) -> Project:
 
 
 def plain_platformio(folder: Path) -> Project:
-    """The sources as a library of the project."""
+    """Returns a PlatformIO project with the emitted C as one of its libraries."""
     bundled(folder)
     for name in ("platform", "src"):
         shutil.copytree(EXAMPLES / "platformio_firmware" / name, folder / name)
@@ -246,7 +251,7 @@ def plain_platformio(folder: Path) -> Project:
 
 
 def with_scons(folder: Path, options: str) -> Project:
-    """A PlatformIO project that takes SCons from this Python: its registry is not asked."""
+    """Returns a PlatformIO project that uses this Python's SCons, not one from PlatformIO's registry."""
     import SCons
 
     tool = folder.parent / f"scons_{folder.name}"
@@ -261,7 +266,7 @@ def with_scons(folder: Path, options: str) -> Project:
 
 
 def make(folder: Path) -> Project:
-    """A Makefile and the folder that `buildtool build --bundle` writes, which it does before each make."""
+    """Returns a project with a Makefile; before each make, `buildtool build --bundle` writes the bundle."""
     copied("bundle_firmware", folder, {})
     words = (
         f"buildtool build net.tflite --board {BOARD} --name keywords --ram {ROOMY} --bundle --out networks"
@@ -272,14 +277,14 @@ def make(folder: Path) -> Project:
 
 
 def plain_make(folder: Path) -> Project:
-    """The folder as it was once written."""
+    """Returns the same project, for which the bundle is written only once."""
     project = make(folder)
     run(["sh", "bundle.sh"], folder)
     return Project(project.name, folder, project.words, project.patterns, "")
 
 
 def bundled(folder: Path) -> None:
-    """A folder with the sources of the application and of the network."""
+    """Makes a folder with the sources of the application and a bundle of the network."""
     folder.mkdir()
     for name in ("main.c", "print.h", "print_host.c"):
         shutil.copy(EXAMPLES / "keyword_firmware" / name, folder)
@@ -339,7 +344,7 @@ build_src_filter = +<*> -<print_semihosting.c>
 
 
 def run(words: list[str], folder: Path | None = None) -> str:
-    """What a command says on standard output; the benchmark ends where it fails."""
+    """Returns what a command prints on standard output; ends the benchmark if it fails."""
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment())
     if done.returncode:
         raise SystemExit(f"{words} failed:\n{done.stdout}{done.stderr}")
@@ -366,7 +371,7 @@ SYSTEMS: dict[str, tuple[Make, Make]] = {
 
 
 def measured(project: Project, changes: tuple[str, ...], runs: int) -> dict[str, str]:
-    """For each change its seconds and what ran, as one cell."""
+    """Returns for each change one table cell: the median of the seconds, and the actions that ran."""
     cells = {}
     try:
         for change in changes:
@@ -383,7 +388,7 @@ def measured(project: Project, changes: tuple[str, ...], runs: int) -> dict[str,
 
 
 def main() -> int:
-    """Prints the table, a line a build system and project."""
+    """Prints the table: one row for each build system and project."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("systems", nargs="*", choices=[[], *SYSTEMS], help="by default all")
     parser.add_argument("--runs", type=int, default=5)

@@ -31,7 +31,7 @@ from buildtool.client import endpoint as places
 
 
 def busy(model: str, board: str) -> None:
-    """Prints the times of `status` while a front is searched."""
+    """Asks for `status` repeatedly while a front is searched, and prints how long the answers took."""
     at = places.endpoint()
     link = daemon.reach(at, start=True)
     heard = [time.perf_counter()]
@@ -63,7 +63,7 @@ def busy(model: str, board: str) -> None:
 
 
 def greedy(clients: int, model: str) -> None:
-    """Prints the most memory of the daemon before and after many requests whose answers nobody reads."""
+    """Prints the daemon's peak memory before and after many requests whose answers nobody reads."""
     at = places.endpoint()
     request = {"kind": "emit", "model": model, "board": "host", "name": "net"}
     link = daemon.reach(at, start=False)
@@ -87,7 +87,7 @@ def greedy(clients: int, model: str) -> None:
 
 
 def many(number: int, board: str) -> None:
-    """Prints the memory of the daemon's processes before and after the requests."""
+    """Prints the memory of the daemon's processes before and after `number` requests."""
     at = places.endpoint()
 
     def ask(count: int) -> list[int]:
@@ -123,7 +123,7 @@ def _resident(pid: int) -> int:
 
 
 def main() -> int:
-    """Runs both in folders of their own."""
+    """Runs all parts with a state folder and a cache of their own."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", default="mobilenetv2:size=160")
     parser.add_argument("--board", default="cortex-m4")

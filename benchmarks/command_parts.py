@@ -19,7 +19,7 @@ PARTS = ("start", "read", "search", "place", "check", "rest")
 
 
 class Clock:
-    """CPU seconds by part; what a part calls of another one counts there."""
+    """Measures CPU seconds by part. If one part calls another one, that time counts for the called part."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
@@ -27,7 +27,7 @@ class Clock:
         self._since = 0.0  # process_time counts from the start of the process
 
     def turn(self, part: str | None) -> None:
-        """Begins a part; None ends the last one begun."""
+        """Starts to count for a part; None ends the part that was started last."""
         now = time.process_time()
         self.seconds[self._open[-1]] += now - self._since
         self._since = now
@@ -37,7 +37,7 @@ class Clock:
             self._open.append(part)
 
     def timed(self, owner: Any, name: str, part: str) -> None:
-        """Counts what a function or method takes to a part."""
+        """Wraps a function or method, so that its time counts for a part."""
         inner: Callable[..., Any] = getattr(owner, name)
 
         @functools.wraps(inner)
@@ -52,7 +52,7 @@ class Clock:
 
 
 def measure(words: list[str]) -> dict[str, float]:
-    """In this process, which does nothing else: a command's parts, its points and its peak."""
+    """Runs a command in this process; returns its CPU seconds by part, its points and its peak memory."""
     clock = Clock()
     from buildtool import api as service
     from buildtool.fronts.cli import main as cli
@@ -71,7 +71,7 @@ def measure(words: list[str]) -> dict[str, float]:
 
 
 def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
-    """Counts the parts of an answer."""
+    """Runs the service's function, and measures the parts of its work."""
     clock.turn("start")
     from buildtool.plan import models  # before whoever takes their functions by name
     from buildtool.plan.choose import problem

@@ -26,7 +26,7 @@ NONE = "-"
 
 
 class Network(NamedTuple):
-    """A network whose time ST published, in milliseconds at 400 MHz; `zoo`: its nearest one here."""
+    """A network with a time that ST published, in ms at 400 MHz. `zoo` is the most similar zoo network."""
 
     title: str
     zoo: str
@@ -47,7 +47,7 @@ HERTZ = 400_000_000
 
 
 def profile(network: str, board: str, options: Mapping[str, object]) -> dict[str, Any]:
-    """The answer to `profile`; stops if the result is not exact, or if there is no estimate."""
+    """Returns the answer to `profile`; exits if the result is not exact, or if there is no estimate."""
     answer: dict[str, Any] = handle(
         {"kind": "profile", "model": network, "board": board, "options": dict(options)}
     )
@@ -62,9 +62,10 @@ def profile(network: str, board: str, options: Mapping[str, object]) -> dict[str
 
 
 def fitting(network: str, board: str) -> tuple[dict[str, Any] | None, str]:
-    """Layer by layer, or with the least memory, or None; and a mark for the second.
+    """Returns the profile of the first plan that fits, and "*" if it is not the layer-by-layer plan.
 
-    HiFive1 has a stack of 1,536 bytes, of which nested loops of a plan by rows may need more.
+    The second plan tried has the least memory. Returns None if neither fits. HiFive1 has a stack of 1,536
+    bytes, which may be too small for the nested loops of the second plan.
     """
     for options, mark in ((LAYERWISE, ""), (LEAST, "*")):
         try:
@@ -76,7 +77,7 @@ def fitting(network: str, board: str) -> tuple[dict[str, Any] | None, str]:
 
 
 def networks(names: Sequence[str]) -> Iterator[str]:
-    """A line a network."""
+    """Yields the lines of the table of networks."""
     heads = [f"{board} {what}" for board in BOARDS for what in ("instructions", "cycles")]
     yield f"| network | {' | '.join(heads)} |"
     yield "| --- |" + " ---: |" * len(heads)
@@ -92,7 +93,7 @@ def networks(names: Sequence[str]) -> Iterator[str]:
 
 
 def layers(name: str) -> Iterator[str]:
-    """A line a layer, layer by layer."""
+    """Yields the lines of the table of a network's layers, for the layer-by-layer plan."""
     answers = [profile(name, BOARDS[board], LAYERWISE) for board in LAYERS]
     heads = [f"{board} {what}" for board in LAYERS for what in ("instructions", "cycles")]
     yield f"| {name} | operator | MACs | {' | '.join(heads)} |"
@@ -105,7 +106,7 @@ def layers(name: str) -> Iterator[str]:
 
 
 def published() -> Iterator[str]:
-    """ST's times beside ours, in milliseconds at 400 MHz."""
+    """Yields the lines of a table that compares ST's times with our estimates, in ms at 400 MHz."""
     heads = ("ST, measured", "ours, estimated", "million cycles", "pipeline", "several words", "memory", "F")
     yield f"| network | {' | '.join(heads)} |"
     yield "| --- |" + " ---: |" * len(heads)
@@ -126,7 +127,7 @@ def _ms(milliseconds: float) -> str:
 
 
 def main() -> None:
-    """Prints what is asked for."""
+    """Prints the table that the options choose."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("network", nargs="*")
     parser.add_argument("--layers", action="store_true")

@@ -44,7 +44,7 @@ MEMORY = 12 << 30  # bytes that the processes of a run may hold together
 
 
 class Place(NamedTuple):
-    """A statement or a condition: its file, its first byte, the byte behind it, its text without layout."""
+    """A statement or condition: its file, the byte offsets of its start and end, and its normalised text."""
 
     path: str
     first: int
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A statement's text, the text that takes its place, and the test that finds it ("": none)."""
+    """A statement's text, the faulty text that replaces it, and the test that finds the fault ("": none)."""
 
     before: str
     after: str
@@ -61,12 +61,12 @@ class Fault(NamedTuple):
 
 
 def git(*arguments: str) -> str:
-    """What git prints in this repository."""
+    """Runs git in this repository, and returns what it prints."""
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def statements(commit: str) -> Iterator[Place]:
-    """The simple statements and the conditions of a commit's functions, docstrings left out."""
+    """Yields the simple statements and the conditions in a commit's functions, without docstrings."""
     for path in git("ls-tree", "-r", "--name-only", commit, *PLACES).split():
         if not path.endswith(".py"):
             continue
@@ -90,14 +90,14 @@ def statements(commit: str) -> Iterator[Place]:
 
 
 def single_statements(commit: str) -> dict[str, Place]:
-    """Text of a statement that stands once in a commit -> its place."""
+    """Returns the statements whose text occurs only once in a commit: text -> place."""
     places = {(place.path, place.first): place for place in statements(commit)}.values()
     counts = Counter(place.text for place in places)
     return {place.text: place for place in places if counts[place.text] == 1}
 
 
 def damages(text: str) -> list[str]:
-    """Every text that differs from a statement's in one operator, condition or whole number."""
+    """Returns variants of a statement's text, each with one operator, condition or whole number changed."""
     tree = ast.parse(f"def f():\n    {text}" if text.startswith("return") else text)
     texts = []
     for index, node in enumerate(ast.walk(tree)):
@@ -119,7 +119,7 @@ def damages(text: str) -> list[str]:
 
 
 def draw_faults(count: int, seed: int, places: dict[str, Place]) -> list[Fault]:
-    """Faults at statements of HEAD, drawn without replacement."""
+    """Returns random faults in statements of HEAD, at most one for each statement."""
     texts = sorted(places)
     rng = random.Random(seed)
     rng.shuffle(texts)
@@ -128,14 +128,15 @@ def draw_faults(count: int, seed: int, places: dict[str, Place]) -> list[Fault]:
 
 
 def memory_of(session: int) -> int:
-    """Bytes of memory that the processes of a session hold together."""
+    """Returns the resident memory of all processes of a session, in bytes."""
     sizes = subprocess.run(["ps", "-o", "rss=", "-s", str(session)], stdout=subprocess.PIPE, text=True).stdout
     return sum(map(int, sizes.split())) << 10
 
 
 def first_failure(tree: Path, tests: str) -> str:
-    """The first test below a folder that fails, '' where all pass. A run that does not end, or takes too much
-    memory, counts as a failure.
+    """Returns the first test in a folder that fails, or "" if all pass.
+
+    A run that takes too long or too much memory counts as a failure.
     """
     command = ["./dev", "pytest", "-x", "-q", "-n", "2", "-m", "not slow", "--tb=no", *tests.split()]
     run = subprocess.Popen(command, cwd=tree, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -158,7 +159,10 @@ def first_failure(tree: Path, tests: str) -> str:
 
 
 def find_test(tree: Path, place: Place, after: str) -> str:
-    """The test that finds a fault: of the fault's room first, then of the fast tests; '' where none does."""
+    """Returns the test that finds a fault, or "" if none does.
+
+    The tests of the fault's package run first, then all fast tests.
+    """
     path = tree / place.path
     source = path.read_bytes()
     try:
@@ -171,7 +175,7 @@ def find_test(tree: Path, place: Place, after: str) -> str:
 
 
 def main() -> None:
-    """Draw the faults, try one after the other and print the table."""
+    """Draws the faults, tries one after the other and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -57,9 +57,10 @@ LIMITS = (1.0, 1.1)  # on F, of the streamed plans whose layers count
 
 
 def shapes() -> list[single.Single]:
-    """Layers as networks have them, from the first to the last, and a few that none has.
+    """Returns the operators to measure: layers of usual networks, and a few unusual ones.
 
-    As there, an activation follows where channels grow, a depthwise layer, and a larger kernel.
+    As in usual networks, an activation follows convolutions that add channels, depthwise layers and larger
+    kernels.
     """
     found = [
         single.conv(side, side, cin, cout, relu=cout > cin)
@@ -219,16 +220,16 @@ def shapes() -> list[single.Single]:
 
 
 def terms_of(kernel: KernelVariant) -> list[str]:
-    """The kernel's terms; none if its operator has none."""
+    """Returns the terms for the kernel's formula; an empty list if neither kernel nor operator has any."""
     known = tomllib.loads(TERMS.read_text(encoding="utf-8"))
     found: list[str] = known["kernels"].get(kernel.name) or known["operators"].get(kernel.op, [])
     return found
 
 
 def fitted(matrix: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Coefficients, none negative, with the least sum of squared relative errors, of as few terms as will do.
+    """Returns coefficients >= 0 with the least sum of squared relative errors, for as few terms as possible.
 
-    While a term can go without the error's growing by more than SPARE, the one that does least goes.
+    Terms are removed one by one, each time the least useful one, while the error grows by at most SPARE.
     """
     relative = matrix / counts[:, None] * weights[:, None]
     scale = np.abs(relative).max(axis=0)
@@ -255,7 +256,7 @@ def _error(matrix: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def _least_squares(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The least sum of squares with no negative value: Lawson and Hanson's active sets."""
+    """Solves least squares for values >= 0 by the active set method of Lawson and Hanson."""
     columns = matrix.shape[1]
     values, active = np.zeros(columns), np.zeros(columns, bool)
     for _ in range(ROUNDS):
@@ -278,7 +279,7 @@ def _least_squares(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
-    """The terms that count, with rounded coefficients."""
+    """Returns the formula: the terms with coefficients above 0, which are rounded."""
     parts = []
     for term, value in zip(terms, coefficients, strict=True):
         if value > 0:
@@ -289,7 +290,7 @@ def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The variables of a layer's calls, how many there are of each, what was counted, its weight."""
+    """A measured layer: (variables, count) of its kernel calls, its instructions and cycles, its weight."""
 
     calls: tuple[tuple[Mapping[str, int], int], ...]
     instructions: int
@@ -297,19 +298,19 @@ class Sample:
     weight: float = 1.0
 
     def value(self, expression: str) -> float:
-        """The sum of an expression over the calls."""
+        """Returns the sum of an expression over the calls."""
         formula = compiled(expression)
         return sum(float(formula(known)) * times for known, times in self.calls)
 
     def counted(self, unit: CostUnit) -> float:
-        """What the layer took."""
+        """Returns the instructions or the cycles that the layer took."""
         found = self.cycles if unit is CostUnit.CYCLES else self.instructions
         assert found is not None
         return float(found)
 
 
 def served(target: Target, kernels: Sequence[str]) -> list[single.Single]:
-    """The shapes that the target computes by one of these kernels; all of them where none is named."""
+    """Returns the shapes that the target computes with one of `kernels`; all shapes if none is named."""
     found = []
     for shape in shapes():
         builder = single.Builder()
@@ -323,7 +324,7 @@ def served(target: Target, kernels: Sequence[str]) -> list[single.Single]:
 def samples(
     target: Target, toolchain: str, models: Sequence[str], kernels: Sequence[str] = ()
 ) -> Iterator[tuple[str, Sample]]:
-    """(kernel, sample) of single operators, whole and on windows, and of the layers of streamed plans."""
+    """Yields (kernel, sample) for single operators, whole and in windows, and for streamed plans' layers."""
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
     wanted = served(target, kernels)
     if not wanted and not models:
@@ -352,7 +353,7 @@ def samples(
 def _calls(
     graph: Graph, position: int, calls: Calls, bits: Mapping[str, int]
 ) -> tuple[tuple[Mapping[str, int], int], ...]:
-    """The variables of an operator's calls, and how many there are of each."""
+    """Returns (variables, count) for each kind of call of an operator's kernel."""
     of = geometry(graph, graph.ops[position])
     rows, columns = parts(of, 0, calls.rows), parts(of, 1, calls.columns, calls.rings)
     return tuple(
@@ -369,7 +370,7 @@ Fit = tuple[KernelVariant, str, int, float, float]  # kernel, formula, shapes, l
 def fit(
     kernels: Sequence[KernelVariant], measured: Mapping[str, list[Sample]], unit: CostUnit
 ) -> Iterator[Fit]:
-    """The kernels' formulas; their errors are relative."""
+    """Yields a formula for each kernel, with its largest and its mean relative error."""
     whole = tomllib.loads(TERMS.read_text(encoding="utf-8"))["whole"]
     for kernel in kernels:
         terms, known = terms_of(kernel), measured.get(kernel.name, [])
@@ -390,7 +391,7 @@ VALUE = r'(?:"""[^"]*"""|"[^"\n]*")'
 
 
 def line(key: str, text: str, names: Mapping[str, str]) -> str:
-    """A formula in a file: with the catalogue's names for what it repeats, a few terms a line."""
+    """Returns a formula as it is written to a file: with the catalogue's names, in lines of limited width."""
     for name, expression in sorted(names.items(), key=lambda pair: -len(pair[1])):
         text = text.replace(expression, name)
     terms = re.split(r" (?=\+ [\d.]+(?: |$))", text)
@@ -406,7 +407,7 @@ def line(key: str, text: str, names: Mapping[str, str]) -> str:
 
 
 def write(family: str, costs: Mapping[str, str]) -> Path:
-    """Replaces the costs in the family's catalogue."""
+    """Replaces the costs in the family's catalogue; returns its path."""
     folder = kernels_root() / family
     path, names = folder / CATALOGUE, load_family(folder).names
     text = path.read_text(encoding="utf-8")
@@ -420,7 +421,7 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
 
 
 def write_portable(family: str, costs: Mapping[str, str]) -> Path:
-    """Replaces formulas of kernels of portable families in the family's catalogue, or adds them."""
+    """Writes formulas for kernels of portable families to the family's catalogue; returns its path."""
     folder = kernels_root() / family
     path, names = folder / CATALOGUE, define_names(load_family(folder).let)
     text = path.read_text(encoding="utf-8")
@@ -439,7 +440,7 @@ def _replaced(text: str, name: str, made: str) -> tuple[str, int]:
 
 
 def write_some_cycles(family: str, costs: Mapping[str, str], target: Target) -> Path:
-    """Replaces some formulas of the family's file of costs in cycles, or adds them behind the others."""
+    """Replaces or adds some formulas in the family's file of costs in cycles; returns its path."""
     assert target.board.pipeline is not None
     folder = kernels_root() / family
     path, names = folder / FOLDER / f"{target.board.pipeline.model}.toml", load_family(folder).names
@@ -453,7 +454,7 @@ def write_some_cycles(family: str, costs: Mapping[str, str], target: Target) -> 
 
 
 def write_cycles(family: str, costs: Mapping[str, str], ratio: float, target: Target) -> Path:
-    """Replaces the family's file of costs in cycles for the core's model."""
+    """Writes the family's file of costs in cycles for the core's model; returns its path."""
     board = target.board
     assert board.pipeline is not None
     model = board.pipeline.model
@@ -477,14 +478,14 @@ def write_cycles(family: str, costs: Mapping[str, str], ratio: float, target: Ta
 
 
 def named(board: str) -> Target:
-    """A target whose board is called as it was asked for, also where that is the path of a file."""
+    """Loads a target; its board is named as on the command line, even if that is a path."""
     name = str(Path(board).resolve()) if board.endswith(".toml") else board
     target = load_target(name)
     return dataclasses.replace(target, board=dataclasses.replace(target.board, name=name))
 
 
 def main() -> None:
-    """Parses the command line, and prints."""
+    """Parses the command line, measures, and prints the formulas."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -532,7 +533,7 @@ def main() -> None:
 def _fitted(
     target: Target, family: str, measured: Mapping[str, list[Sample]], unit: CostUnit
 ) -> dict[str, str]:
-    """The formulas of a family's kernels, which are printed."""
+    """Prints and returns the formulas of a family's kernels."""
     costs = {}
     own = {kernel.name: kernel for kernel in target.kernels if kernel.sources[0].startswith(family + "/")}
     for kernel, text, count, largest, mean in fit([*own.values()], measured, unit):

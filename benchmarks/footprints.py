@@ -35,12 +35,12 @@ from buildtool.target.registry import board_names, load_board, load_target, tool
 
 
 def boards() -> list[str]:
-    """The boards for which images are linked."""
+    """Returns the names of the boards for which images are linked."""
     return [name for name in board_names() if not load_board(name).is_native]
 
 
 def ends(elf: bytes, board: str) -> dict[str, int]:
-    """Memory -> bytes from its base to the end of the last section in it, of a linked image."""
+    """Returns for each memory the bytes from its base to the end of its last section in a linked image."""
     found: dict[str, int] = {}
     (stored,) = open_elf(elf).get_section_by_name(".symtab").get_symbol_by_name("__data_load")
     for memory in load_board(board).memories:
@@ -54,7 +54,7 @@ def ends(elf: bytes, board: str) -> dict[str, int]:
 
 
 def excess(above: Footprint, exact: Footprint, title: str) -> str:
-    """The memory in which a bound is furthest above the exact figure, and by how much of it."""
+    """Returns the memory whose bound exceeds the exact size most, and by how many per cent."""
     found = []
     for use in above.uses:
         there = exact.use(use.memory)
@@ -66,7 +66,10 @@ def excess(above: Footprint, exact: Footprint, title: str) -> str:
 
 
 def stack(elf: bytes, sources: Sources, core: Core, title: str) -> str:
-    """Of the linked invoke, and as the header states it; SystemExit where that is less."""
+    """Returns the stack that the linked invoke needs, and the size in the header.
+
+    Raises SystemExit if the size in the header is smaller.
+    """
     need = Stacks(open_elf(elf), core.vector_bits // 8).need(f"{sources.net}_invoke")
     header = sources.files[f"{sources.net}.h"].decode()
     stated = re.search(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
@@ -76,7 +79,7 @@ def stack(elf: bytes, sources: Sources, core: Core, title: str) -> str:
 
 
 def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
-    """The line of a network on a board; SystemExit where a figure is not so."""
+    """Returns the table row of a network on a board; raises SystemExit if a figure is wrong."""
     session, target = Session(), load_target(board)
     graph, plan = nearest(prepare(network, target, options, session))
     sources = emit(graph, plan, target, network.model.name, session)
@@ -109,7 +112,7 @@ def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
 def lines(
     networks: Sequence[str], names: Sequence[str], toolchain_: str, options: PlanOptions
 ) -> Iterator[str]:
-    """The table, a line as soon as it is known."""
+    """Yields the lines of the table, each as soon as it is known."""
     yield "| network | board | links | fullest memory | its bound | furthest above | stack, in the header |"
     yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
     for name in networks:
@@ -119,7 +122,7 @@ def lines(
 
 
 def main() -> None:
-    """Prints the table for the networks and boards named, or for all."""
+    """Prints the table for the given networks and boards, or for all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -36,7 +36,7 @@ MADE = (
 
 
 def fresh(words: list[str]) -> dict[str, float]:
-    """In a process of its own."""
+    """Runs a command in a new process; returns its CPU seconds by part, or nothing if it fails."""
     command = [sys.executable, str(Path(__file__).with_name("command_parts.py")), *words]
     cold = {"BUILDTOOL_DAEMON": "off", "BUILDTOOL_CACHE": "off"}
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | cold)
@@ -48,7 +48,10 @@ def fresh(words: list[str]) -> dict[str, float]:
 
 
 def files(names: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
-    """The networks as files: making one takes more time and memory than planning it."""
+    """Yields the name and the file of each network.
+
+    Networks are written to files first, because making one takes more time and memory than planning it.
+    """
     for name in names:
         graph = made(name)
         if graph is None and Path(name).suffix:
@@ -60,7 +63,7 @@ def files(names: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def main() -> None:
-    """See the module."""
+    """Prints the benchmark's tables; see the module's docstring."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

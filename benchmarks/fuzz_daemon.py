@@ -58,14 +58,14 @@ HELLO = _message(hello={"version": "fuzz"})
 
 
 def _deep(rng: random.Random) -> bytes:
-    """Containers in containers, a thousand deep and more."""
+    """Returns a frame of nested containers, from 100 to 100,000 levels deep."""
     depth = rng.choice((100, 400, 510, 520, 900, 1020, 1030, 100_000))
     inner = rng.choice((b"\x91", b"\x81\xa1k")) * depth + b"\xc0"
     return _framed(b"\x82\xa8protocol\x01\xa7request" + inner)
 
 
 def _bomb(rng: random.Random) -> bytes:
-    """Headers that promise far more than comes, and frames full of empty containers."""
+    """Returns a frame that announces far more data than follows, or that is full of empty values."""
     kind = rng.randrange(5)
     if kind == 0:
         return _framed(rng.choice((b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9")) + b"\xff\xff\xff\xff")
@@ -75,7 +75,7 @@ def _bomb(rng: random.Random) -> bytes:
 
 
 def _value(rng: random.Random, depth: int = 0) -> Any:
-    """A value of any kind that msgpack has."""
+    """Returns a random value of any msgpack type."""
     kind = rng.randrange(12 if depth < 3 else 9)
     if kind < 3:
         return rng.choice((None, True, False, 0, -1, 2**63, -(2**63), 1e308, float("nan")))
@@ -92,7 +92,7 @@ def _value(rng: random.Random, depth: int = 0) -> Any:
 
 
 def _strange(rng: random.Random) -> bytes:
-    """Right frames whose fields are of any type."""
+    """Returns a valid frame whose fields have random types."""
     request: Any = {
         "kind": rng.choice(("plan", "boards", "zoo", "arena", "describe", "nonesuch")),
         **{rng.choice(("model", "board", "file", "options", "name")): _value(rng) for _ in range(3)},
@@ -114,7 +114,7 @@ def _strange(rng: random.Random) -> bytes:
 
 
 def _changed(rng: random.Random) -> bytes:
-    """A right request with some bytes changed, left out or doubled."""
+    """Returns a valid request with some bytes changed, removed or duplicated."""
     data = bytearray(_message(request={"kind": "boards"}, cache="on", environment={}))
     for _ in range(rng.randrange(1, 4)):
         at = rng.randrange(len(data))
@@ -129,7 +129,7 @@ def _changed(rng: random.Random) -> bytes:
 
 
 def _unread(rng: random.Random) -> bytes:
-    """Many right messages at once."""
+    """Returns many copies of a valid message, to be sent at once."""
     emit = _message(request={"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"})
     message = rng.choice((emit, emit, _message(request={"kind": "zoo"}), _message(control="status")))
     return message * rng.choice((1, 55, 300))
@@ -153,7 +153,7 @@ KINDS: dict[str, Callable[[random.Random], bytes]] = {
 
 
 def attack(address: str, kind: str, rng: random.Random) -> str:
-    """One connection that sends something of a kind; what came of it, in a word."""
+    """Sends data of a kind over one connection; returns the result in one word."""
     data = KINDS[kind](rng)
     with socket.socket(socket.AF_UNIX) as ours:
         ours.settimeout(_SECONDS)
@@ -178,7 +178,7 @@ def attack(address: str, kind: str, rng: random.Random) -> str:
 
 
 def stay(address: str, kind: str, rng: random.Random) -> socket.socket | None:
-    """A connection that sends something of a kind, and reads nothing; None where it is hung up on."""
+    """Sends data of a kind, and reads nothing; returns the connection, or None if the daemon closed it."""
     ours = socket.socket(socket.AF_UNIX)
     ours.settimeout(0.2)  # the daemon need not take all of it
     with contextlib.suppress(TimeoutError):
@@ -192,7 +192,10 @@ def stay(address: str, kind: str, rng: random.Random) -> socket.socket | None:
 
 
 def frames(count: int, seed: int, batch: int = 200) -> Iterator[Counter[str]]:
-    """Attacks a daemon; counts by kind and outcome after each batch. AssertionError where it is harmed."""
+    """Attacks a daemon; yields counts by kind and result after each batch.
+
+    Raises AssertionError if the daemon was harmed.
+    """
     at = places.endpoint()
     link = client.reach(at, start=True)
     pid = link.hello["pid"]
@@ -240,10 +243,10 @@ DAMAGES = ("flipped", "cut", "swapped", "sealed noise", "sealed bomb", "sealed f
 
 
 def entries(count: int, seed: int, folder: Path) -> Counter[str]:
-    """Damages entries of a cache and asks again; counts by level and damage. AssertionError where that shows.
+    """Damages cache entries, and repeats requests; returns counts by level and damage.
 
-    Whoever can write an entry with a right checksum is the user himself: a bit that was flipped in such a
-    one may show in an answer, and must do no more.
+    Raises AssertionError if the damage changes an answer. Only the user can write an entry with a correct
+    checksum: a flipped bit in such an entry may change an answer, but nothing else.
     """
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
@@ -301,7 +304,7 @@ def _damaged(good: bytes, level: str, key: str, damage: str, others: list[Path],
 
 
 def main() -> int:
-    """Runs both attacks in folders of their own and prints the counts."""
+    """Runs both attacks with folders of their own, and prints the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--frames", type=int, default=5000)
     parser.add_argument("--entries", type=int, default=500)

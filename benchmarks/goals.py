@@ -36,24 +36,27 @@ BOARDS = ("host", "cortex-m4", "cortex-m55")
 
 
 def model(name: str) -> str:
-    """The trained file if it is there, else the zoo's network of the same topology."""
+    """Returns the trained model file if it exists, else the zoo's network with the same topology."""
     path = MODELS / f"{name}.tflite"
     return str(path) if path.is_file() else IN_ZOO.get(name, name)
 
 
 def options(image: str, limit: float, **more: Any) -> dict[str, Any]:
-    """The least arena within a limit on F."""
+    """Returns the options for the least arena within a limit on F."""
     return {"strategy": "best", "objective": "ram", "image": image, "max_f": limit, **more}
 
 
 def plan(name: str, board: str, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The plan as JSON."""
+    """Returns the plan as JSON."""
     found: dict[str, Any] = handle({"kind": "plan", "model": model(name), "board": board, "options": chosen})
     return found
 
 
 def run(name: str, board: str, chosen: dict[str, Any]) -> str:
-    """Builds, runs and compares; what was touched of the arena. Stops if a byte differs."""
+    """Builds, runs and compares; returns how many bytes of the arena were used.
+
+    Exits if the result is not exact.
+    """
     request = {"kind": "validate", "model": model(name), "board": board, "tensors": True, "options": chosen}
     answer = handle(request)
     if not answer["exact"]:
@@ -62,7 +65,7 @@ def run(name: str, board: str, chosen: dict[str, Any]) -> str:
 
 
 def goals(boards: list[str], runs: bool) -> Iterator[str]:
-    """The first table."""
+    """Yields the lines of the first table: the arena of each network against its goal."""
     heads = (f"{b}: arena | F | moved | touched" for b in boards)
     yield "| network | image | F at most | goal, kB | " + " | ".join(heads) + " |"
     yield "| --- | --- | ---: | ---: |" + " ---: |" * 4 * len(boards)
@@ -79,7 +82,7 @@ def goals(boards: list[str], runs: bool) -> Iterator[str]:
 
 
 def by_hand_off(board: str) -> Iterator[str]:
-    """The second table: arena bytes, by the least pixels that go from operator to operator."""
+    """Yields the lines of the second table: the arena's bytes for each minimum of pixels per hand-off."""
     yield f"| network | image | F at most | {' | '.join(f'{n} px' if n != 'row' else n for n in HAND_OFFS)} |"
     yield "| --- | --- | ---: |" + " ---: |" * len(HAND_OFFS)
     for name in GOALS:
@@ -92,7 +95,7 @@ def by_hand_off(board: str) -> Iterator[str]:
 
 
 def short(runs: bool) -> Iterator[str]:
-    """The README's table: on Cortex-M4, networks of the zoo, layer by layer and by the limits."""
+    """Yields the README's table: arenas of zoo networks on Cortex-M4, layer by layer and with limits on F."""
     limits = [("overwritable", 1.0), *(one for one in LIMITS if one[0] == "stream")]
     heads = "image overwritable, F = 1.00 | image by rows, F = 1.00 | F <= 1.05 | F <= 1.10"
     yield f"| network | layer by layer | {heads} |"

@@ -29,25 +29,25 @@ PLAN = ["plan", "ds_cnn", "--board", "cortex-m4", "--daemon", "off", "--no-cache
 
 
 def lines(path: Path) -> int:
-    """Lines of a file."""
+    """Returns the number of lines of a file."""
     return path.read_bytes().count(b"\n")
 
 
 def product(suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files of the product, without tests."""
+    """Yields the product's files with one of `suffixes`, without tests."""
     for place in (*PLACES[:-1], "kernels"):
         yield from (path for path in sorted((ROOT / place).rglob("*")) if path.suffix in suffixes)
 
 
 def naming(kind: str, suffix: str) -> list[str]:
-    """The product's files of a suffix that name a kind of operator."""
+    """Returns the product's files with a suffix in which a kind of operator is named."""
     word = re.compile(rf"\b{kind}\b")
     found = (path for path in product((suffix,)) if word.search(path.read_text(encoding="utf-8")))
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
 def sole() -> dict[str, int]:
-    """Module that exactly one other imports -> its lines; packages and entry points left out."""
+    """Returns the modules that exactly one module imports, with their lines; packages are left out."""
     importers = Counter(target for targets in test_rooms.imports().values() for target in targets)
     once = (module for module, count in importers.items() if count == 1)
     paths = {module: test_rooms.MODULES[module] for module in once}
@@ -56,7 +56,7 @@ def sole() -> dict[str, int]:
 
 
 def cold_plan(runs: int) -> tuple[int, float]:
-    """Modules that a plan imports in a fresh process, and the least CPU seconds of it."""
+    """Runs `plan` in new processes; returns the number of imported modules and the least CPU seconds."""
     code = f"import sys; from buildtool.fronts.cli.main import run; run({PLAN!r}); print(len(sys.modules))"
     counts, seconds = [], []
     for _ in range(runs):
@@ -69,7 +69,7 @@ def cold_plan(runs: int) -> tuple[int, float]:
 
 
 def table(runs: int) -> Iterator[str]:
-    """The lines that are printed."""
+    """Yields the lines of the table."""
     each = {place: sum(map(lines, sorted((ROOT / place).rglob("*.py")))) for place in PLACES}
     yield "| what | now |\n| --- | ---: |"
     yield f"| lines of Python in {', '.join(PLACES)} | {sum(each.values()):,} |"

@@ -25,7 +25,7 @@ Entry = dict[str, Any]  # of the file
 
 
 def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[str, Any]]:
-    """Our rows, checked to be of the same work."""
+    """Returns our row for each kernel; asserts that its MACs are those of the library's kernel."""
     operators = [
         getattr(single, name)(*given) for kernel in kernels for name, given in kernel["call"].items()
     ]
@@ -36,7 +36,7 @@ def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[
 
 
 def cells(kernel: Entry, column: str, ours: int) -> list[str]:
-    """What a row says of a column; a hyphen where the library's count is not known."""
+    """Returns a kernel's cells for one column; a hyphen where the library's count is not known."""
     theirs = kernel["counts"].get(column) if "counts" in kernel else None
     macs = kernel.get("macs", 0)
     per_mac = [f"{ours / macs:.2f}"] if macs else []
@@ -49,9 +49,10 @@ Found = dict[str, list[dict[str, Any]]]  # rows by column
 def lines(
     kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], found: Found
 ) -> Iterator[str]:
-    """A Markdown table: for each (column, board) ours, the library's, and the first over the second.
+    """Yields the lines of a Markdown table with our counts, the library's, and ours divided by the library's.
 
-    Kernels with multiply-accumulates, or operators without: ours is then not given for each of them.
+    `columns` are (column, board). The counts per multiply-accumulate are left out for operators without
+    these.
     """
     counted = "macs" in kernels[0]
     headings = [heading, *(["MACs"] if counted else [])]
@@ -69,7 +70,7 @@ def lines(
 
 
 def summary(kernels: Sequence[Entry], column: str, board: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Whose compilers made a column's counts, and the median and the largest of its ratios."""
+    """Returns the compilers of a column's counts, and the median and the largest of its ratios."""
     ratios = ratios_of(kernels, column, rows)
     theirs = sorted({k["compilers"][column] for k in kernels if column in k.get("compilers", ())})
     by = f"; the library by {', '.join(theirs)}" if theirs else ""
@@ -78,13 +79,13 @@ def summary(kernels: Sequence[Entry], column: str, board: str, rows: Sequence[di
 
 
 def ratios_of(kernels: Sequence[Entry], column: str, rows: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Ours over the library's, where that is known."""
+    """Returns our counts divided by the library's, for the kernels whose library count is known."""
     pairs = zip(kernels, rows, strict=True)
     return [row["instructions"] / k["counts"][column] for k, row in pairs if column in k.get("counts", ())]
 
 
 def shown(ratios: Sequence[float]) -> str:
-    """Their median and the largest one."""
+    """Returns the median and the largest of the ratios as text."""
     return f"median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}"
 
 

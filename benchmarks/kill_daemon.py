@@ -46,7 +46,7 @@ HARMS = ("nothing", "kill daemon", "kill planner", "kill preparer", "stop planne
 
 
 class Bench:
-    """A network that is saved again and again, and what a process of its own says about it."""
+    """A network that is saved repeatedly, and the correct answers about it."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.rng = folder, random.Random(seed)
@@ -55,14 +55,14 @@ class Bench:
         self._expected: dict[tuple[bytes, str], bytes] = {}
 
     def save(self) -> None:
-        """Other weights, or some that there were before."""
+        """Saves the network with changed weights, sometimes with weights that it had before."""
         self._data[len(self._data) // 2 + self.rng.randrange(8)] ^= 1
         part = self.model.with_suffix(".part")
         part.write_bytes(self._data)
         part.replace(self.model)
 
     def request(self) -> dict[str, Any]:
-        """A question about it."""
+        """Returns a random request about the network."""
         kind = self.rng.choice(("plan", "emit", "front"))
         limit = {"options": {"ram": 1024 * self.rng.randrange(10, 14)}} if self.rng.random() < 0.5 else {}
         more = {"name": "net"} if kind == "emit" else {}
@@ -70,7 +70,7 @@ class Bench:
         return Located(request | (limit if kind != "front" else {}), str(self.folder)).request
 
     def expected(self, request: dict[str, Any]) -> bytes:
-        """The answer of a process that has neither daemon nor cache."""
+        """Returns the answer that this process computes, without daemon and cache."""
         key = bytes(self._data), repr(sorted(request.items(), key=str))
         if key not in self._expected:
             self._expected[key] = msgpack.packb(handle(request))
@@ -89,7 +89,7 @@ def _status() -> dict[str, Any]:
 
 
 def harm(what: str, rng: random.Random) -> str:
-    """Does it, a moment from now; what was done."""
+    """Waits for a moment, does `what`, and returns what was done."""
     if what == "kill preparer":
         for _ in range(100):
             if any(w["prepares"] and w["doing"] != "idle" for w in _status().get("workers", ())):
@@ -115,7 +115,10 @@ def harm(what: str, rng: random.Random) -> str:
 
 
 def rounds(bench: Bench, count: int) -> Iterator[Counter[str]]:
-    """Asks while something goes wrong; counts. AssertionError for an answer that is not the right one."""
+    """Sends requests while something goes wrong; yields counts.
+
+    Raises AssertionError for a wrong answer.
+    """
     counts: Counter[str] = Counter()
     for _ in range(count):
         what = bench.rng.choice(HARMS)
@@ -153,7 +156,7 @@ def rounds(bench: Bench, count: int) -> Iterator[Counter[str]]:
 
 
 def left_over(folder: Path) -> list[int]:
-    """Processes that have these folders in their environment."""
+    """Returns the ids of processes whose environment has the folders of this benchmark."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -169,7 +172,7 @@ def left_over(folder: Path) -> list[int]:
 
 
 def disks(bench: Bench, count: int) -> Iterator[Counter[str]]:
-    """The same questions with a cache on a disk that is full, and on one that is read-only."""
+    """Repeats the requests with the cache on a full disk and on a read-only disk; yields counts."""
     counts: Counter[str] = Counter()
     for name, options in (("full", "size=64k"), ("read-only", "size=1m,ro")):
         place = bench.folder / name
@@ -190,7 +193,7 @@ def disks(bench: Bench, count: int) -> Iterator[Counter[str]]:
 
 
 def main() -> int:
-    """Runs both in folders of their own and prints the counts."""
+    """Runs both parts with folders of their own, and prints the counts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--disks", type=int, default=20)

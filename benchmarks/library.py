@@ -27,7 +27,7 @@ TOOLCHAINS = ("clang", "gcc")
 
 
 def counted(kernels: list[dict], board: str, toolchain: str, library: str) -> tuple[list[int], str]:
-    """Instructions of every kernel, and the compiler."""
+    """Returns the instructions of every kernel, computed by the library, and the compiler."""
     called = [kernel for kernel in kernels if library_calls.is_called(kernel)]
     others = [kernel for kernel in kernels if not library_calls.is_called(kernel)]
     singles = [getattr(single, name)(*given) for k in others for name, given in k["call"].items()]
@@ -42,13 +42,13 @@ def counted(kernels: list[dict], board: str, toolchain: str, library: str) -> tu
 
 
 def strongest(kernels: list[dict], board: str, library: str) -> list[tuple[int, str]]:
-    """For every kernel the fewest instructions, and the compiler they are from."""
+    """Returns for every kernel the fewest instructions, and the compiler that achieved them."""
     tables = [counted(kernels, board, toolchain, library) for toolchain in TOOLCHAINS]
     return [min((counts[i], compiler) for counts, compiler in tables) for i in range(len(kernels))]
 
 
 def written(text: str, kernels: list[dict], column: str, found: list[tuple[int, str]]) -> str:
-    """library_counts.toml with a column's counts and compilers, where they are fewer or the first."""
+    """Returns the text of library_counts.toml with a column's new counts, if they are lower or the first."""
     for kernel, (count, compiler) in zip(kernels, found, strict=True):
         counts, compilers = kernel.setdefault("counts", {}), kernel.setdefault("compilers", {})
         if counts.get(column, count + 1) <= count:
@@ -64,14 +64,14 @@ def written(text: str, kernels: list[dict], column: str, found: list[tuple[int, 
 
 
 def lines(kernels: list[dict], found: dict[str, list[tuple[int, str]]]) -> Iterator[str]:
-    """A row for each kernel."""
+    """Yields a row for each kernel."""
     for i, kernel in enumerate(kernels):
         cells = [f"{column} {found[column][i][0]:,} ({found[column][i][1]})" for column in found]
         yield f"{kernel['name']:34s} " + "  ".join(cells)
 
 
 def main() -> None:
-    """Counts, prints, and writes where that is asked."""
+    """Counts the instructions, prints them, and writes them to the file if --write is given."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -40,7 +40,7 @@ MORE_SOURCES = (  # beside those that the adapters need
 
 @dataclass(frozen=True)
 class Prepared:
-    """A call, where its result lies, and what that has to be."""
+    """A call of the library, the address of its result, and the expected result."""
 
     call: Call
     place: Address
@@ -49,7 +49,7 @@ class Prepared:
 
 
 def count(entries: list[Entry], board: str, toolchain: str, library: str) -> list[int]:
-    """Executed instructions of each entry. Stops where a result is not the one that is due."""
+    """Returns the executed instructions of each entry; exits if a result differs from the expected one."""
     found = plugin(load_board(board)).library(load_board(board), "cmsis_nn", library)
     extra = [Path(library).resolve() / name for name in MORE_SOURCES]
     files = dict.fromkeys((HERE / "library_calls.c", *map(Path, found.sources), *extra))
@@ -129,7 +129,7 @@ def _softmax(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray,
 
 
 def _dense(inputs: int, outputs: int, marker: int) -> Prepared:
-    """Without the sums of the weights, which a user of the library makes once."""
+    """Prepares a dense layer. The sums of weights are not counted: a user computes them only once."""
     rng, memory = np.random.default_rng(inputs), Memory(marker)
     x, weights = rng.integers(-128, 128, inputs, np.int8), rng.integers(-127, 128, (outputs, inputs), np.int8)
     bias = rng.integers(-2000, 2000, outputs, np.int32)
@@ -154,7 +154,10 @@ _MAKERS: dict[str, Callable[[Graph, Op, list[np.ndarray], np.ndarray, int], Made
 
 
 def is_called(entry: Entry) -> bool:
-    """Whether no adapter serves it: dense, groups, concatenations, repeated operands, long softmaxes."""
+    """Whether this file calls the library for an entry, because no adapter does.
+
+    This is so for dense layers, groups, concatenations, repeated operands and long softmaxes.
+    """
     ((kind, given),) = entry["call"].items()
     if kind == "binary":
         return len(given) > 4

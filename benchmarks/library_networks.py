@@ -28,7 +28,10 @@ BOARDS = ("cortex-m4", "cortex-m55")
 
 @dataclass(frozen=True)
 class Cell:
-    """A network on a board, in executed instructions; `within`: of the library's, those of its functions."""
+    """The executed instructions of a network on a board, with our kernels and with the library's.
+
+    `within`: the instructions in the library's kernels, a part of `library`.
+    """
 
     ours: int
     library: int
@@ -37,12 +40,15 @@ class Cell:
 
     @property
     def ratio(self) -> float:
-        """Ours over the library's."""
+        """Our instructions divided by the library's."""
         return self.ours / self.library
 
 
 def cell(board: str, model: str, library: str, toolchain: str, session: Session) -> Cell | None:
-    """Profiles both ways; None where the board has no room. Stops if a result is not exact."""
+    """Profiles the network with both; returns None if it does not fit on the board.
+
+    Exits if a result is not exact.
+    """
     request = {"kind": "profile", "model": model, "board": board, "toolchain": toolchain}
     request |= {"options": {"strategy": "layerwise"}}
     try:
@@ -56,7 +62,7 @@ def cell(board: str, model: str, library: str, toolchain: str, session: Session)
 
 
 def lines(networks: Sequence[str], boards: Sequence[str], library: str, toolchain: str) -> Iterator[str]:
-    """The table, and of each board the compiler and the ratios' median."""
+    """Yields the lines of the table, and then each board's compiler and the median of its ratios."""
     headings = [f"{board}: ours | library | in the library | ratio" for board in boards]
     yield "| network | " + " | ".join(headings) + " |"
     yield "| --- |" + " ---: | ---: | ---: | ---: |" * len(boards)

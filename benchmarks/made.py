@@ -28,7 +28,10 @@ GATE = Quantization((1 / 256,), (-128,))
 
 
 def chain(operators: int) -> Graph:
-    """Pairs of a 1x1 and a depthwise convolution; four strides, fewer rows and more channels with each."""
+    """Returns pairs of a 1x1 and a depthwise convolution.
+
+    Four of them have a stride of 2; the channels grow from the input to the output.
+    """
     net = Net((1, 64, 64, 4), name="chain")
     x = net.inputs[0]
     strides = {operators * (i + 1) // 5 for i in range(4)}
@@ -39,7 +42,7 @@ def chain(operators: int) -> Graph:
 
 
 def blocks(count: int) -> Graph:
-    """Inverted bottlenecks, all but four of them with a residual."""
+    """Returns a network of inverted bottlenecks; all but four of them have a residual connection."""
     net = Net((1, 64, 64, 3), name="blocks")
     x = net.conv(net.inputs[0], 8)
     strides = {count * (i + 1) // 5 for i in range(4)}
@@ -55,7 +58,7 @@ def _bottleneck(net: Net, x: int, expand: int, channels: int, stride: int, gate:
 
 
 def _gated(net: Net, x: int) -> int:
-    """Squeeze and excite: each channel times what a small network makes of all channels' means."""
+    """Adds squeeze and excite: a factor per channel, which a small network computes from all means."""
     channels = net.shape(x)[3]
     mean = net.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2), keep_dims=True))
     y = net.conv(net.relu(net.conv(mean, max(4, channels // 16))), channels)
@@ -64,7 +67,7 @@ def _gated(net: Net, x: int) -> int:
 
 
 def gates(count: int) -> Graph:
-    """As EfficientNet: a stem, and bottlenecks with a gate each."""
+    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each."""
     net = Net((1, 128, 128, 3), name="gates")
     x = net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3)
     strides = {count * (i + 1) // 5 for i in range(3)}
@@ -74,7 +77,7 @@ def gates(count: int) -> Graph:
 
 
 def unet(levels: int) -> Graph:
-    """Down and up again, each level's tensor concatenated on the way up."""
+    """Returns a U-Net: each level's tensor is concatenated with the upsampled one of the same size."""
     net = Net((1, 96, 96, 3), name="unet")
     x, kept = net.inputs[0], []
     for level in range(levels):
@@ -93,7 +96,10 @@ def unet(levels: int) -> Graph:
 
 
 def dense(operators: int) -> Graph:
-    """Three dense blocks of growth 12, each layer a 1x1 and a 3x3 convolution and a concatenation."""
+    """Returns three dense blocks of growth 12.
+
+    Each layer is a 1x1 convolution, a 3x3 convolution and a concatenation.
+    """
     net = Net((1, 32, 32, 3), name="dense")
     x = net.conv(net.inputs[0], 24, (3, 3), pad=SAME_3X3)
     layers = (operators - 7) // 9
@@ -107,7 +113,7 @@ def dense(operators: int) -> Graph:
 
 
 def detection(size: int) -> Graph:
-    """A separable backbone with boxes and classes read off three of its tensors."""
+    """Returns a detector: a separable backbone, and heads for boxes and classes on three of its tensors."""
     net = Net((1, size, size, 3), name="detection")
     x, heads = net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3), []
     for i, channels in enumerate((24, 32, 32, 64, 64, 96, 96, 128, 128)):
@@ -123,12 +129,12 @@ def detection(size: int) -> Graph:
 
 
 def tree(branches: int) -> Graph:
-    """Branches that a tree of additions joins."""
+    """Returns parallel branches whose outputs are added by a tree of additions."""
     return joined(branches, as_a_tree=True)
 
 
 def woven(count: int) -> Graph:
-    """Branches that are added to the sum of all before them as soon as they are made."""
+    """Returns branches whose outputs are added one by one to a running sum."""
     net = Net((1, 16, 16, 4), name="woven")
     x = y = net.conv(net.inputs[0], 8)
     for i in range(count):
@@ -137,7 +143,11 @@ def woven(count: int) -> Graph:
 
 
 def wired(nodes: int) -> Graph:
-    """Separable convolutions, each of one or two tensors of the five before it; what is not read is added."""
+    """Returns separable convolutions with random inputs.
+
+    Each reads one of the last five tensors, or the sum of two of them. All unread outputs are added at the
+    end.
+    """
     rng, net = random.Random(nodes), Net((1, 32, 32, 3), name="wired")
     made = [net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3)]
     unread = set[int]()
@@ -169,6 +179,6 @@ KINDS: dict[str, Callable[[int], Graph]] = {
 
 
 def made(name: str) -> Graph | None:
-    """The network called KIND:SIZE; None where there is no such kind."""
+    """Returns the network named KIND:SIZE, or None if there is no such kind."""
     kind, _, size = name.partition(":")
     return KINDS[kind](int(size)) if kind in KINDS and size.isdecimal() else None

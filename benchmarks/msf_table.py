@@ -46,7 +46,7 @@ TRUE_F = {("MBV2-w0.35", 1.68): 1.88, ("MN2-vww5", 1.96): 2.45, ("MN2-320K", 2.6
 
 
 class PaperCell(NamedTuple):
-    """One cell: which problem and limit, the choice's bytes and F."""
+    """One cell of the paper's table: the network, the problem with its limit, and its result (bytes, F)."""
 
     network: str
     problem: str
@@ -55,7 +55,7 @@ class PaperCell(NamedTuple):
 
 
 def cells(network: str) -> Iterator[PaperCell]:
-    """The solved cells of one network, P1 then P2."""
+    """Yields the paper's cells of one network that have a result: first those of P1, then those of P2."""
     for limit, (size, f) in P1[network].items():
         yield PaperCell(network, f"P1 {limit:g}", size, f)
     for limit, found in P2[network].items():
@@ -64,10 +64,10 @@ def cells(network: str) -> Iterator[PaperCell]:
 
 
 def least(found: Front, most_f: float, enough: int) -> Plan | None:
-    """The plan with the least arena of those points that do no more work.
+    """Returns the plan with the least arena among the points with F up to `most_f`; None if there are none.
 
-    Points whose live bytes cannot beat what is found are not placed; those above `enough` neither, but
-    for the first.
+    Points whose live bytes are not below the best arena so far are not placed. Points with more live bytes
+    than `enough` are not placed either, except for the first one.
     """
     best: Plan | None = None
     for index, point in enumerate(found.points):
@@ -82,7 +82,7 @@ def least(found: Front, most_f: float, enough: int) -> Plan | None:
 
 
 def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
-    """A row a cell; a plan is replayed on a model of its memory before it counts."""
+    """Yields a row for each cell; each plan is checked on a model of its memory."""
     target = load_target(board)
     graph = read_graph(load_model(str(MODELS / f"{NETWORKS[network]}.tflite")))[1]
     every = list(cells(network))
@@ -113,7 +113,7 @@ def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
 
 
 def own_scheme(network: str, board: str, image: str) -> str:
-    """What msf-CNN's blocks need at the least, everything counted."""
+    """Returns a line about the least arena that msf-CNN's blocks need if all memory is counted."""
     graph = read_graph(load_model(str(MODELS / f"{NETWORKS[network]}.tflite")))[1]
     found = plans(graph, load_target(board), image=image)
     plan = min(found, key=lambda plan: (plan.arena_bytes, plan.macs))
@@ -121,7 +121,7 @@ def own_scheme(network: str, board: str, image: str) -> str:
 
 
 def main() -> int:
-    """Prints a table and how many cells are won."""
+    """Prints a table, and in how many cells our arena is not larger than the paper's."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", default="host")
     parser.add_argument("--image", action="append", choices=("stream", "overwritable"))

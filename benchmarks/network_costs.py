@@ -32,19 +32,22 @@ IN_CYCLES = ("cortex-m4", "mps2-an500", "cortex-m55", LARGE)
 
 @dataclass(frozen=True)
 class Cell:
-    """A network on a board: what the catalogues' formulas say, and what was counted."""
+    """The predicted and the counted cost of a network on a board."""
 
     predicted: float
     counted: int
 
     @property
     def error(self) -> float:
-        """Of the prediction, relative to the count."""
+        """The relative error of the prediction."""
         return self.predicted / self.counted - 1
 
 
 def cell(board: str, model: str, in_cycles: bool) -> Cell | None:
-    """Plans and profiles; None where the board has no room. Stops if the result is not exact."""
+    """Plans and profiles; returns None if the network does not fit on the board.
+
+    Exits if the result is not exact.
+    """
     request = {"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}}
     session = Session()
     try:
@@ -62,7 +65,7 @@ def cell(board: str, model: str, in_cycles: bool) -> Cell | None:
 
 
 def lines(networks: Sequence[str], boards: Sequence[str], in_cycles: bool) -> Iterator[str]:
-    """The table, and the errors of each board."""
+    """Yields the lines of the table, and then the errors of each board."""
     names_of = [Path(board).stem for board in boards]
     yield "| network | " + " | ".join(f"{name} | counted" for name in names_of) + " |"
     yield "| --- |" + " ---: | ---: |" * len(boards)

@@ -47,18 +47,18 @@ Row = Callable[[str], tuple[list[str], str]]
 
 
 def networks() -> list[str]:
-    """Paths of the trained models that are there, and the zoo's names."""
+    """Returns the paths of the trained models that exist, and the names of the zoo."""
     return [*(str(path) for path in sorted(MODELS.glob("*.tflite"))), *zoo.names()]
 
 
 def plan(model: str, board: str, **options: str) -> dict[str, Any]:
-    """The layer-by-layer plan."""
+    """Returns the layer-by-layer plan."""
     request = {"kind": "plan", "model": model, "board": board}
     return handle({**request, "options": {"strategy": "layerwise", **options}})
 
 
 def profile(model: str, board: str) -> dict[str, Any]:
-    """Counted instructions and stack; stops if the result is not exact."""
+    """Returns the counted instructions and the stack; exits if the result is not exact."""
     options = {"strategy": "layerwise"}
     answer = handle({"kind": "profile", "model": model, "board": board, "options": options})
     if not answer["exact"]:
@@ -67,7 +67,7 @@ def profile(model: str, board: str) -> dict[str, Any]:
 
 
 def row(model: str) -> tuple[list[str], str]:
-    """A network's cells, and the compiler that built it."""
+    """Returns a network's cells, and the compiler of its firmware."""
     # The host's kernels take no scratch: what is left is the activations.
     apart = plan(model, "host", in_place="none")
     numbers = [apart["macs"], apart["arena_bytes"]]
@@ -85,14 +85,14 @@ def row(model: str) -> tuple[list[str], str]:
 
 
 def code_bytes(answer: dict[str, Any], board: str) -> int:
-    """Of a `build` answer: what lies in the code's memory and is neither weights nor arena."""
+    """Returns the bytes in the memory for code, without weights and arena, from an answer to `build`."""
     code = load_board(board).code
     sections = [s for memory in answer["sizes"] if memory["memory"] == code for s in memory["sections"]]
     return sum(s["bytes"] for s in sections if not s["name"].startswith(".nn_"))
 
 
 def code_row(model: str, toolchain: str) -> tuple[list[str], str]:
-    """A network's cells, and the compiler that built it."""
+    """Returns a network's cells for code size, and the compiler of its firmware."""
     cells, made = [], {}
     for board in BOARDS:
         request = {"kind": "build", "model": model, "board": board, "toolchain": toolchain}
@@ -103,7 +103,7 @@ def code_row(model: str, toolchain: str) -> tuple[list[str], str]:
 
 
 def lines(models: Sequence[str], headings: Sequence[str], row: Row) -> Iterator[str]:
-    """The table, a line as soon as it is known; then the compilers."""
+    """Yields the lines of the table, each as soon as it is known, and then the compilers."""
     compilers = set()
     yield "| " + " | ".join(headings) + " |"
     yield "| --- |" + " ---: |" * (len(headings) - 1)
@@ -119,7 +119,7 @@ def lines(models: Sequence[str], headings: Sequence[str], row: Row) -> Iterator[
 
 
 def main() -> None:
-    """Prints the table for the networks named, or for all."""
+    """Prints the table for the given networks, or for all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -27,7 +27,7 @@ HEADINGS = (
 
 
 def files() -> Iterator[tuple[str, Path, str]]:
-    """(row title, file, how operators are counted)."""
+    """Yields (title of the row, file, how operators are counted)."""
     import onnx
 
     folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -40,12 +40,12 @@ def files() -> Iterator[tuple[str, Path, str]]:
 
 
 def analysed(path: Path, operators: str, **options: str) -> dict[str, Any]:
-    """The answer of `buildtool analyze`."""
+    """Returns the answer of `buildtool analyze`."""
     return handle({"kind": "analyze", "model": str(path), "options": {"operators": operators, **options}})
 
 
 def row(title: str, path: Path, operators: str) -> tuple[str, ...]:
-    """A network's cells."""
+    """Returns the cells of one network."""
     flash = analysed(path, operators)
     loaded = analysed(path, operators, weights="load")
     best = analysed(path, operators, order="best")
@@ -61,12 +61,12 @@ def row(title: str, path: Path, operators: str) -> tuple[str, ...]:
 
 
 def part(answer: dict[str, Any], key: str) -> str:
-    """Bytes, and of how much they are what part."""
+    """Returns a number of bytes, and its percentage of the total bytes, as text."""
     return f"{answer[key]:,} ({100 * answer[key] / answer['total_bytes']:.1f} % of {answer['total_bytes']:,})"
 
 
 def table() -> str:
-    """All networks as a Markdown table, in bytes."""
+    """Returns a Markdown table of all networks, in bytes."""
     rows = [row(*file) for file in files()]
     lines = [HEADINGS, ("---", *["---:"] * 6), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

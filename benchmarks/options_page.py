@@ -50,7 +50,7 @@ _GROUPS = {
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     parts = [_HEAD]
     for group, (title, purpose) in _GROUPS.items():
         rows = [_row(option) for option in OPTIONS if option.group is group]

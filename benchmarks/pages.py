@@ -54,12 +54,12 @@ GAP = "..."
 
 
 class PageError(Exception):
-    """A mark, a kept file or a command that is not as it should be."""
+    """Raised for a wrong mark, a wrong recorded file or a failed command."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A command and what it printed. `about`: the header's keys."""
+    """A command and its recorded output. `about`: the entries of the file's header."""
 
     name: str
     command: str
@@ -68,17 +68,17 @@ class Kept:
 
     @property
     def is_slow(self) -> bool:
-        """Whether only --all runs it."""
+        """Whether the command runs only with --all."""
         return self.about.get("pace") == "slow"
 
     def text(self) -> str:
-        """The file."""
+        """Returns the text of the recorded file."""
         head = [f"$ {self.command}", *(f"# {key}: {value}" for key, value in self.about.items())]
         return "\n".join([*head, "", *self.lines]) + "\n"
 
 
 def read(path: Path) -> Kept:
-    """A kept file."""
+    """Reads a recorded file."""
     lines = path.read_text(encoding="utf-8").split("\n")
     if not lines[0].startswith("$ "):
         raise PageError(f"{path.name} does not begin with a command")
@@ -91,7 +91,7 @@ def read(path: Path) -> Kept:
 
 
 def kept() -> dict[str, Kept]:
-    """All of them by name."""
+    """Returns all recorded files by name."""
     return {path.stem: read(path) for path in sorted(KEPT.glob("*.txt"))}
 
 
@@ -99,7 +99,10 @@ def kept() -> dict[str, Kept]:
 
 
 def compiler_here(kind: str) -> str:
-    """The compiler of a kind ("clang", "xtensa-lx106-elf-gcc") that commands use here, with its version."""
+    """Returns the compiler that commands use here, with its version.
+
+    `kind` is its name, such as "clang" or "xtensa-lx106-elf-gcc".
+    """
     if kind == "clang":
         from buildtool_plugins.tools.find import find_clang
 
@@ -112,7 +115,10 @@ def compiler_here(kind: str) -> str:
 
 
 def why_not(one: Kept, *, write: bool) -> str:
-    """Why a command is not run here; "": it is. To write its output, any version of its compiler will do."""
+    """Returns why a command cannot run here; "" if it can.
+
+    With `write`, any version of its compiler suffices.
+    """
     needs = one.about.get("needs", "")
     if needs and not (ROOT / needs).exists():
         return f"it needs {needs}"
@@ -124,7 +130,7 @@ def why_not(one: Kept, *, write: bool) -> str:
 
 
 def run(one: Kept) -> Kept:
-    """The command run anew; PageError where it ends otherwise than it should."""
+    """Runs the command again; raises PageError if its exit status is not the expected one."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, **ENVIRONMENT, "PATH": path}
     for command in filter(None, [one.about.get("first"), one.command]):
@@ -150,7 +156,10 @@ def _git(*words: str) -> str:
 
 
 def stamped(one: Kept) -> Kept:
-    """With the compiler that is here and, of a slow one, the date and the commit."""
+    """Returns the record with the name of this machine's compiler.
+
+    The record of a slow command also gets the date and the commit.
+    """
     about = dict(one.about)
     if "compiler" in about:
         about["compiler"] = compiler_here(about["compiler"].split()[0])
@@ -164,12 +173,12 @@ def stamped(one: Kept) -> Kept:
 
 
 def pages() -> list[Path]:
-    """The pages that may have marks."""
+    """Returns the pages that may have marks."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def written(text: str, known: Mapping[str, Kept]) -> str:
-    """A page with its figures as they are kept. PageError for a mark that cannot be served."""
+    """Returns the text of a page with the recorded figures; raises PageError for a wrong mark."""
     parts, at = [], 0
     while mark := MARK.search(text, at):
         end = text.find(END, mark.end())
@@ -199,7 +208,7 @@ def _block(mark: re.Match[str], now: str, known: Mapping[str, Kept]) -> str:
 
 
 def _sessions(now: str, known: Mapping[str, Kept]) -> str:
-    """Indented sessions, each with its command's output as it is kept."""
+    """Returns indented sessions: each command with its recorded output."""
     by_command = {one.command: one for one in known.values()}
     shown: list[list[str]] = []
     for line in now.strip("\n").split("\n"):
@@ -221,12 +230,15 @@ def _sessions(now: str, known: Mapping[str, Kept]) -> str:
 
 
 def _words(line: str) -> str:
-    """A line by which it is found again: without its numbers, and without the widths of columns."""
+    """Returns a line without its numbers and column widths, so that it can be compared."""
     return re.sub(r"[\s-]+", " ", re.sub(r"[-+]?[0-9][0-9.,]*", "#", line)).strip()
 
 
 def chosen(shown: Sequence[str], one: Kept) -> list[str]:
-    """Of an output the lines that a page shows: all, but where it has a gap. PageError where one is gone."""
+    """Returns the lines of an output that a page shows: all, except at gaps.
+
+    Raises PageError if the output no longer has one of the lines on the page.
+    """
     found: list[str] = []
     at, is_gap = 0, False
     for line in shown:
@@ -247,7 +259,7 @@ def chosen(shown: Sequence[str], one: Kept) -> list[str]:
 
 
 def compare(known: Mapping[str, Kept]) -> Iterator[str]:
-    """What differs between the pages and what is kept, without running anything."""
+    """Yields the differences between pages and recorded files; runs no command."""
     used = set[str]()
     for page in pages():
         text = page.read_text(encoding="utf-8")
@@ -272,7 +284,7 @@ def compare(known: Mapping[str, Kept]) -> Iterator[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Checks or writes; the exit status is 1 where something differs."""
+    """Checks or writes the pages; returns the exit status, 1 if something differs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="of kept files; default: all quick ones")
     parser.add_argument("--all", action="store_true", help="the slow ones, too")
@@ -308,7 +320,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run_all(wanted: Sequence[Kept], known: dict[str, Kept], *, write: bool) -> Iterator[str]:
-    """Runs commands; what differs from what is kept, or where they are written, what failed."""
+    """Runs the commands; yields the differences from the records.
+
+    With `write`, it writes new records, and yields only the errors.
+    """
     for one in wanted:
         if why := why_not(one, write=write):
             print(f"not compared: {one.name}: {why}", flush=True)

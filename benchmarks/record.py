@@ -42,7 +42,7 @@ _VOLATILE = ("depends", "kernel_sources", "include", "kernel_includes")  # paths
 
 
 def main() -> int:
-    """Makes a record, compares two, or both."""
+    """Makes a record, compares two records, or both."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def entries(*, quick: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """A name for each request, and the digests of the parts of its answer."""
+    """Yields the name of each request, and the digests of the parts of its answer."""
     for model in networks(quick=quick):
         session = Session()
         for request in requests(model, QUICK_BOARDS if quick else board_names()):
@@ -72,13 +72,13 @@ def entries(*, quick: bool) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def networks(*, quick: bool) -> list[str]:
-    """Names of the zoo and absolute paths of files."""
+    """Returns names of zoo networks and absolute paths of model files."""
     files = sorted(map(str, MODELS.glob("*.tflite"))) if not quick else []
     return [*(name for name in zoo.names() if not quick or name in SMALL), *files]
 
 
 def requests(model: str, boards: Iterator[str] | tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The requests about a network."""
+    """Yields the requests about a network."""
     yield {"kind": "analyze", "model": model}
     for board in boards:
         for options in OPTIONS:
@@ -91,7 +91,7 @@ def requests(model: str, boards: Iterator[str] | tuple[str, ...]) -> Iterator[di
 
 
 def parts(request: Mapping[str, Any], session: Session) -> dict[str, str]:
-    """SHA-256 of each file of the answer, and of its plain values; of a refusal its words."""
+    """Returns the SHA-256 of each file of the answer and of its other values, or the text of a refusal."""
     try:
         answer = handle(request, session)
     except BuildtoolError as error:
@@ -108,7 +108,7 @@ def parts(request: Mapping[str, Any], session: Session) -> dict[str, str]:
 
 
 def report(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> int:
-    """Prints what differs between two records; 1 where something does."""
+    """Prints the differences between two records; returns 1 if there are any."""
     shared = [name for name in before if name in after]
     changed = 0
     for name in shared:

@@ -54,10 +54,10 @@ STUB = "void reset_handler(void);\nvoid reset_handler(void) {}\n"
 
 @dataclass(frozen=True)
 class Kernels:
-    """Of every kernel and routine: source -> bytes of code and constants; symbol -> bytes of stack.
+    """The sizes of all kernels and routines: code and constants by source, stack by symbol, in bytes.
 
-    `support`: function of the run-time support (memcpy, 64-bit integers) -> bytes; `helpers`: symbol -> those
-    of them that it calls.
+    `support`: the code of each function of the run-time support (memcpy, 64-bit integers). `helpers`: the
+    functions of `support` that each symbol calls.
     """
 
     code: dict[str, int]
@@ -68,9 +68,9 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Sample:
-    """A linked network: its own code and variables, those of the firmware around it, and its frames.
+    """The sizes of a linked network: its code and variables, those of the other firmware, its frames.
 
-    `others`: code of the firmware but for run-time support; `pulled`: support that no kernel calls.
+    `others`: the other firmware's code without run-time support. `pulled`: support that no kernel calls.
     """
 
     features: tuple[int, ...]
@@ -84,7 +84,7 @@ class Sample:
 
 
 def kernels(target: Target, tools: Toolchain) -> Kernels:
-    """All of them, from one link of all."""
+    """Links all kernels into one image, and returns their sizes."""
     sources = [path for path in all_kernel_sources(target) if not is_runtime(path)]
     wanted = sorted({callee.symbol for callee in (*target.kernels, *target.routines)})
     includes = kernel_includes(target)
@@ -128,7 +128,7 @@ def kernels(target: Target, tools: Toolchain) -> Kernels:
 
 
 def _merged(path: Path) -> int:
-    """Bytes of constants of an object that the linker may merge with equal ones of others."""
+    """Returns the bytes of an object's constants that the linker may merge with other objects' constants."""
     sections = open_elf(path.read_bytes()).iter_sections()
     return sum(int(s["sh_size"]) for s in sections if re.match(r"\.rodata.*\.cst\d+$", s.name))
 
@@ -140,13 +140,13 @@ def _known(need: int | None, symbol: str) -> int:
 
 
 def _defined(objects: Sequence[Path]) -> set[str]:
-    """The functions that objects define."""
+    """Returns the names of the functions that the objects define."""
     tables = (open_elf(path.read_bytes()).get_section_by_name(".symtab") for path in objects)
     return {s.name for table in tables for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
 
 
 def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample]:
-    """The zoo's networks on a board."""
+    """Yields the sizes of the zoo's networks on a board."""
     ways = [(name, PlanOptions()) for name in zoo.names()]
     ways += [(name, PlanOptions(objective=Objective.RAM)) for name in TIGHT]
     ways += [(name, PlanOptions(objective=Objective.RAM, image=Image.STREAM)) for name in STREAMED]
@@ -191,13 +191,16 @@ def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, kn
 
 
 def _taken(image: LinkedImage, files: set[str], sections: Sequence[str]) -> int:
-    """Bytes that objects bring to sections, without constants that may be merged."""
+    """Returns the bytes that objects add to sections, without constants that may be merged."""
     found = (s for s in image.shares if s.file in files and s.output in sections)
     return sum(share.bytes for share in found if not _MERGED.search(share.section))
 
 
 def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, ...]:
-    """Weights of features, none below 0, whose sums are at no row below its size: least squares, scaled."""
+    """Returns weights >= 0 for the features, so that each row's weighted sum is at least its size.
+
+    They are fitted by least squares, and then scaled.
+    """
     a, b = np.array(rows, float), np.array(sizes, float)
     scale = a.max(axis=0)
     scale[scale == 0] = 1
@@ -209,7 +212,7 @@ def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, .
 
 
 def line(xs: Sequence[int], ys: Sequence[int]) -> tuple[float, float]:
-    """(start, slope) of the line that is below no point and as little above them as can be, in sum."""
+    """Returns (start, slope) of the line above all points with the least sum of distances."""
     slopes = np.arange(0, 129)
     starts = np.array([max(0, *(y - s * x for x, y in zip(xs, ys, strict=True))) for s in slopes])
     best = int(np.argmin(starts * len(xs) + slopes * sum(xs)))
@@ -217,7 +220,10 @@ def line(xs: Sequence[int], ys: Sequence[int]) -> tuple[float, float]:
 
 
 def record(board: str, name: str, old: Sequence[Recorded]) -> Recorded:
-    """What is recorded of a board's core and a compiler; `old`: of which all but kernels stays."""
+    """Returns the record of a board's core and a compiler.
+
+    If `old` has this compiler, only its sizes of kernels are replaced.
+    """
     target = load_target(board)
     tools = toolchain(target, name)
     known = kernels(target, tools)
@@ -251,7 +257,7 @@ def record(board: str, name: str, old: Sequence[Recorded]) -> Recorded:
 
 
 def with_entry(old: Sequence[Recorded], made: Recorded) -> tuple[Recorded, ...]:
-    """`old` with an entry of the same compiler replaced; by name and version."""
+    """Returns `old` with the entry of the same compiler replaced or added, sorted by name and version."""
     others = [entry for entry in old if entry.compiler != made.compiler]
     return tuple(sorted((*others, made), key=lambda entry: (entry.toolchain, _version(entry.compiler))))
 
@@ -261,7 +267,7 @@ def _version(compiler: str) -> tuple[int, ...]:
 
 
 def table(cflags: Sequence[str], vector_bits: int, entries: Sequence[Recorded]) -> str:
-    """The text of a table."""
+    """Returns the text of a file of records."""
     lines = [
         "# Written by benchmarks/record_sizes.py: bytes of code and stack, see buildtool/target/recorded.py.",
         f"cflags = [{', '.join(_quoted(flag) for flag in cflags)}]",
@@ -289,7 +295,7 @@ def _value(value: float | Sequence[str]) -> str:
 
 
 def main() -> None:
-    """Records the cores of the boards named."""
+    """Records the sizes for the cores of the given boards."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def taken(browser: Browser, path: Path, picture: Picture) -> bytes:
-    """One of them."""
+    """Returns one picture of the report."""
     browser.open(path, width=picture.width, dark=picture.dark)
     if picture.opened is not None:
         browser.run(

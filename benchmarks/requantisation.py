@@ -26,7 +26,7 @@ DENSE_SHARE = 8  # a dense layer's factors take as long to find as the sums of t
 
 
 def row(requantiser: Requantiser, layers: int, seed: int, largest: float) -> tuple[str, int]:
-    """A row of the table, and how many channels were wrong."""
+    """Returns a row of the table, and the number of wrong channels."""
     start, sums, found = time.process_time(), 0, 0
     layers_of = drawn(requantiser.kind, CHANNELS, seed, largest=largest)
     for number, layer in zip(range(layers), layers_of, strict=False):
@@ -39,7 +39,7 @@ def row(requantiser: Requantiser, layers: int, seed: int, largest: float) -> tup
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table as Markdown, a row as soon as it is known."""
+    """Prints the table as Markdown, each row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="folders of kernels/; all without")
     parser.add_argument("--layers", type=int, default=400, help="of each family and kind")

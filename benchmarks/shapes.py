@@ -64,7 +64,7 @@ Rows = Iterator[tuple[object, ...]]
 
 
 def enlarging(target: Target, _: int) -> Rows:
-    """Plans of the front, each checked."""
+    """Yields rows for networks that enlarge their images; each plan is checked."""
     yield "network", "layer by layer", "F = 1.00", "image by rows", "least (F)"
     for name, make in ENLARGING.items():
         graph = rewrite(read_model(write_model(make())))
@@ -81,7 +81,7 @@ def enlarging(target: Target, _: int) -> Rows:
 
 
 def gated(target: Target, _: int) -> Rows:
-    """The points of least memory within some F."""
+    """Yields rows for networks with gates: the least memory for several limits on F."""
     limits, most = (1.0, 1.15, 1.25, 1.5), 1 << 40
     yield "network", "layer by layer", "F = 1.00", *(f"F <= {f:.2f}" for f in limits[1:]), "least (F)"
     for name, (make, image) in GATED.items():
@@ -94,12 +94,12 @@ def gated(target: Target, _: int) -> Rows:
 
 
 def within(found: tuple[Point, ...], most: float) -> Point:
-    """The point of least memory within some F."""
+    """Returns the point with the least memory among those with F up to `most`."""
     return min((p for p in found if p.plan.f <= most + 1e-9), key=lambda p: p.plan.arena_bytes)
 
 
 def orders(target: Target, nodes: int) -> Rows:
-    """A network a seed."""
+    """Yields a row for the random network of each seed: memory for several orders of its operators."""
     yield "seed", "operators", "layer by layer, given", "front, given", "least live sum", "chains together"
     for seed in SEEDS:
         graph = rewrite(wired_net(seed, nodes=nodes, stages=1))

@@ -54,18 +54,18 @@ Single = Callable[["Builder"], None]
 
 
 class Builder(GraphBuilder):
-    """Collects operators that have nothing to do with each other."""
+    """Builds a graph of independent operators."""
 
     def __init__(self) -> None:
         super().__init__("single")
         self.rng = np.random.default_rng(1)
 
     def input(self, shape: Sequence[int]) -> int:
-        """A network input."""
+        """Adds a network input, and returns its tensor."""
         return self.feed(shape, _per_tensor(SCALE, INPUT_ZERO_POINT))
 
     def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
-        """Weights and biases of as many channels as the axis has."""
+        """Adds random weights, and a bias for each index of `axis`; returns both tensors."""
         count = shape[axis]
         scales = tuple(float(np.float32(s)) for s in self.rng.uniform(0.5, 1.0, count) / 127)
         data = self.rng.integers(-127, 128, shape, dtype=np.int8)
@@ -78,16 +78,16 @@ class Builder(GraphBuilder):
         )
 
     def scaled(self, kind: OpKind, inputs: Sequence[int], scale: float, attrs: Attrs) -> None:
-        """An operator whose output has this scale."""
+        """Adds an operator whose output has this scale."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
         self.op(kind, inputs, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
     def whole(self) -> Graph:
-        """All of it; every operator's output is one of the network's."""
+        """Returns the graph; the outputs of all operators are network outputs."""
         return self.graph([t for op in self.ops for t in op.outputs])
 
     def activation_bytes(self) -> int:
-        """Of all inputs and outputs."""
+        """Returns the bytes of all inputs and outputs."""
         return sum(math.prod(t.shape) for t in self.tensors if t.data is None)
 
 
@@ -96,12 +96,12 @@ def _per_tensor(scale: float, zero_point: int) -> Quantization:
 
 
 def _sum_scale(taps: int) -> float:
-    """An output scale that makes good use of int8."""
+    """Returns an output scale for which the outputs use most of int8's range."""
     return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
 
 
 def _sides(kernel: int | Sequence[int]) -> tuple[int, int]:
-    """Rows and columns of a kernel; one number is both."""
+    """Returns the rows and columns of a kernel; a single number means a square."""
     kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
     return kh, kw
 
@@ -118,7 +118,7 @@ def conv(
     groups: int = 1,
     same: bool = True,
 ) -> Single:
-    """CONV_2D; a kernel of one number is a square. `same`: SAME, or VALID without dilation."""
+    """Returns a CONV_2D. A single number as `kernel` means a square. `same`: SAME padding, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
@@ -132,12 +132,12 @@ def conv(
 
 
 def grouped(height: int, width: int, cin: int, cout: int, kernel: int, groups: int) -> Single:
-    """CONV_2D in groups of channels."""
+    """Returns a CONV_2D with groups of channels."""
     return conv(height, width, cin, cout, kernel, groups=groups)
 
 
 def dilated(height: int, width: int, cin: int, cout: int, kernel: int, dilation: int) -> Single:
-    """CONV_2D with distances between its taps."""
+    """Returns a CONV_2D with dilation."""
     return conv(height, width, cin, cout, kernel, dilation=dilation)
 
 
@@ -151,7 +151,7 @@ def depthwise(
     dilation: int = 1,
     same: bool = True,
 ) -> Single:
-    """DEPTHWISE_CONV_2D; a kernel of one number is a square. `same`: SAME, or VALID without dilation."""
+    """Returns a DEPTHWISE_CONV_2D. A single number as `kernel` means a square. `same`: SAME, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
@@ -165,12 +165,12 @@ def depthwise(
 
 
 def dilated_depthwise(height: int, width: int, channels: int, kernel: int, dilation: int) -> Single:
-    """DEPTHWISE_CONV_2D with distances between its taps."""
+    """Returns a DEPTHWISE_CONV_2D with dilation."""
     return depthwise(height, width, channels, kernel, dilation=dilation)
 
 
 def dense(inputs: int, outputs: int) -> Single:
-    """FULLY_CONNECTED of one row."""
+    """Returns a FULLY_CONNECTED with one row of inputs."""
 
     def add(b: Builder) -> None:
         operands = (b.input((1, inputs)), *b.weights((outputs, inputs), 0))
@@ -181,7 +181,7 @@ def dense(inputs: int, outputs: int) -> Single:
 
 
 def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: int) -> Single:
-    """ADD or MUL of two tensors of one shape; `second`: that of the second one, which is repeated."""
+    """Returns an ADD or MUL. `second`: the shape of the second operand, if it is to be broadcast."""
 
     def add(b: Builder) -> None:
         shape = (1, height, width, channels)
@@ -194,7 +194,7 @@ def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: 
 
 
 def widened(height: int, width: int, channels: int, narrow: int, below: int = 0) -> Single:
-    """ADD whose second operand has `narrow` channels, from channel `below` of the first one's on."""
+    """Returns an ADD whose second operand covers only the channels from `below` to `below` + `narrow`."""
 
     def add(b: Builder) -> None:
         shape, quant = (1, height, width, channels), _per_tensor(SCALE * 0.8, 3)
@@ -209,7 +209,7 @@ def widened(height: int, width: int, channels: int, narrow: int, below: int = 0)
 
 
 def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int, stride: int) -> Single:
-    """AVERAGE_POOL_2D or MAX_POOL_2D, VALID."""
+    """Returns an AVERAGE_POOL_2D or MAX_POOL_2D with VALID padding."""
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
@@ -220,7 +220,7 @@ def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int
 
 
 def mean(height: int, width: int, channels: int) -> Single:
-    """MEAN over rows and columns."""
+    """Returns a MEAN over rows and columns."""
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
@@ -230,7 +230,7 @@ def mean(height: int, width: int, channels: int) -> Single:
 
 
 def softmax(classes: int) -> Single:
-    """SOFTMAX of one row."""
+    """Returns a SOFTMAX of one row."""
 
     def add(b: Builder) -> None:
         x = b.input((1, classes))
@@ -240,7 +240,7 @@ def softmax(classes: int) -> Single:
 
 
 def table(height: int, width: int, channels: int) -> Single:
-    """LOGISTIC."""
+    """Returns a LOGISTIC, which kernels compute with a table."""
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
@@ -250,12 +250,12 @@ def table(height: int, width: int, channels: int) -> Single:
 
 
 def concat(height: int, width: int, *channels: int) -> Single:
-    """CONCATENATION of tensors with these numbers of channels."""
+    """Returns a CONCATENATION of tensors with these numbers of channels."""
     return joined(3, *((height, width, count) for count in channels))
 
 
 def joined(axis: int, *shapes: Sequence[int]) -> Single:
-    """CONCATENATION along an axis, of tensors of these rows, columns and channels."""
+    """Returns a CONCATENATION along `axis` of tensors with these shapes (rows, columns, channels)."""
 
     def add(b: Builder) -> None:
         parts = [b.input((1, *shape)) for shape in shapes]
@@ -265,7 +265,7 @@ def joined(axis: int, *shapes: Sequence[int]) -> Single:
 
 
 def cut(shape: Sequence[int], begin: Sequence[int], extent: Sequence[int], step: int = 1) -> Single:
-    """STRIDED_SLICE of rows, columns and channels; `step`: from column to column."""
+    """Returns a STRIDED_SLICE of rows, columns and channels; `step` is the stride along columns."""
 
     def add(b: Builder) -> None:
         x = b.input((1, *shape))
@@ -276,7 +276,7 @@ def cut(shape: Sequence[int], begin: Sequence[int], extent: Sequence[int], step:
 
 
 def turned(shape: Sequence[int], perm: Sequence[int]) -> Single:
-    """TRANSPOSE of a tensor with a batch of one; `perm` is of all four dimensions."""
+    """Returns a TRANSPOSE of a tensor with a batch of one; `perm` has all four dimensions."""
 
     def add(b: Builder) -> None:
         x = b.input((1, *shape))
@@ -286,7 +286,7 @@ def turned(shape: Sequence[int], perm: Sequence[int]) -> Single:
 
 
 def images(singles: Sequence[Single]) -> list[Builder]:
-    """The operators in as few images as their memory allows, in order."""
+    """Distributes the operators, in order, over as few images as the limit on memory allows."""
     found = [Builder()]
     for single in singles:
         alone = Builder()
@@ -300,9 +300,10 @@ def images(singles: Sequence[Single]) -> list[Builder]:
 def count(
     singles: Sequence[Single], board: str, toolchain: str = "", cmsis_nn: str = ""
 ) -> list[dict[str, Any]]:
-    """Each operator's row of `profile` (name, kernel, macs, instructions), and the `compiler`.
+    """Returns the row of each operator in `profile` (name, kernel, macs, instructions), and the `compiler`.
 
-    `cmsis_nn`: a checkout of the library whose kernels compute. Stops if a result is not exact.
+    `cmsis_nn`: the path of a checkout of CMSIS-NN, whose kernels are then used. Exits if a result is not
+    exact.
     """
     rows = []
     with tempfile.TemporaryDirectory() as folder:

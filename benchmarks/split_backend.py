@@ -25,7 +25,7 @@ FILES = ("split.keras", "split.tflite", "split.plan", "split.json", "tables.txt"
 
 
 def main() -> int:
-    """Runs the check; the exit status."""
+    """Runs the check; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("backend", choices=("tensorflow", "torch", "jax"))
     backend = parser.parse_args().backend
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def make(folder: Path) -> None:
-    """Writes a network of two blocks, and images whose class says which half is bright."""
+    """Writes a network of two blocks, and images; an image's class tells which half is bright."""
     from buildtool.split import backend
 
     keras: Any = backend.prepare()
@@ -74,7 +74,7 @@ def make(folder: Path) -> None:
 
 
 def run(folder: Path, out: str, is_there: Callable[[Path], Sequence[Path]] | None = None) -> int:
-    """The command; it is killed as soon as `is_there` finds something in its folder."""
+    """Runs the command; kills it as soon as `is_there` finds something in its output folder."""
     command = [sys.executable, "-m", "buildtool", "split", "net.keras", *WORDS.split(), "--out", out]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     if is_there is not None:
@@ -85,7 +85,7 @@ def run(folder: Path, out: str, is_there: Callable[[Path], Sequence[Path]] | Non
 
 
 def data(folder: Path, out: str, name: str) -> bytes:
-    """A file that was written."""
+    """Returns the content of an output file."""
     return (folder / out / name).read_bytes()
 
 

@@ -31,7 +31,7 @@ HEAD = "| network | structure | MACs, millions | weights |"
 
 
 def main() -> None:
-    """Prints a row for each network and structure, as it is found."""
+    """Prints a row for each network and structure, as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--width", type=float, default=1.0)
     width = parser.parse_args().width

@@ -57,12 +57,12 @@ SECONDS_BETWEEN = 30.0  # lines of progress
 
 @dataclass
 class Said:
-    """Progress on standard output, a line now and then."""
+    """Prints progress to standard output, at most one line in SECONDS_BETWEEN."""
 
     last: float = 0.0
 
     def __call__(self, text: str) -> None:
-        """Prints it with the time of day, where the last line was long ago."""
+        """Prints the text with the time of day, unless another line was printed a short time ago."""
         if time.monotonic() - self.last > SECONDS_BETWEEN:
             self.last = time.monotonic()
             print(time.strftime("%H:%M:%S"), text, flush=True)
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--counts", action="store_true", help="the published splits' parameters and MACs")
     parser.add_argument("--data", type=Path, help="the data set")
@@ -120,7 +120,7 @@ def arguments() -> argparse.Namespace:
 
 
 def published() -> Iterator[str]:
-    """Parameters of convolutions, biases left out, and MACs of the published structures."""
+    """Yields a table of the published structures: parameters of convolutions without biases, and MACs."""
     yield "| network | convolutions | fusion | total | of the original | MACs | of the original |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for title, network, choice in PUBLISHED:
@@ -137,7 +137,7 @@ def published() -> Iterator[str]:
 
 
 def limited(data: Data, count: int) -> Data:
-    """At most `count` images to train with, chosen at random; the test part stays whole."""
+    """Returns the data with at most `count` training images, chosen at random; test images are unchanged."""
     if count >= len(data.train_x):
         return data
     chosen = np.sort(np.random.default_rng(0).permutation(len(data.train_x))[:count])
@@ -147,7 +147,7 @@ def limited(data: Data, count: int) -> Data:
 def trained_base(
     name: str, width: float, data: Data, settings: Settings, folder: Path
 ) -> tuple[Any, dict[str, Any]]:
-    """The whole network, trained now or before, and its record."""
+    """Returns the whole network, trained now or in an earlier run, and its record."""
     from buildtool.split.networks import by_name
 
     records, path = Records(folder / "records.json"), folder / "base.keras"
@@ -168,7 +168,10 @@ def trained_base(
 
 
 def base_key(name: str, width: float, data: Data, settings: Settings) -> str:
-    """What the whole network depends on: not on how candidates are trained."""
+    """Returns the key for the record of the whole network.
+
+    It does not depend on the settings for candidates.
+    """
     own = {key: value for key, value in settings.data().items() if not key.startswith("fine")}
     return key_of({"base": name, "width": width, "settings": own, "data": data.digest()})
 
@@ -185,7 +188,7 @@ def network_page(
     folder: Path,
     given: argparse.Namespace,
 ) -> Iterator[str]:
-    """All that is said of one network."""
+    """Runs the search for one network, and yields the text about it."""
     blocks = find_blocks(base)[: given.blocks]
     records, said = Records(folder / "records.json"), Said()
     records.prepare()
@@ -211,14 +214,14 @@ def network_page(
 
 
 class Everything(Pricer):
-    """Every choice is trained: the figures are for the page, not for one board."""
+    """A pricer without goals, so that every choice is trained: the page is not about one board."""
 
     def missed(self, choice: Choice) -> str:
-        """No goal."""
+        """Returns "", because there are no goals."""
         return ""
 
     def figures(self, choice: Choice) -> dict[str, float]:
-        """What a structure needs, code left out."""
+        """Returns the RAM, flash and cost of a structure, without code."""
         price = self.price(choice)
         return {"ram": price.least.bytes, "flash": price.flash, "cost": price.best(Goals()).cost}
 
@@ -226,7 +229,7 @@ class Everything(Pricer):
 def took(
     trained: dict[str, Any], found: Found, records: Records, data: Data, settings: Settings
 ) -> Iterator[str]:
-    """What was run, where, and for how long."""
+    """Yields the text about what was run, where, and for how long."""
     once = {one.key: one for one in all_candidates(found)}.values()
     kept = [records.get(one.key) or {} for one in once]
     epochs, seconds = (sum(one[name] for one in kept) for name in ("epochs", "seconds"))
@@ -239,7 +242,7 @@ def took(
 
 
 def all_candidates(found: Found) -> list[Candidate]:
-    """All networks that the search trained."""
+    """Returns all networks that the search trained."""
     tried = [one.candidate for step in found.steps for one in step.tried if one.candidate is not None]
     return [
         *(step.baseline for step in found.steps if step.baseline is not None),
@@ -249,7 +252,7 @@ def all_candidates(found: Found) -> list[Candidate]:
 
 
 def by_block(found: Found) -> Iterator[str]:
-    """Accuracy by block and factor, in per cent of the held-out images; the paper's first table."""
+    """Yields the paper's first table: accuracy for each block and factor, in per cent of held-out images."""
     factors = sorted({one.factor for step in found.steps for one in step.tried})
     yield "| block | 1 | " + " | ".join(map(str, factors)) + " | kept |"
     yield "| --- |" + " ---: |" * (len(factors) + 2)
@@ -262,7 +265,7 @@ def by_block(found: Found) -> Iterator[str]:
 
 
 def compared(base: Any, found: Found) -> Iterator[str]:
-    """Accuracy, parameters and MACs of the networks compared; the paper's second table."""
+    """Yields the paper's second table: accuracy, parameters and MACs of the compared networks."""
     from buildtool.split.structure import build
 
     rows = {
@@ -297,7 +300,7 @@ def compared(base: Any, found: Found) -> Iterator[str]:
 
 
 def on_boards(found: Found, pricers: dict[str, Any]) -> Iterator[str]:
-    """RAM, flash and cost on the boards, before and after."""
+    """Yields a table of RAM, flash and cost on the boards, for the original and the chosen network."""
     yield "| board | network | RAM, layer by layer | RAM, least | flash | MACs | cost |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for board, pricer in pricers.items():
@@ -312,12 +315,12 @@ def on_boards(found: Found, pricers: dict[str, Any]) -> Iterator[str]:
 
 
 def per_cent(share: float) -> str:
-    """A share of images in per cent."""
+    """Returns a share of images as text in per cent."""
     return f"{100 * share:.2f}"
 
 
 def counted(model: Any) -> tuple[int, int]:
-    """Parameters of all convolutions, those of fusion included and biases left out, and MACs of a network."""
+    """Returns a network's parameters of convolutions, without biases but with fusion, and its MACs."""
     from buildtool.split.graphs import steps_of
 
     found = counts_in(steps_of(model))

@@ -81,9 +81,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stranger:
-    """A file: where it lies, what the list calls it, its SHA-256, and what the list marks it for.
+    """A model file: its path, its name in the list, its SHA-256, and its marks in the list.
 
-    `emulated`: to run on every board; `held_out`: for costs, which no fit may look at.
+    `emulated`: it runs on every board. `held_out`: it tests the costs, and no fit may use it.
     """
 
     path: Path
@@ -94,7 +94,10 @@ class Stranger:
 
 
 def strangers(folder: Path, listed: Path, unlisted: bool) -> list[Stranger]:
-    """The files below the folder, each content once, in the list's order and then by their paths."""
+    """Returns the model files in the folder: first the listed ones in order, then the others by path.
+
+    Of files with the same content, only one is returned.
+    """
     rows = tomllib.loads(listed.read_text(encoding="utf-8"))["file"] if listed.exists() else []
     known = {row["sha256"]: (number, row) for number, row in enumerate(rows)}
     found: dict[str, tuple[int, Stranger]] = {}
@@ -113,7 +116,7 @@ def strangers(folder: Path, listed: Path, unlisted: bool) -> list[Stranger]:
 
 
 def head() -> str:
-    """The commit, and what differs from it in what is built from."""
+    """Returns the commit, and a digest of the uncommitted changes in the product's folders."""
     git = ("git", "-C", str(ROOT))
     commit = subprocess.run(
         [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
@@ -128,7 +131,7 @@ def head() -> str:
 
 @cache
 def pictures(data: Path) -> tuple[tuple[str, bytes], ...]:
-    """Names and bytes of image and .npy files in a folder or an archive, some of them by a fixed seed."""
+    """Returns (name, bytes) of image and .npy files in a folder or an archive, drawn with a fixed seed."""
     wanted = (".png", ".jpg", ".jpeg", ".bmp", ".npy")
     if data.is_dir():
         paths = sorted(p for p in data.rglob("*") if p.suffix.lower() in wanted)
@@ -143,9 +146,9 @@ def pictures(data: Path) -> tuple[tuple[str, bytes], ...]:
 
 
 def real(graph: Graph, digest: str, data: Path) -> np.ndarray | None:
-    """Data for a network's only input: an array of its shape, or an image; None where nothing fits.
+    """Returns data for a network with one input: an array of the same size, or an image; else None.
 
-    An image's least value becomes the input's least one, its greatest the greatest.
+    An image's pixel values from 0 to 255 become the full range of the input's type.
     """
     if len(graph.inputs) != 1:
         return None
@@ -170,13 +173,13 @@ def real(graph: Graph, digest: str, data: Path) -> np.ndarray | None:
 
 
 def cpu() -> float:
-    """CPU seconds of this process and of those that it waited for."""
+    """Returns the CPU seconds of this process and of the children that it waited for."""
     own, children = (resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def guarded(work: Callable[[], Row]) -> Row:
-    """What `work` gives, or the code of its error, or of an exception that is not ours; its CPU time."""
+    """Returns the result of `work`, or the code and text of its error; the CPU seconds are added."""
     began = cpu()
     try:
         row = work()
@@ -188,7 +191,7 @@ def guarded(work: Callable[[], Row]) -> Row:
 
 
 def described(path: Path) -> Row:
-    """The operators of a file, and its shapes."""
+    """Returns how many operators of each kind a file has, and the shapes of its inputs."""
     graph = read_graph(load_model(str(path)))[1]
     kinds = Counter(str(op.kind) for op in graph.ops)
     macs_of = [list(graph.tensors[t].shape) for t in graph.inputs]
@@ -196,14 +199,14 @@ def described(path: Path) -> Row:
 
 
 def planned(path: Path, board: str, objective: str) -> Row:
-    """A plan's arena and work."""
+    """Returns the arena, the MACs and the weights' bytes of a plan."""
     options = {"objective": objective} if objective else {}
     answer = handle({"kind": "plan", "model": str(path), "board": board, "options": options}, Session())
     return {"arena": answer["arena_bytes"], "macs": answer["macs"], "weights": answer["flash_bytes"]}
 
 
 def compared(path: Path, board: str, value: np.ndarray | None) -> Row:
-    """A run of which every tensor is compared with LiteRT's reference kernels."""
+    """Runs the network, and compares every tensor with LiteRT's reference kernels."""
     request: Row = {"kind": "validate", "model": str(path), "board": board, "reference": "litert"}
     request["tensors"] = True
     with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +219,7 @@ def compared(path: Path, board: str, value: np.ndarray | None) -> Row:
 
 
 def done_with(stranger: Stranger, board: str, given: argparse.Namespace, send: Callable[[Row], None]) -> None:
-    """Everything that is done with a file on a board, step by step; each step's row is sent."""
+    """Plans the file for a board and runs it; sends a row for each step."""
     path = stranger.path
     made = {}
     for objective in ("", "ram"):
@@ -243,7 +246,10 @@ def _child(work: Callable[[Callable[[Row], None]], None], pipe: Connection) -> N
 
 
 def apart(work: Callable[[Callable[[Row], None]], None]) -> list[Row]:
-    """The rows that `work` sends from a process of its own; a last one where that process died."""
+    """Runs `work` in another process, and returns the rows that it sends.
+
+    If that process dies, the last row says so.
+    """
     here, there = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=_child, args=(work, there))
     began, rows = time.monotonic(), []
@@ -262,19 +268,19 @@ def apart(work: Callable[[Callable[[Row], None]], None]) -> list[Row]:
 
 @dataclass
 class Kept:
-    """The results of a file at a commit, by step of a board, in a file of its own."""
+    """The stored results of one model file at one commit: rows by step or board."""
 
     path: Path
     rows: dict[str, list[Row]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: Path, digest: str) -> Kept:
-        """What is known of a file; nothing where there is none."""
+        """Returns the stored results for a digest; empty if there are none."""
         path = folder / f"{digest}.json"
         return cls(path, json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
 
     def get(self, key: str, make: Callable[[], list[Row]], is_new: bool) -> list[Row]:
-        """The rows below a key, which are made and written where they are not there and new ones may be."""
+        """Returns the rows for `key`. If there are none and `is_new`, it makes and stores them."""
         if key not in self.rows and is_new:
             self.rows[key] = make()
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -289,7 +295,7 @@ class Kept:
 
 @dataclass
 class Table:
-    """Rows of files as they come, and what is told below them."""
+    """The printed table of files, and the summary below it."""
 
     boards: Sequence[str]
     wrong: list[str] = field(default_factory=list)
@@ -297,12 +303,12 @@ class Table:
     compilers: set[str] = field(default_factory=set)
 
     def head(self) -> str:
-        """The first two lines."""
+        """Returns the first two lines."""
         heads = ["file", "operators", "bytes", *self.boards, "least RAM"]
         return f"| {' | '.join(heads)} |\n| --- |" + " ---: |" * 2 + " --- |" * len(self.boards) + " ---: |"
 
     def row(self, stranger: Stranger, about: Row, results: Mapping[str, list[Row]]) -> str:
-        """A file's line."""
+        """Returns the line of one file."""
         size = stranger.path.stat().st_size
         if "code" in about:
             self._look("reading", stranger, [about])
@@ -318,7 +324,7 @@ class Table:
         return f"| {stranger.name} | {count} | {size:,} | {' | '.join(cells)} | {ram} |"
 
     def _cell(self, board: str, stranger: Stranger, rows: list[Row]) -> str:
-        """A board's verdict of a file."""
+        """Returns the cell of a file on a board."""
         if not rows:
             return ""
         self._look(board, stranger, rows)
@@ -343,7 +349,7 @@ class Table:
         return f"= {tensors}" if equal else "DIFFERS"
 
     def _look(self, where: str, stranger: Stranger, rows: Sequence[Row]) -> None:
-        """Notes what is wrong."""
+        """Records errors, slow plans and wrong results."""
         for row in rows:
             about = f"| {stranger.name} | {where}, {row.get('step', '')} |"
             if row.get("code") in ("EXCEPTION", "DIED", "INTERNAL"):
@@ -356,7 +362,7 @@ class Table:
                 self.wrong.append(f"{about} {text} |")
 
     def below(self) -> Iterator[str]:
-        """What is wrong, then how many files each board planned, ran and refused."""
+        """Yields what was wrong, and then how many files were planned, run and refused on each board."""
         yield from ["", "| file | where | what is wrong |", "| --- | --- | --- |", *self.wrong, ""]
         yield "| board | " + "planned, run and equal; refusals by code |\n| --- | --- |"
         for board, counts in self.totals.items():
@@ -365,31 +371,34 @@ class Table:
 
 
 def reading(stranger: Stranger, send: Callable[[Row], None]) -> None:
-    """Sends what the file is."""
+    """Reads the file, and sends a row that describes it."""
     send({"step": "read"} | guarded(partial(described, stranger.path)))
 
 
 def counting(stranger: Stranger, board: str, send: Callable[[Row], None]) -> None:
-    """Sends what a file takes on a board, layer by layer."""
+    """Profiles the file on a board layer by layer, and sends a row with the counts."""
     send({"step": "costs"} | guarded(partial(counted, stranger.path, COST_BOARDS[board])))
 
 
 def counted(path: Path, board: str) -> Row:
-    """Executed instructions, and cycles as `profile` estimates them."""
+    """Returns the executed instructions, and the cycles that `profile` estimates."""
     request = {"kind": "profile", "model": str(path), "board": board, "options": {"strategy": "layerwise"}}
     answer = handle(request, Session())
     return {unit: answer[unit] for unit in UNITS} | {"exact": answer["exact"]}
 
 
 def predicted(path: Path, board: str) -> dict[str, float]:
-    """The same as planning has it."""
+    """Returns the instructions and cycles that planning predicts."""
     made = plan_of(str(path), board, PlanOptions(strategy=Strategy.LAYERWISE), Session())
     instructions = in_instructions(made.plan, made.graph, made.target.board)
     return dict(zip(UNITS, (instructions, made.plan.cost), strict=True))
 
 
 def costs(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[str]:
-    """A line for each file that is held out, and the errors of all; counts are kept, costs are not."""
+    """Yields a line for each held-out file, and then the errors of all.
+
+    Counts are stored; predictions are computed each time.
+    """
     folder, is_new = given.kept / (given.head or head()), not given.head
     yield "| file | " + " | ".join(f"{b} {unit} | counted" for b in COST_BOARDS for unit in UNITS) + " |"
     yield "| --- |" + " ---: | ---: |" * len(UNITS) * len(COST_BOARDS)
@@ -415,7 +424,7 @@ def costs(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[str]
 
 
 def warm(boards: Sequence[str]) -> None:
-    """Imports and reads what every file needs, so that it is nobody's CPU time."""
+    """Loads what every file needs, so that its CPU time counts for no file."""
     for board in boards:
         planned(Path("ds_cnn"), BOARDS[board], "ram")
     for module in ("ai_edge_litert.interpreter", "buildtool.firmware.run.validation"):
@@ -423,7 +432,7 @@ def warm(boards: Sequence[str]) -> None:
 
 
 def results(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[str]:
-    """The table, a line as soon as it is known."""
+    """Yields the lines of the table, each as soon as it is known."""
     table = Table(given.boards)
     if not given.head:
         warm(given.boards)
@@ -444,7 +453,7 @@ def results(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[st
 
 
 def main() -> None:
-    """Parses the command line, and prints."""
+    """Parses the command line, and prints the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -66,9 +66,9 @@ ADDRESSES_SEEN = 1 << 21  # bytes; the plugin gives addresses modulo this
 
 @dataclass(frozen=True)
 class Counted:
-    """A plan that ran: instructions by operator and by part of the firmware, kernel calls by operator.
+    """The counts of one run: instructions by operator and by part of the firmware, calls by operator.
 
-    `predicted`: its cost in instructions.
+    `predicted`: the plan's cost in instructions.
     """
 
     plan: Plan
@@ -82,7 +82,7 @@ class Counted:
 
 
 def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
-    """Plans, builds, runs once with both counting plugins; stops if the output is not exact."""
+    """Plans, builds and runs once with both counting plugins; exits if the output is not exact."""
     made = plan_model(model, board, how)
     sources = emit(made.graph, made.plan, made.target, made.model.name)
     plugin = find_plugin(made.target.board)
@@ -127,7 +127,7 @@ def _address_plugin(folder: Path) -> Path:
 
 
 def _functions(elf: Path, addresses: bytes) -> Counter[str]:
-    """Instructions by the function that they are in."""
+    """Returns the executed instructions of each function."""
     table = ELFFile(io.BytesIO(elf.read_bytes())).get_section_by_name(".symtab")
     assert isinstance(table, SymbolTableSection)
     named = sorted(
@@ -158,12 +158,12 @@ def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str
 
 
 def options(pixels: int, max_f: float = 1.0) -> PlanOptions:
-    """Options for a plan whose hand-offs have at least `pixels` pixels, and whose work is at most `max_f`."""
+    """Returns options for plans with hand-offs of at least `pixels` pixels, and F up to `max_f`."""
     return PlanOptions(image="stream", objective="ram", max_f=max_f, hand_off=pixels)
 
 
 def _predicted(found: Counted) -> str:
-    """The plan's cost in instructions against the count."""
+    """Returns the relative error of the plan's predicted instructions, as text."""
     return f"{100 * (found.predicted / found.total - 1):+.2f} %"
 
 
@@ -182,7 +182,7 @@ def _summary(name: str, found: Counted, whole: Counted) -> str:
 
 
 def summary(counted: Mapping[str, Counted], whole: Counted) -> Iterator[str]:
-    """The table of hand-offs."""
+    """Yields the table with a row for each hand-off."""
     heading = ("hand-off", "arena", "F", "predicted", "instructions", "more", *PARTS)
     yield _row(heading)
     yield "| --- |" + " ---: |" * (len(heading) - 1)
@@ -193,7 +193,7 @@ def summary(counted: Mapping[str, Counted], whole: Counted) -> Iterator[str]:
 
 
 def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator[str]:
-    """The table of the layers that grew most, by hand-off."""
+    """Yields the table of the layers whose instructions grew most, for each hand-off."""
     heading = (
         "hand-off",
         "layer",
@@ -224,7 +224,10 @@ def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator
 
 @dataclass(frozen=True)
 class Streamed:
-    """A network on a board: layer by layer, and streamed by hand-off, within a limit on F."""
+    """The counts for a network on a board, layer by layer and streamed with each hand-off.
+
+    `max_f`: the limit on F for streamed plans.
+    """
 
     model: str
     board: str
@@ -234,7 +237,7 @@ class Streamed:
 
 
 def measure(model: str, board: str, max_f: float) -> Streamed:
-    """Builds and runs it all."""
+    """Builds and runs the layer-by-layer plan and all streamed plans."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         whole = count(model, board, LAYERWISE, folder)
@@ -243,7 +246,7 @@ def measure(model: str, board: str, max_f: float) -> Streamed:
 
 
 def tables(found: Streamed, most: int) -> Iterator[str]:
-    """Both tables of a network on a board."""
+    """Yields both tables for a network on a board."""
     yield f"`{found.model}` on `{found.board}` ({found.whole.compiler}):"
     yield ""
     yield from summary(found.counted, found.whole)
@@ -254,13 +257,13 @@ def tables(found: Streamed, most: int) -> Iterator[str]:
 
 
 def at_most(measured: Sequence[Streamed]) -> str:
-    """What wide hand-offs take over layer by layer where most."""
+    """Returns by how much wide hand-offs increase the instructions at most, compared with layer by layer."""
     most = max(one.counted[name].total / one.whole.total - 1 for one in measured for name in WIDE)
     return f"Eight pixels or whole rows: at most {100 * most:.1f} % more instructions than layer by layer."
 
 
 def predicted(measured: Iterable[Streamed], boards: Sequence[str]) -> Iterator[str]:
-    """A line a network, limit and hand-off: costs over counts of all boards."""
+    """Yields a row for each network, limit and hand-off: errors of predicted costs on all boards."""
     yield _row(["network", "F at most", "hand-off", *boards])
     yield "| --- | ---: | ---: |" + " ---: |" * len(boards)
     rows: dict[tuple[str, float, str], list[str]] = {}
@@ -274,7 +277,7 @@ def predicted(measured: Iterable[Streamed], boards: Sequence[str]) -> Iterator[s
 
 
 def main() -> None:
-    """Prints the tables for the networks named, or for the two that are in ../shared/models."""
+    """Prints the tables for the given networks, or for the two in ../shared/models."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def cells(name: str, seconds: list[float]) -> str:
-    """A row: how many tests, their seconds together, the longest one's."""
+    """Returns a table row: the number of tests, the sum of their seconds, and the seconds of the longest."""
     return f"| {name} | {len(seconds):,} | {sum(seconds):,.0f} | {max(seconds):.0f} |"
 
 
 def cases(report: Path) -> Iterator[tuple[str, str, float]]:
-    """The folder, the function and the seconds of each test of a report."""
+    """Yields the folder, the function and the seconds of each test in a report."""
     for case in ElementTree.parse(report).iter("testcase"):
         path = case.get("classname", "").split(".")
         function = f"{path[-1]}::{case.get('name', '').partition('[')[0]}"
@@ -33,13 +33,13 @@ def cases(report: Path) -> Iterator[tuple[str, str, float]]:
 
 
 def rows(times: Mapping[str, list[float]], most: int | None = None) -> list[str]:
-    """Rows of a table, those with the most seconds first."""
+    """Returns the rows of a table, in descending order of seconds."""
     ordered = sorted(times.items(), key=lambda item: (-sum(item[1]), item[0]))
     return [cells(f"`{name}`", seconds) for name, seconds in ordered[:most]]
 
 
 def tables(report: Path, longest: int) -> str:
-    """Both tables, and the duration of the run."""
+    """Returns both tables, and the duration of the run."""
     folders: dict[str, list[float]] = defaultdict(list)
     functions: dict[str, list[float]] = defaultdict(list)
     for folder, function, seconds in cases(report):
@@ -62,7 +62,7 @@ def tables(report: Path, longest: int) -> str:
 
 
 def main() -> None:
-    """Read or make the report, and print the tables."""
+    """Reads the report, or runs the tests to make it, and prints the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

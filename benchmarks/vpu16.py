@@ -21,7 +21,7 @@ TITLES = (
 
 
 def row(model: str, inputs: int) -> list[str]:
-    """One network's."""
+    """Returns the table row of one network."""
     asked = {"model": model, "board": "xcore"}
     answer: Any = handle({"kind": "validate", **asked, "requantise": "vpu16", "inputs": inputs})
     bounds = answer["bounds"]
@@ -45,13 +45,13 @@ def row(model: str, inputs: int) -> list[str]:
 
 
 def _issues(asked: dict[str, str]) -> tuple[int, int]:
-    """Of the vector unit, and of it and the core together."""
+    """Returns the issues of the vector unit, and those of the vector unit and the core together."""
     issues = handle({"kind": "profile", **asked})["issues"]
     return issues["vpu"], issues["vpu"] + issues["scalar"]
 
 
 def main() -> None:
-    """Prints the table as Markdown, a row as soon as it is known."""
+    """Prints the table as Markdown, each row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--inputs", type=int, default=5)

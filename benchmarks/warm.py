@@ -56,7 +56,7 @@ def main() -> int:
 
 
 class Bench:
-    """One network, with a cache and a daemon of its own."""
+    """One network, with its own cache and daemon."""
 
     def __init__(self, folder: Path, name: str, board: str, image: str) -> None:
         self.folder, self.board, self.image = folder, board, image
@@ -69,7 +69,7 @@ class Bench:
         shutil.copytree(ROOT / "site_scons", self.project / "site_scons")
 
     def rows(self, runs: int) -> list[list[str]]:
-        """Wall clock and CPU of the command, and the daemon's own time, by column."""
+        """Returns the rows of medians: wall and CPU time of the command, time in the daemon, build time."""
         columns = ("cold", "disk", "daemon", "prepared", "limit")
         built: dict[str, list[float]] = {c: [] for c in columns}
         self.scons("off")  # compiles the kernels
@@ -91,7 +91,11 @@ class Bench:
         ]
 
     def round(self, limit: int) -> dict[str, tuple[float, float, float, float]]:
-        """One run of each column: wall clock and CPU of a plan, time in the daemon, a build's wall clock."""
+        """Runs each column once.
+
+        Returns for each one the plan's wall and CPU seconds, the seconds in the daemon, and the build's wall
+        seconds.
+        """
         found: dict[str, tuple[float, float, float, float]] = {}
         cache = self.folder / "cache"
         shutil.rmtree(cache, ignore_errors=True)
@@ -116,12 +120,12 @@ class Bench:
         return found
 
     def command(self, mode: str, limit: int | None = None) -> tuple[float, float]:
-        """Wall clock and CPU seconds of a `buildtool plan`."""
+        """Returns the wall and CPU seconds of a `buildtool plan`."""
         words = ["plan", str(self.model), "--board", self.board, "--image", self.image, "--daemon", mode]
         return self.run([*words, *(["--ram", str(limit)] if limit else [])])
 
     def scons(self, mode: str, limit: int | None = None, *, fresh: bool = True) -> float:
-        """Wall clock seconds of a build; `fresh`: into an empty folder."""
+        """Returns the wall seconds of a build; with `fresh`, the build folder is empty."""
         if fresh:
             shutil.rmtree(self.project / "build", ignore_errors=True)
             (self.project / ".sconsign.dblite").unlink(missing_ok=True)
@@ -135,14 +139,14 @@ class Bench:
         return time.perf_counter() - began
 
     def run(self, words: list[str]) -> tuple[float, float]:
-        """Wall clock and CPU seconds of a command."""
+        """Returns the wall and CPU seconds of a command."""
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(["buildtool", *words], env=self.environment(), stdout=subprocess.DEVNULL, check=True)
         wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def environment(self) -> dict[str, str]:
-        """The caller's, with folders of this benchmark alone."""
+        """Returns the caller's environment, with this benchmark's own folders."""
         return os.environ | {
             "BUILDTOOL_CACHE_DIR": str(self.folder / "cache"),
             "BUILDTOOL_STATE_DIR": str(self.folder / "state"),
@@ -151,7 +155,7 @@ class Bench:
         }
 
     def ask(self, limit: int | None = None) -> float:
-        """Seconds from a request's sending to its answer."""
+        """Returns the seconds from sending a request to its answer."""
         options = {"image": self.image, **({"ram": limit} if limit else {})}
         request = {"kind": "plan", "model": str(self.model), "board": self.board, "options": options}
         located = Located(request).request
@@ -165,7 +169,7 @@ class Bench:
             link.close()
 
     def rest(self) -> None:
-        """Until no worker of the daemon has anything left to do."""
+        """Waits until all workers of the daemon are idle and nothing is left to prepare."""
         os.environ.update(self.environment())
         quiet = 0
         while quiet < 3:
@@ -179,7 +183,7 @@ class Bench:
             quiet = quiet + 1 if rests and not status["preparing"]["waiting"] else 0
 
     def save(self) -> None:
-        """Saves the model with other weights, as training does."""
+        """Saves the model with changed weights, as after training."""
         self.saves += 1
         data = bytearray(self.model.read_bytes())
         data[len(data) // 2 + self.saves % 64] ^= 1  # amid the weights

@@ -23,7 +23,7 @@ DENSE = ((6, 6, 32, 12),)
 
 
 def layers() -> tuple[list[str], bytes]:
-    """Their names, and a network of them side by side."""
+    """Returns the names of the layers, and a network that has them all in parallel."""
     net = WideNetBuilder(3, "layers")
     names, outputs = [], []
     for rows, columns, depth, channels, kernel in CONVOLUTIONS:
@@ -42,7 +42,7 @@ def layers() -> tuple[list[str], bytes]:
 
 
 def main() -> None:
-    """Counts, and prints a line for each layer."""
+    """Counts the instructions, and prints a line for each layer."""
     names, model = layers()
     with tempfile.TemporaryDirectory() as name:
         file, plain = Path(name) / "layers.tflite", Path(name) / "plain.toml"

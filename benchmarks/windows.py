@@ -50,9 +50,9 @@ CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 @dataclass(frozen=True)
 class Windowed:
-    """An operator that was counted: its graph and position, its kernel, its calls, and what they took.
+    """A measured operator: its graph and position, its kernel, its calls, and its instructions and cycles.
 
-    `cycles`: of LLVM's model of the core, memories being ideal; None where there is no model.
+    `cycles`: by LLVM's model of the core, with ideal memories; None if there is no model.
     """
 
     graph: Graph
@@ -64,7 +64,7 @@ class Windowed:
 
 
 class Image:
-    """The operators of one firmware image, with the groups that they run in."""
+    """The operators of one firmware image, and the groups in which they run."""
 
     def __init__(self) -> None:
         self.builder = Builder()
@@ -73,7 +73,7 @@ class Image:
         self.weights = 0
 
     def is_full(self, weights: int, inputs: int) -> bool:
-        """Whether an operator with these bytes of weights and inputs has to go into another image."""
+        """Whether an operator with these bytes of weights and inputs needs another image."""
         graph = self.builder.whole()
         held = sum(graph.tensors[t].size for t in graph.inputs) + inputs
         return bool(self.groups) and (
@@ -83,7 +83,7 @@ class Image:
         )
 
     def add(self, single: Single, chosen: Sequence[tuple[int, int]], rng: random.Random) -> None:
-        """One operator on each of some windows."""
+        """Adds one operator several times, once for each of the windows `chosen`."""
         b = self.builder
         single(b)
         op = b.ops.pop()
@@ -107,7 +107,7 @@ class Image:
 
 
 def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
-    """The operators on their windows, in as few images as their memory allows."""
+    """Distributes the operators with their windows over as few images as the limit on memory allows."""
     rng = random.Random(seed)
     found = [Image()]
     for single in singles:
@@ -130,7 +130,7 @@ def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
 
 
 def count(singles: Sequence[Single], target: Target, toolchain: str = "") -> Iterator[Windowed]:
-    """Every operator on its windows, with the instructions and cycles of all its calls."""
+    """Yields every operator in windows, with the instructions and cycles of all its calls."""
     for image in images(singles):
         made = image.builder.whole()
         graph = graph_of("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
@@ -149,7 +149,10 @@ def count(singles: Sequence[Single], target: Target, toolchain: str = "") -> Ite
 def run(
     graph: Graph, plan: Plan, target: Target, toolchain: str = ""
 ) -> tuple[Mapping[int, int], Mapping[int, float]]:
-    """Instructions and cycles by operator of a plan that is built and run; no cycles without a model."""
+    """Builds and runs a plan; returns the instructions and the cycles of each operator.
+
+    There are no cycles if LLVM has no model of the core.
+    """
     plugin = find_plugin(target.board)
     sources = emit(graph, plan, target, "single")
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +170,7 @@ def run(
 
 
 def cycles_of(executed: Executed, board: Board) -> dict[int, float]:
-    """Cycles by operator that LLVM's model of the core says; what memories let it wait is not in them."""
+    """Returns each operator's cycles by LLVM's model of the core, without waits for memories."""
     timer = find_timer(board)
     if isinstance(timer, str):
         raise SystemExit(timer)

@@ -11,7 +11,7 @@ HEADINGS = ("network", "input", "outputs", "operators", "MACs", "parameters", "f
 
 
 def row(name: str) -> tuple[str, ...]:
-    """A network's cells; MACs include padded taps and the dense layers, parameters the biases."""
+    """Returns a network's cells. MACs include padded taps and dense layers; parameters include biases."""
     graph: Graph = zoo.graph(name)
     parameters = sum(tensor.elements for tensor in graph.tensors if tensor.is_constant)
     shape = "x".join(str(n) for n in graph.tensors[graph.inputs[0]].shape[1:])
@@ -26,7 +26,7 @@ def row(name: str) -> tuple[str, ...]:
 
 
 def table() -> str:
-    """All networks as a Markdown table."""
+    """Returns a Markdown table of all networks."""
     lines = [HEADINGS, ("---", "---", *["---:"] * 5), *(row(name) for name in zoo.names())]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

@@ -27,7 +27,7 @@ def _work(kind: str, seed: int, number: int, folder: Path) -> Outcome:
 
 
 def main() -> int:
-    """Prints the table; what is bad goes to standard error as it is met."""
+    """Prints the table, and each bad result to standard error as soon as it occurs."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="mutants, of all kinds together")
     parser.add_argument("--seed", type=int, default=1)

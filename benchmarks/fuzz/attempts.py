@@ -33,19 +33,19 @@ MOST_MEMORY = 256 << 20  # bytes that one file may take: they all are small
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a file; `detail` groups those that failed in the same way."""
+    """The result for a damaged file. Files that failed in the same way have the same `detail`."""
 
     what: str
     detail: str = ""
 
     @property
     def is_bad(self) -> bool:
-        """Whether it is a fault of ours."""
+        """Whether the result shows a fault of buildtool."""
         return self.what not in ("accepted", "refused")
 
 
 def _plan_mutant(data: bytes, rng: random.Random) -> bytes:
-    """By its bytes' structure, or by the plan's."""
+    """Returns a damaged plan: its msgpack data is changed, or the records of the decoded plan."""
     return plans.mutated(data, rng) if rng.random() < 0.7 else records.plan(data, rng)
 
 
@@ -64,7 +64,7 @@ KINDS = tuple(seeds.SEEDS)
 
 
 def mutant(kind: str, seed: int, number: int) -> bytes:
-    """The file with this number: the same in every run with this seed."""
+    """Returns the damaged file with this number; it depends only on `kind`, `seed` and `number`."""
     rng = random.Random(f"{seed}/{kind}/{number}")
     data = rng.choice(seeds.SEEDS[kind]())
     by_schema = _SCHEMA.get(kind)
@@ -74,7 +74,7 @@ def mutant(kind: str, seed: int, number: int) -> bytes:
 
 
 def attempt(kind: str, number: int, data: bytes, folder: Path) -> Outcome:
-    """Gives the file to the product; `folder` is for files, nothing is left there."""
+    """Passes the damaged file to buildtool, and returns the result. `folder` is for temporary files."""
     before = _peak()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -99,7 +99,7 @@ def _peak() -> int:
 
 
 def _place(error: BaseException) -> str:
-    """Where an exception was raised: the innermost line of ours, and the exception's type."""
+    """Returns the place where an exception was raised, in buildtool's code if possible, and its type."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if "/buildtool/" in f.filename or "/buildtool_plugins/" in f.filename]
     last = (ours or frames)[-1]
@@ -107,7 +107,7 @@ def _place(error: BaseException) -> str:
 
 
 def _judged(status: int, out: str, err: str) -> Outcome:
-    """By what was printed."""
+    """Returns the outcome of a command, judged by its exit status and its output."""
     if status == 0:
         return Outcome("accepted") if out.strip() else Outcome("silent", "status 0")
     if status == 70:
@@ -133,7 +133,10 @@ def _command(words: list[str]) -> Outcome:
 
 
 def _on_disk(suffix: str, ways: list[list[str]]) -> Callable[[int, bytes, Path], Outcome]:
-    """Runs one of some command lines, by the file's number; "FILE" stands for the file."""
+    """Returns a function that writes the file to disk, and runs one of some commands on it.
+
+    The file's number selects the command; "FILE" in it is replaced by the path.
+    """
 
     def run(number: int, data: bytes, folder: Path) -> Outcome:
         path = folder / f"file{suffix}"

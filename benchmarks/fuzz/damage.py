@@ -19,7 +19,7 @@ Mutation = Callable[[bytes, random.Random], bytes]
 
 
 def bit_flips(data: bytes, rng: random.Random) -> bytes:
-    """One to four bits, anywhere."""
+    """Flips one to four random bits."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         if changed:
@@ -28,19 +28,19 @@ def bit_flips(data: bytes, rng: random.Random) -> bytes:
 
 
 def random_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Up to 64 bytes in a row, at random."""
+    """Replaces up to 64 adjacent bytes by random ones."""
     start = rng.randrange(len(data) + 1)
     count = min(rng.randint(1, 64), len(data) - start)
     return data[:start] + rng.randbytes(count) + data[start + count :]
 
 
 def truncated(data: bytes, rng: random.Random) -> bytes:
-    """The beginning alone."""
+    """Cuts the file at a random place."""
     return data[: rng.randrange(len(data) + 1)]
 
 
 def strange_words(data: bytes, rng: random.Random) -> bytes:
-    """Aligned words (offsets, lengths, dimensions, indices) become extreme or each other's."""
+    """Replaces aligned words (offsets, lengths, dimensions, indices) by extreme values or by other words."""
     changed = bytearray(data)
     words = len(data) // 4
     for _ in range(rng.randint(1, 4) if words else 0):
@@ -53,7 +53,7 @@ def strange_words(data: bytes, rng: random.Random) -> bytes:
 
 
 def spliced_floats(data: bytes, rng: random.Random) -> bytes:
-    """An aligned word becomes a float such as NaN, 0 or 1e30."""
+    """Replaces an aligned word by a float such as NaN, 0 or 1e30."""
     changed = bytearray(data)
     if len(data) >= 4:
         struct.pack_into("<f", changed, 4 * rng.randrange(len(data) // 4), rng.choice(FLOATS))
@@ -61,7 +61,7 @@ def spliced_floats(data: bytes, rng: random.Random) -> bytes:
 
 
 def cut_and_pasted(data: bytes, rng: random.Random) -> bytes:
-    """A part of the file stands in another place, over what was there or before it."""
+    """Copies a part of the file to another place, where it overwrites bytes or is inserted."""
     count = rng.randint(1, 200)
     source, target = rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)
     part = data[source : source + count]
@@ -79,7 +79,7 @@ BYTES: tuple[Mutation, ...] = (
 
 
 def any_bytes(data: bytes, rng: random.Random) -> bytes:
-    """One of the mutations of this file."""
+    """Applies one of this file's mutations."""
     return rng.choice(BYTES)(data, rng)
 
 
@@ -92,7 +92,7 @@ _TOKENS = (
 
 
 def text_values(data: bytes, rng: random.Random) -> bytes:
-    """Values behind "=" or "," become strange; lines are lost, doubled, swapped, or go elsewhere."""
+    """Changes values after "=" or ","; or removes, copies or swaps lines."""
     lines = data.decode("utf-8", "replace").splitlines()
     for _ in range(rng.randint(1, 3)):
         if not lines:
@@ -112,7 +112,7 @@ def text_values(data: bytes, rng: random.Random) -> bytes:
 
 
 def _with_value(line: str, rng: random.Random) -> str:
-    """The line with another value, of those above or a number near the old one."""
+    """Returns the line with a different value: one of those above, or a number close to the old one."""
     for mark in ("=", ","):
         if mark in line:
             parts = line.split(mark)

@@ -40,7 +40,10 @@ Accepted = tuple[str, int]  # kind and number of a mutant
 def sample(
     accepted: Sequence[Accepted], seed: int, count: int
 ) -> tuple[dict[str, int], list[tuple[str, int, str, str]]]:
-    """What came of `count` of the mutants, and all that was wrong: (kind, number, what, detail)."""
+    """Runs `count` random accepted mutants; returns the counts of outcomes and a list of the bad ones.
+
+    Each bad one is (kind, number, outcome, detail).
+    """
     chosen = random.Random(seed).sample(accepted, min(count, len(accepted)))
     found: Counter[str] = Counter()
     bad = []
@@ -69,7 +72,7 @@ def _work(chosen: Sequence[Accepted], seed: int, place: int, folder: Path) -> Ou
 
 
 def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
-    """A network that is planned here, or one with the plan that is given."""
+    """Returns a network with a plan: the mutant is a plan, or a model that is planned here."""
     if kind == "plan":
         return made_by(data, seeds.subjects())
     strategy = ("layerwise", "best")[seed % 2]
@@ -79,7 +82,10 @@ def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
 
 
 def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
-    """Two sets of inputs, the second of which finds the state that the first has left."""
+    """Runs two sets of inputs, and compares their outputs with those of the references.
+
+    The second run begins with the state that the first one left.
+    """
     inputs, resets = draw_inputs(made.graph, 2, seed), (True, False)
     with built(made, sources, ("-O1", *SANITIZERS)) as image:
         outcome = execute(made, image, inputs, resets=resets)
@@ -96,7 +102,10 @@ def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
 
 
 def _litert(made: Planned, inputs: Sequence[Sequence[Array]], outputs: Sequence[dict[int, bytes]]) -> int:
-    """The exit status of a child process that compares with LiteRT; its crash is `_UNTAKEN`."""
+    """Compares the outputs with LiteRT's in a child process; returns its exit status.
+
+    The status is _UNTAKEN if LiteRT does not accept the model or crashes.
+    """
     child = os.fork()
     if child == 0:
         status = _UNTAKEN

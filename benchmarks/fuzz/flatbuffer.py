@@ -23,7 +23,7 @@ def _model(data: bytes) -> Any:
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """One to three fields anywhere in the model become strange, are lost, doubled or swapped."""
+    """Returns the model with one to three random fields changed, removed, duplicated or swapped."""
     for _ in range(_TRIES):
         model = copy.deepcopy(_model(data))
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -38,7 +38,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def _change(model: Any, rng: random.Random) -> None:
-    """A walk from the root that ends at a field, an element or a table."""
+    """Follows a random path from the root, and changes the field, list element or table at its end."""
     owner = model
     while True:
         fields = [name for name, value in vars(owner).items() if value is not None]
@@ -62,7 +62,7 @@ def _change(model: Any, rng: random.Random) -> None:
 
 
 def _other(value: Any, rng: random.Random) -> Any:
-    """Another value for a field that is no table."""
+    """Returns a different value for a field that is not a table."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -96,7 +96,7 @@ def _other_array(value: Any, rng: random.Random) -> Any:
 
 
 def _other_list(value: list[Any], rng: random.Random) -> list[Any]:
-    """Elements lost, doubled or in another order; numbers changed."""
+    """Returns the list with elements removed, duplicated, reordered or changed."""
     made = list(value)
     match rng.randrange(4):
         case 0 if made:

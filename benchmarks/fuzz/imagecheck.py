@@ -60,14 +60,14 @@ def _planned() -> Planned:
 
 @functools.cache
 def emitted() -> Sources:
-    """The network's sources."""
+    """Returns the network's sources."""
     made = _planned()
     return emit(made.graph, made.plan, made.target, "net", made.session)
 
 
 @functools.cache
 def program() -> Path:
-    """The program, compiled once."""
+    """Compiles the program once, and returns its path."""
     made, folder = _planned(), Path(tempfile.mkdtemp(prefix="buildtool-fuzz-"))
     sources, tools = emitted(), toolchain(made.choice, made.target)
     write_files({**sources.files, "main.c": _MAIN.encode()}, folder)
@@ -96,19 +96,19 @@ def program() -> Path:
 
 
 def _limits() -> None:
-    """AddressSanitizer's shadow takes terabytes of address space, and no memory; an endless loop ends."""
+    """Limits the CPU time, but not the address space, of which AddressSanitizer needs terabytes."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
 
 class Checker:
-    """The running program; started again after an image that it did not survive."""
+    """Runs the program that checks images, and starts it again after it has crashed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def status(self, image: bytes) -> str:
-        """The status, or what the sanitizer said before the program ended."""
+        """Returns the program's status for an image, or the sanitizer's message if the program crashed."""
         if self._process is None:
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(

@@ -44,7 +44,7 @@ _TEXT = 0.3  # of all mutants are files that are kept beside a model
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """A network, a board, and how it is planned."""
+    """A network, a board and the options for its plan."""
 
     model: bytes
     board: str
@@ -52,31 +52,34 @@ class Subject:
 
     @property
     def file(self) -> File:
-        """The network's file."""
+        """The network's model file."""
         return File("net.tflite", data=self.model)
 
     @property
     def choice(self) -> TargetChoice:
-        """The board: that of weights that are loaded is a file."""
+        """The board; if no name is given, a board file with slow flash, from which weights are loaded."""
         return TargetChoice(self.board or File("slow.toml", data=SLOW_BOARD))
 
     def is_in(self, data: bytes) -> bool:
-        """Whether a plan's bytes name this network, by its topology, and this board."""
+        """Whether a plan's bytes contain the digests of this network and this board."""
         return all(word.encode() in data for word in (self.plan.topology, self.plan.target))
 
     @functools.cached_property
     def made(self) -> Planned:
-        """The network with its plan, a sound one."""
+        """The network with a correct plan."""
         return plan_model(self.file, self.choice, self.options, Session())
 
     @property
     def plan(self) -> Plan:
-        """The plan."""
+        """The correct plan."""
         return self.made.plan
 
 
 def subjects(models: Sequence[bytes], further: Sequence[bytes]) -> list[Subject]:
-    """Of every sort of plan one: whole operators, rings, strips, branches, loads, state."""
+    """Returns networks whose plans together have all features.
+
+    These are whole operators, rings, strips, branches, loads and state.
+    """
     plain, branches, moved = models[:3]
     chain, remembering = further
     layers, least = PlanOptions(strategy="layerwise"), PlanOptions(objective="ram")
@@ -91,9 +94,9 @@ def subjects(models: Sequence[bytes], further: Sequence[bytes]) -> list[Subject]
 
 
 def made_by(data: bytes, every: Sequence[Subject]) -> tuple[Planned, Sources]:
-    """What the product makes of a plan that is given; PlanError where it does not hold.
+    """Reads a plan and emits its code; raises PlanError if the plan is not valid.
 
-    What it was made for is known by the digests in it; where they are damaged, the first one is taken.
+    The plan's digests select its subject; if they are damaged, it is the first one.
     """
     of = next((one for one in every if one.is_in(data)), every[0])
     made = read_plan(of.file, of.choice, File("net.plan", data=data), Session())
@@ -101,7 +104,7 @@ def made_by(data: bytes, every: Sequence[Subject]) -> tuple[Planned, Sources]:
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """One or two records changed; an emitted .plan, or a file that is kept beside the model."""
+    """Returns a plan with one or two changes, as an emitted .plan or as a file to store beside the model."""
     plan = from_bytes(data)
     for _ in range(rng.choice((1, 1, 1, 2))):
         if rng.random() < _MENTIONS:
@@ -117,7 +120,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def mentions(value: Any) -> Iterator[tuple[str | int, ...]]:
-    """The ways into a plan that end at the number of a tensor, an operator or a buffer."""
+    """Yields the paths in a plan to all numbers that name a tensor, an operator or a buffer."""
     if dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             held = getattr(value, field.name)
@@ -133,12 +136,12 @@ def mentions(value: Any) -> Iterator[tuple[str | int, ...]]:
 
 
 def without(value: Any, way: Sequence[str | int]) -> Any:
-    """The same without the element of a tuple that a way ends at."""
+    """Returns a copy of `value` without the tuple element at the end of the path `way`."""
     return _at(value, way, lambda made, place: made[:place] + made[place + 1 :])
 
 
 def _with_other(plan: Plan, way: Sequence[str | int], rng: random.Random) -> Any:
-    """A number that is mentioned is lost, said twice, or another one."""
+    """Returns the plan with one number at the path `way` removed, duplicated or replaced."""
     if isinstance(way[-1], str):
         return _at(plan, way, lambda owner, name: dataclasses.replace(owner, **{name: rng.randrange(-1, 12)}))
     match rng.randrange(3):
@@ -152,7 +155,10 @@ def _with_other(plan: Plan, way: Sequence[str | int], rng: random.Random) -> Any
 
 
 def _at(value: Any, way: Sequence[str | int], change: Callable[[Any, Any], Any]) -> Any:
-    """The same with what holds the end of a way changed: `change` gets that, and the last step."""
+    """Returns a copy of `value` with a change at the end of the path `way`.
+
+    `change` gets the object that has the last step, and that step; it returns the new object.
+    """
     step, *rest = way
     if not rest:
         return change(value, step)
@@ -162,7 +168,7 @@ def _at(value: Any, way: Sequence[str | int], change: Callable[[Any, Any], Any])
 
 
 def _altered(value: Any, rng: random.Random, alike: Sequence[Any]) -> Any:
-    """A value that differs; `alike`: those that stand in the same place of other records."""
+    """Returns a value that differs from `value`. `alike`: the same field's values in other records."""
     if alike and rng.random() < 0.3:
         return rng.choice(alike)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -181,7 +187,7 @@ def _altered(value: Any, rng: random.Random, alike: Sequence[Any]) -> Any:
 
 
 def _rearranged(value: tuple[Any, ...], rng: random.Random) -> tuple[Any, ...]:
-    """An element lost, doubled, exchanged with another one, or altered."""
+    """Returns the tuple with one element removed, duplicated, swapped with another one, or changed."""
     made = list(value)
     if not made:
         return (rng.randrange(8),)

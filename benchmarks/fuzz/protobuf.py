@@ -14,7 +14,7 @@ _KINDS = ("Conv", "Relu", "MatMul", "Gemm", "Add", "Concat", "Reshape", "Quantiz
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """One to three fields anywhere in the model become strange, are lost, doubled or moved."""
+    """Returns the model with one to three random fields changed, removed, duplicated or moved."""
     model = onnx.ModelProto.FromString(data)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         _change(model, rng)
@@ -25,7 +25,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def _change(message: Any, rng: random.Random) -> None:
-    """A walk from the root that ends at a field."""
+    """Follows a random path from the root, and changes the field at its end."""
     while True:
         fields = message.ListFields()
         if not fields:
@@ -49,7 +49,7 @@ def _change(message: Any, rng: random.Random) -> None:
 
 
 def _rearrange(values: Any, rng: random.Random) -> None:
-    """An element is lost, doubled, or takes another one's place."""
+    """Removes an element, duplicates it, or replaces it by a copy of another one."""
     made = [type(one).FromString(one.SerializeToString()) for one in values]
     match rng.randrange(3):
         case 0:
@@ -93,7 +93,7 @@ def _other(value: Any, rng: random.Random, message: Any) -> Any:
 
 
 def _other_data(value: bytes, rng: random.Random) -> bytes:
-    """The bytes of a tensor: strange numbers in place of its own."""
+    """Returns a tensor's data with one extreme number, or cut short."""
     changed = bytearray(value)
     draw = rng.random()
     if draw < 0.2 or len(value) < 4:

@@ -29,7 +29,7 @@ _TYPES = ("'|i1'", "'<f4'", "'<f8'", "'|u1'", "'|O'", "'<i8'", "'|S9'", "'<M8[s]
 
 
 def plan(data: bytes, rng: random.Random) -> bytes:
-    """Numbers, words and lists of a plan changed; still canonical msgpack."""
+    """Changes numbers, texts and lists of a plan's msgpack data; the result is still valid msgpack."""
     content = msgpack.unpackb(data, raw=False)
     for _ in range(rng.choice((1, 1, 2, 3))):
         _change(content, rng)
@@ -40,7 +40,7 @@ def plan(data: bytes, rng: random.Random) -> bytes:
 
 
 def _change(owner: Any, rng: random.Random) -> None:
-    """A walk into nested lists that ends at an element."""
+    """Follows a random path through nested lists, and changes the element at its end."""
     while owner:
         place = rng.randrange(len(owner))
         value = owner[place]
@@ -71,7 +71,7 @@ def _other(value: Any, rng: random.Random) -> Any:
 
 
 def npy(data: bytes, rng: random.Random) -> bytes:
-    """The dictionary in the header says another shape, type or order than the bytes have."""
+    """Returns a .npy file whose header has a shape, type or order that the data does not have."""
     descr, shape = rng.choice(_TYPES), rng.choice(_SHAPES)
     words = f"{{'descr': {descr}, 'fortran_order': {rng.choice(('False', 'True', '3'))}, 'shape': {shape}}}"
     if rng.random() < 0.2:
@@ -83,7 +83,7 @@ def npy(data: bytes, rng: random.Random) -> bytes:
 
 
 def image(data: bytes, rng: random.Random) -> bytes:
-    """A field of the header, half of them under a seal that is right; or the payload with its checksum."""
+    """Changes a header field of a weight image, or its payload; checksums may be corrected."""
     changed = bytearray(data)
     if rng.random() < 0.5:
         place = 4 * rng.randrange(_HEADER_BYTES // 4)
@@ -95,6 +95,6 @@ def image(data: bytes, rng: random.Random) -> bytes:
 
 
 def _sealed(data: bytearray) -> bytes:
-    """An image, or its header alone, whose header's own checksum is right."""
+    """Returns an image, or only its header, with the correct checksum of the header."""
     struct.pack_into("<I", data, _SEAL_AT, zlib.crc32(data[:_SEAL_AT]))
     return bytes(data)

@@ -63,7 +63,7 @@ def _edges(net: NetBuilder) -> int:
 
 
 def _boxes(net: NetBuilder) -> int:
-    """The end of a detector: distances are subtracted from constant anchors."""
+    """Adds the end of a detector: distances are subtracted from constant anchors."""
     x = net.conv(net.input((1, 4, 4, 3)), 4)
     near, far = net.split(net.move(OpKind.RESHAPE, x, (1, 16, 4)), 2, 2)
     low = net.elementwise(OpKind.SUB, net.constant((1, 16, 2)), near)
@@ -73,7 +73,7 @@ def _boxes(net: NetBuilder) -> int:
 
 @functools.cache
 def tflite() -> list[bytes]:
-    """Networks of 4 to 30 operators; between them nearly every operator there is."""
+    """Returns networks of 4 to 30 operators, which together have nearly every kind of operator."""
     made = []
     for i, build in enumerate((_plain, _branches, _moved, _edges, _boxes)):
         net = NetBuilder(i + 1)
@@ -83,7 +83,7 @@ def tflite() -> list[bytes]:
 
 @functools.cache
 def onnx() -> list[bytes]:
-    """QDQ networks: one of convolutions, one of most other operators."""
+    """Returns two QDQ networks: one of convolutions, one of most other operators."""
     small = Qdq((1, 3, 6, 6))
     y = small.q(small.node("Relu", [small.conv(small.x, 3, 4)]))
     y = small.q(small.node("Add", [y, small.q(small.conv(y, 4, 4))]))
@@ -95,7 +95,7 @@ def onnx() -> list[bytes]:
 
 @functools.cache
 def boards() -> list[bytes]:
-    """Every board's file of the tree, and one that extends another one."""
+    """Returns all board files of the repository, and one that extends another one."""
     found = sorted((ROOT / "plugins/buildtool_plugins").glob("*/boards/*.toml"))
     own = b'extends = "cortex-m55"\nstack_bytes = "4K"\nreserved_bytes = 1024\n[memory.sram]\nsize = "64K"\n'
     return [own, *(path.read_bytes() for path in found)]
@@ -103,7 +103,7 @@ def boards() -> list[bytes]:
 
 @functools.cache
 def npy() -> list[bytes]:
-    """Inputs for the first network of `tflite`: quantised ones, floats, and an archive."""
+    """Returns inputs for the first network of `tflite`: quantised arrays, floats, and an archive."""
     made = []
     for array in (np.zeros((1, 8, 9, 3), np.int8), np.ones((8, 9, 3), np.float32), np.zeros(216, np.int8)):
         file = io.BytesIO()
@@ -115,7 +115,7 @@ def npy() -> list[bytes]:
 
 
 def _chain(net: NetBuilder, x: int) -> int:
-    """MobileNet blocks, which run column by column, and a head."""
+    """Adds MobileNet blocks, which run column by column, and the network's last layers."""
     x = net.conv(x, 6, kernel=(3, 3), stride=(2, 2), same=True)
     for stride in (1, 2):
         y = net.conv(x, 18, activation=Activation.RELU6)
@@ -127,7 +127,7 @@ def _chain(net: NetBuilder, x: int) -> int:
 
 @functools.cache
 def subjects() -> list[Subject]:
-    """What plans are made for."""
+    """Returns the networks, boards and options for which plans are made."""
     plain = NetBuilder(11)
     chain = plain.graph([_chain(plain, plain.input((1, 16, 12, 3)))])
     net = NetBuilder(12)
@@ -139,13 +139,13 @@ def subjects() -> list[Subject]:
 
 @functools.cache
 def plans() -> list[bytes]:
-    """Their plans."""
+    """Returns the plans of `subjects`."""
     return [to_bytes(one.plan) for one in subjects()]
 
 
 @functools.cache
 def images() -> list[bytes]:
-    """The weight image of the first network of `tflite`."""
+    """Returns the weight image of the first network of `tflite`."""
     from benchmarks.fuzz.imagecheck import emitted, program
 
     program()  # once, for all child processes
@@ -154,7 +154,7 @@ def images() -> list[bytes]:
 
 @functools.cache
 def elves() -> list[bytes]:
-    """The linked image of the first network of `tflite`."""
+    """Returns the linked image of the first network of `tflite`."""
     from buildtool.api import handle
 
     model = {"name": "net.tflite", "data": tflite()[0]}
@@ -162,12 +162,12 @@ def elves() -> list[bytes]:
 
 
 def darknet() -> list[bytes]:
-    """Networks that are counted without a board."""
+    """Returns Darknet files of networks, which `analyze` reads without a board."""
     return [path.read_bytes()[:4000] for path in sorted((ROOT / "benchmarks/networks").glob("*.cfg"))]
 
 
 def problems() -> list[bytes]:
-    """Arena problems."""
+    """Returns arena problems."""
     plain = b"id,lower,upper,size\n1,0,3,16\nb,1,4,32\nc,2,6,8\nd,4,6,64\n"
     return [plain, plain.replace(b"size\n", b"size,alignment\n").replace(b"6\n", b"6,4\n")]
 

@@ -27,7 +27,7 @@ Work = Callable[[int, Path], Outcome]
 
 
 def run(work: Work, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
-    """The outcome of each number, in their order."""
+    """Yields (number, outcome) for each number, in order."""
     left = list(numbers)
     while left:
         done = 0
@@ -38,7 +38,7 @@ def run(work: Work, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
 
 
 def _batch(work: Work, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome]]:
-    """What a child has to say of some numbers; it ends early where the child dies."""
+    """Yields the outcomes that a child process sends for some numbers; ends early if the child dies."""
     sys.stdout.flush()
     reading, writing = os.pipe()
     child = os.fork()
@@ -76,7 +76,7 @@ def _death(status: int, killed: bool) -> Outcome:
 
 
 def _serve(work: Work, numbers: Sequence[int], writing: int) -> None:
-    """The child's whole life."""
+    """Runs in the child process: does the work for each number, sends the outcome, and exits."""
     status = 1
     try:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, resource.RLIM_INFINITY))
@@ -94,6 +94,6 @@ def _serve(work: Work, numbers: Sequence[int], writing: int) -> None:
 
 
 def without_limits() -> None:
-    """For work that starts programs with AddressSanitizer, which take terabytes of addresses."""
+    """Removes the limit on address space, of which AddressSanitizer needs terabytes; allows more time."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_VIRTUAL, 10 * CPU_SECONDS)

@@ -20,7 +20,10 @@ KNOWN = {
 
 
 def main() -> int:
-    """Prints a table in Markdown, and what was left out with the reason; 1 if we ourselves failed."""
+    """Prints a Markdown table, and the systems left out with the reason.
+
+    Returns the exit status, 1 if buildtool itself failed.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("model", type=Path, help="a .tflite file")
     parser.add_argument("--segments", action="append", help="strips to try, such as 0-6x20,7-14x10")
@@ -55,7 +58,7 @@ def main() -> int:
 
 
 def medians(runs: list[Row]) -> list[Row]:
-    """One row for each thing that ran, with the median of its CPU seconds and of its memory."""
+    """Returns one row for each system and setting, with the medians of CPU seconds and memory."""
     found: dict[tuple[object, ...], list[Row]] = {}
     for row in runs:
         found.setdefault((row.system, row.setting, row.bytes, row.accounting, row.f), []).append(row)
@@ -70,7 +73,7 @@ def medians(runs: list[Row]) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """Markdown; CPU seconds and memory are of the process that plans or compiles."""
+    """Returns a Markdown table. CPU seconds and memory are those of the process that plans or compiles."""
     lines = [
         "| system | setting | bytes | what they count | F | CPU seconds | process, MB |",
         "| --- | --- | ---: | --- | ---: | ---: | ---: |",

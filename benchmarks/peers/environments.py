@@ -12,33 +12,36 @@ TIMEOUT = 900.0  # seconds for one installation
 
 
 class Unavailable(Exception):
-    """Why a peer cannot be had here."""
+    """The reason why a system cannot be used here."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment with one package in it."""
+    """A Python environment with one package installed."""
 
     folder: Path
 
     @property
     def python(self) -> str:
-        """Its interpreter."""
+        """The path of its interpreter."""
         return str(self.folder / "bin" / "python")
 
     def command(self, name: str) -> str:
-        """A command that the package installed."""
+        """Returns the path of a command that the package installed."""
         return str(self.folder / "bin" / name)
 
 
 def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/buildtool/peers, or ~/.cache/buildtool/peers."""
+    """Returns $XDG_CACHE_HOME/buildtool/peers, or ~/.cache/buildtool/peers."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "buildtool" / "peers"
 
 
 def environment(package: str, version: str) -> Environment:
-    """The environment with `package` at `version`; raises Unavailable with the end of what pip said."""
+    """Returns the environment with a version of `package`, which it may install.
+
+    Raises Unavailable with the last line of pip's output.
+    """
     folder = cache_folder() / f"{package}-{version}"
     done = folder / "installed"
     if not done.exists():

@@ -13,10 +13,10 @@ from benchmarks.peers.environments import Unavailable
 
 @dataclass(frozen=True)
 class Measured:
-    """What a program said (both streams), its CPU seconds on all cores, peak resident bytes.
+    """A program's output (both streams), its CPU seconds on all cores, and its peak memory in bytes.
 
-    CPU seconds are those of the program and of all that it started and waited for: another program on the
-    machine lengthens them less than the seconds from start to end.
+    The CPU seconds include child processes that it waited for. Other programs on the machine affect them less
+    than the wall time.
     """
 
     text: str

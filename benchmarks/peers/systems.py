@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Row:
-    """One run: bytes of the arena with their accounting, work over the network's own (None: not told)."""
+    """One run: the arena's bytes and what they include, relative work F (None: unknown), time and memory."""
 
     system: str
     setting: str
@@ -40,7 +40,7 @@ runtime.Interpreter.from_file(sys.argv[1]).print_allocations()
 
 
 def tflite_micro(model: Path, _segments: Sequence[str]) -> Iterator[Row]:
-    """TFLM's interpreter: a greedy arena, every operator as a whole."""
+    """Yields a row for TFLM's interpreter: a greedy arena, whole operators."""
     place = environment("tflite-micro", "0.dev20261023182759")
     with tempfile.TemporaryDirectory() as folder:
         run = measured([place.python, "-c", _TFLM, str(model)], folder)
@@ -56,7 +56,7 @@ def tflite_micro(model: Path, _segments: Sequence[str]) -> Iterator[Row]:
 
 
 def vela(model: Path, _segments: Sequence[str]) -> Iterator[Row]:
-    """Arm's compiler for its NPU: cascades of operators through rolling buffers."""
+    """Yields rows for Arm's compiler for its NPU: cascades of operators with rolling buffers."""
     place = environment("ethos-u-vela", "5.2.0")
     for goal in ("Performance", "Size"):
         with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def vela(model: Path, _segments: Sequence[str]) -> Iterator[Row]:
 
 
 def xcore_opt(model: Path, segments: Sequence[str]) -> Iterator[Row]:
-    """XMOS's compiler: strips with recomputed halos, where told."""
+    """Yields rows for XMOS's compiler: whole operators, or strips with recomputed halos for `segments`."""
     place = environment("xmos-ai-tools", "1.4.2")
     settings = [("unsplit", ""), *((text, text) for text in segments)]
     for external in (False, True):
@@ -91,7 +91,7 @@ def xcore_opt(model: Path, segments: Sequence[str]) -> Iterator[Row]:
 
 
 def _split(text: str) -> list[str]:
-    """0-6x20,7-14x10 in the tool's options."""
+    """Returns the tool's options for segments such as 0-6x20,7-14x10."""
     if not text:
         return []
     parts = [re.fullmatch(r"(\d+)-(\d+)x(\d+)", word) for word in text.split(",")]
@@ -110,7 +110,7 @@ def _split(text: str) -> list[str]:
 
 
 def ours(model: Path, segments: Sequence[str]) -> Iterator[Row]:
-    """Our own strategies; boards: the host (weights read in place), xcore (loaded from flash)."""
+    """Yields rows for buildtool's strategies, on host (weights in place) and xcore (loaded from flash)."""
     strips = ["--strategy", "xcore-strips"]
     settings: list[tuple[str, str, list[str]]] = [
         ("layerwise", "host", ["--strategy", "layerwise"]),

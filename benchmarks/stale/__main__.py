@@ -33,7 +33,7 @@ KINDS = ("plan", "front", "emit", "describe")
 
 
 def main() -> int:
-    """Prints what differs, and the counts."""
+    """Prints the differences and the counts; returns 1 if there are differences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=100, help="edits")
     parser.add_argument("--seed", type=int, default=0)
@@ -51,7 +51,10 @@ def main() -> int:
 
 
 def compare(folder: Path, count: int, seed: int, show: bool = False) -> Counter[str]:
-    """How many answers were equal, differed, were errors, and how often the cache had an entry."""
+    """Edits a project repeatedly, and compares answers from the cache with freshly computed ones.
+
+    Returns the counts of edits, errors and equal or different answers, and the CPU seconds.
+    """
     draw = random.Random(seed)
     found: Counter[str] = Counter()
     daemon = Session(keeper=Cache(folder / "cache", "code"))
@@ -83,7 +86,7 @@ def compare(folder: Path, count: int, seed: int, show: bool = False) -> Counter[
 
 
 def asked(project: Project, folder: Path, kind: str) -> dict[str, Any]:
-    """A request about the project's files, with their digests as a client sends them."""
+    """Returns a request about the project's files, with their digests, as a client sends it."""
     request: dict[str, Any] = {"kind": kind}
     for key, path in (("model", folder / "net.tflite"), ("board", folder / "mine.toml")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -101,7 +104,7 @@ def asked(project: Project, folder: Path, kind: str) -> dict[str, Any]:
 
 
 def answer_of(request: dict[str, Any], session: Session, found: Counter[str], what: str) -> bytes:
-    """The answer's bytes, or those of the error; its time is counted in milliseconds."""
+    """Returns the bytes of the answer or of its error; adds the CPU seconds to `found`."""
     began = time.process_time()
     try:
         if session.keeper is None:

@@ -43,9 +43,10 @@ env.CompileCommands("compile_commands.json")
 
 
 class Builds:
-    """A copy of the checkout and a project beside it, in a folder of their own.
+    """A copy of the checkout and a project, both in one folder.
 
-    Its compiler is a script that stays as it is; what runs behind it, and with which variables, changes.
+    Its compiler is a script that never changes. The compiler that the script calls changes, and so do its
+    environment variables.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -68,7 +69,7 @@ class Builds:
         self.write()
 
     def write(self) -> None:
-        """The project's files as its state is; those that would not change are left alone."""
+        """Writes the project's files for the current state; files with equal content are not touched."""
         self.state.write(self.folder)
         options = {name: value for name, value in self.state.options if name == "ram"}
         (self.folder / "SConstruct").write_text(SCONSTRUCT.format(options=options))
@@ -76,7 +77,7 @@ class Builds:
             self.put(self.project / name, (self.folder / name).read_bytes())
 
     def put(self, path: Path, data: bytes) -> None:
-        """Replaces a file's content: in place or by a rename, with its time as it was or with a new one."""
+        """Replaces a file's content, in place or by a rename; the file's time may stay the same."""
         if path.exists() and path.read_bytes() == data:
             return
         before = path.stat() if path.exists() else None
@@ -104,7 +105,7 @@ class Builds:
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def edit(self) -> str:
-        """One edit; what it was."""
+        """Makes one random edit; returns what was edited."""
         self.number += 1
         if self.draw.randrange(5) == 0:
             return self.edit_compiler()
@@ -126,7 +127,7 @@ class Builds:
         return self.state.edit
 
     def edit_compiler(self) -> str:
-        """Another compiler behind the same script, or other variables for it; what it was."""
+        """Changes the compiler behind the script, or its variables; returns what was changed."""
         what = self.draw.choice(("the compiler behind the script", "a variable", "no variable"))
         if what == "the compiler behind the script":
             flag = self.draw.choice(("-O1", "-O2", "-Os"))
@@ -139,7 +140,7 @@ class Builds:
         return what
 
     def compare(self, found: Counter[str]) -> list[str]:
-        """Builds on top and anew; the files that differ."""
+        """Builds in the existing folder and in an empty one; returns the files that differ."""
         warm = self.build(), self.files()
         kept = self.folder / "kept"
         self.project.rename(kept)
@@ -160,13 +161,13 @@ class Builds:
         return wrong + ([f"{warm[0]} / {cold[0]}"] if warm[0] != cold[0] else [])
 
     def files(self) -> dict[str, bytes]:
-        """All that a build has made."""
+        """Returns the contents of all files that the build made."""
         found = [*(self.project / "build").rglob("*"), *(self.project / "made").rglob("*")]
         found.append(self.project / "compile_commands.json")
         return {str(path.relative_to(self.project)): path.read_bytes() for path in found if path.is_file()}
 
     def build(self, cold: bool = False) -> str:
-        """Runs SCons, then the command line; the first error, "" without one."""
+        """Runs SCons, and then buildtool's command; returns the first error, or ""."""
         done = self.run("SCons", "-Q", "-j2", f"--site-dir={self.home}/site_scons", cold=cold)
         if done.returncode == 0:
             ram = [f"--ram={value}" for name, value in self.state.options if name == "ram"]
@@ -178,7 +179,7 @@ class Builds:
     def run(
         self, module: str, *words: str, cold: bool = False, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """A Python module's command, with the copied checkout."""
+        """Runs a Python module as a command, with the copied checkout."""
         kept = self.folder / ("nothing" if cold else "cache")
         if cold:
             shutil.rmtree(kept, ignore_errors=True)
@@ -201,18 +202,21 @@ class Builds:
 
 
 def _script(program: str, flag: str = "-O3") -> str:
-    """A script that runs a program with one more flag; of one length for all flags that are drawn."""
+    """Returns a script that runs a program with one more flag. All its versions have the same length."""
     return f'#!/bin/sh\nexec {program} "$@" {flag}\n'
 
 
 def _numbered(text: str, number: int) -> str:
-    """Source text with a constant of this number at its end, always as long, and of a name of its own."""
+    """Returns C source with this number as a constant at its end.
+
+    The length of the text is the same for all numbers.
+    """
     text = re.sub(r"\nconst int edited_\d+ = \d+;\n$", "", text)
     return f"{text}\nconst int edited_{len(text)} = {number % 900 + 100};\n"
 
 
 def _dearer(text: str, number: int) -> str:
-    """A catalogue in which calls cost more."""
+    """Returns a catalogue in which some kernel calls cost more."""
     return re.sub(
         r'^cost = "(\d+ \+ )?', f'cost = "{number % 900 + 100} + ', text, count=3, flags=re.MULTILINE
     )
@@ -238,7 +242,10 @@ _CODE: dict[str, tuple[str, Callable[[str, int], str]]] = {
 
 
 def compare(folder: Path, count: int, seed: int) -> Counter[str]:
-    """Prints what differs; how many builds and files were compared."""
+    """Builds after each of `count` edits, and prints the differences.
+
+    Returns how many builds and files were compared.
+    """
     builds, found = Builds(folder, seed), Counter[str]()
     builds.compare(found)
     try:

@@ -37,10 +37,10 @@ BOARDS = {
 
 @dataclass(frozen=True)
 class Project:
-    """What is edited.
+    """The state of a project; edits make a new one.
 
-    `layers`: a number each, from which an operator is drawn; `quants`: (tensor, how it is quantised
-    otherwise); `numbers`: of tensors, in which order the file has them (0: as they were made).
+    `layers`: seeds, from each of which an operator is drawn. `quants`: (tensor, seed) for changed
+    quantisations. `numbers`: the seed for the order of tensors in the file (0: the original order).
     """
 
     layers: tuple[int, ...] = (3, 11, 25)
@@ -59,7 +59,7 @@ class Project:
     edit: str = field(default="the first", compare=False)
 
     def model(self) -> bytes:
-        """The network's file."""
+        """Returns the content of the network's file."""
         graph = _graph(self)
         if self.trained:
             graph = retrained(graph, self.trained)
@@ -73,7 +73,7 @@ class Project:
         return write_model(_renumbered(replace(graph, tensors=tuple(tensors)), self.numbers))
 
     def write(self, folder: Path) -> None:
-        """The files: net.tflite, mine.toml and the base.toml that it extends."""
+        """Writes the project's files: net.tflite, mine.toml and base.toml, which mine.toml extends."""
         (folder / "net.tflite").write_bytes(self.model())
         (folder / "base.toml").write_text(_toml(self.board, self.base))
         (folder / "mine.toml").write_text(_toml("base.toml", self.own))
@@ -107,7 +107,7 @@ def _graph(project: Project) -> Graph:
 
 
 def _requantised(tensor: Tensor, how: int) -> Tensor:
-    """With another zero point, another scale, or the one that is most often met."""
+    """Returns the tensor with another zero point, another scale, or a common quantisation."""
     assert tensor.quant is not None
     point, scale = tensor.quant.zero_point, tensor.quant.scale
     kind = how % 4
@@ -124,7 +124,7 @@ def _requantised(tensor: Tensor, how: int) -> Tensor:
 
 
 def _renumbered(graph: Graph, seed: int) -> Graph:
-    """The same network, its tensors in another order."""
+    """Returns the same network with its tensors in a random order; seed 0 keeps the order."""
     if not seed:
         return graph
     order = list(range(len(graph.tensors)))
@@ -166,7 +166,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def edited(project: Project, draw: random.Random) -> Project:
-    """The project with one edit; now and then, what it was made from again."""
+    """Returns the project after one random edit."""
     name = draw.choice(sorted(_EDITS))
     return replace(_EDITS[name](project, draw), edit=name)
 

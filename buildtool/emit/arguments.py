@@ -34,7 +34,7 @@ Fields = Sequence[tuple[str, object]]
 
 
 def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str]) -> str:
-    """Returns the statement that calls `callee`; `arguments` are C expressions of the available arguments."""
+    """Returns the statement that calls `callee`. `arguments`: C for all arguments that it may take."""
     for argument in callee.call:
         if argument not in arguments:
             available = ", ".join(sorted(arguments))
@@ -46,7 +46,10 @@ def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str
 
 
 def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
-    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables."""
+    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables.
+
+    `out`: the name of the output's variable.
+    """
     operands = {argument: f"&{views[n]}" for argument, n in VIEWS if n < len(views)}
     return {**operands, Argument.OUT: f"&{out}"}
 
@@ -55,7 +58,7 @@ def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
 
 
 def _sized_call(name: str, numbers: str, dtype: DType) -> str:
-    """Returns a call of a function of nn_view.h: its short form for tensors of bytes, else the wide form."""
+    """Returns the call of a function in nn_view.h: `name` for tensors of bytes, else its wide form."""
     return f"{name}({numbers})" if dtype.size == 1 else f"{name}_wide({numbers}, {dtype.size})"
 
 
@@ -65,7 +68,10 @@ def whole_view(address: str, height: int, width: int, channels: int, dtype: DTyp
 
 
 def repeating_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
-    """Returns C for a view of an operand with `own` rows, columns and channels, repeated over an output."""
+    """Returns C for a view that broadcasts an operand over an output of `height` rows and `width` columns.
+
+    `own`: the operand's rows, columns and channels.
+    """
     return _sized_call("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
 
 
@@ -113,7 +119,7 @@ def number_table(type_name: str, name: str, values: Sequence[int]) -> list[str]:
 
 
 def geometry(graph: Graph, op: Op, name: str) -> list[str]:
-    """Declares the geometry struct for kernels of `op`; nothing for operators without one."""
+    """Declares the geometry struct for kernels of `op`; returns no lines if `op` needs none."""
     attrs = op.attrs
     if isinstance(attrs, ConvAttrs):
         shape = graph.tensors[op.inputs[1]].shape
@@ -137,7 +143,7 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
 
 
 def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
-    """Returns the fields of a window along rows and columns, and its padding at the top and left."""
+    """Returns the fields for a window's sides (rows, columns), and for its padding at the top and left."""
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]
 
@@ -173,5 +179,5 @@ def copy_geometry(copy: Copy) -> list[str]:
 
 
 def array(values: Sequence[int]) -> str:
-    """Returns a C initialiser of numbers by dimension, filled up with zeros to MAX_RANK."""
+    """Returns a C initialiser for one number per dimension, padded with zeros to MAX_RANK numbers."""
     return "{" + ", ".join(str(v) for v in (*values, *([0] * (MAX_RANK - len(values))))) + "}"

@@ -64,7 +64,7 @@ def _data(tensor: Tensor) -> npt.NDArray[np.generic]:
 
 
 def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[int, int]:
-    """Returns the limits of the operator's output for `activation` (None: the operator's own)."""
+    """Returns the limits of the operator's output with `activation` (None: the operator's own one)."""
     out = op.outputs[0]
     own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
     return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
@@ -115,8 +115,8 @@ def channel_table(
 ) -> tuple[Ints, Ints]:
     """Returns nn_conv_constants as numbers, and (bias, multiplier, shift[, low]) of every output channel.
 
-    With `fold`, a channel's bias includes minus the input's zero point times the sum of the channel's
-    weights, less the filter's zero point.
+    With `fold`, the biases include the effect of the input's zero point: minus this zero point times the
+    channel's sum of (weight - the filter's zero point).
     """
     weights, axis = filter_weights(graph, op), channel_axis(op)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
@@ -135,20 +135,20 @@ def channel_table(
 
 
 def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
-    """Packs nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
+    """Packs nn_conv_constants and every channel's constants (see `channel_table`), padded to 16 bytes."""
     common, table = channel_table(graph, op, activation, fold=fold)
     return align(words(*common) + table.astype("<i4").tobytes())
 
 
 def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Returns the smallest and the largest sum, with the bias, of each channel (weights: channels x taps)."""
+    """Returns each channel's smallest and largest sum, bias included (weights: channels x taps)."""
     positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
     negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
     return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
 
 
 def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, Int8s]:
-    """Returns table and weights (channels x taps), simplified for channels whose output never changes."""
+    """Returns table and weights (channels x taps). Channels with a constant output get weights of 0."""
     bias, multiplier, shift = table.T
     zero_point, limits = int(common[1]), (int(common[2]), int(common[3]))
     ends = sum_ends(bias, weights)
@@ -167,7 +167,7 @@ def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, In
 
 
 def channel_axis(op: Op) -> int:
-    """Returns the dimension of a filter's output channels."""
+    """Returns the index of the filter's dimension for output channels."""
     return 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
 
 
@@ -175,7 +175,7 @@ def channel_axis(op: Op) -> int:
 
 
 def wide_head(graph: Graph, op: Op) -> bytes:
-    """Packs nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
+    """Packs nn_wide_constants and every channel's constants, padded to a multiple of 16 bytes."""
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15
@@ -195,7 +195,7 @@ def wide_head(graph: Graph, op: Op) -> bytes:
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:
-    """Returns the factor of each output of a dense layer: 53 bits in two words, the right shift, 0."""
+    """Returns the factors of a dense layer's outputs. Each is four words: 53 bits in two, right shift, 0."""
     rows = []
     for scale in channel_scales(graph, op):
         if scale < 0:  # the rewriter negates all other such channels
@@ -214,7 +214,10 @@ def _dense_factors(graph: Graph, op: Op) -> Ints:
 
 
 def by_group(packing: Packing) -> Packing:
-    """Returns a packing of nn_groups_constants and then each group's block, which `packing` makes."""
+    """Returns a packing for convolutions with groups.
+
+    It packs nn_groups_constants, and then a block for each group, which `packing` makes.
+    """
 
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
@@ -226,7 +229,10 @@ def by_group(packing: Packing) -> Packing:
 
 
 def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
-    """Returns the graph with the operator's tensors cut to one group's channels, for this operator only."""
+    """Returns a graph in which the tensors of `op` have only one group's channels.
+
+    The graph serves only to pack `op`.
+    """
     tensors = list(graph.tensors)
     cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
     if len(op.inputs) > BIAS and op.inputs[BIAS] >= 0:

@@ -66,31 +66,31 @@ class Call:
 
     @cached_property
     def op(self) -> Op:
-        """The operator, as its kernel sees it."""
+        """The operator with the inputs that its kernel sees."""
         return self.graph.ops[self.step.op].as_seen
 
     def tensor(self, index: int) -> str:
-        """The address of a tensor's first byte."""
+        """Returns C for the address of a tensor's first byte."""
         return self.network.address(index, self.step.op)
 
     def input(self, n: int = 0) -> Tensor:
-        """The operator's n-th input."""
+        """Returns the operator's n-th input."""
         return self.graph.tensors[self.op.inputs[n]]
 
     def output(self) -> Tensor:
-        """The operator's first output."""
+        """Returns the operator's first output."""
         return self.graph.tensors[self.op.outputs[0]]
 
     def call_text(self, arguments: Mapping[Argument, str]) -> str:
-        """Returns the kernel's call with `arguments` and those of every call of the kernel."""
+        """Returns the kernel's call with `arguments` and the arguments that are the same in all its calls."""
         return invocation(self.kernel, {**self.served(), **arguments})
 
     def served(self) -> dict[Argument, str]:
-        """The arguments of every call of the kernel."""
+        """Returns the arguments that are the same in all calls of the kernel."""
         return self.network.served(self.step.op) | _GEOMETRY
 
     def addresses(self) -> dict[Argument, str]:
-        """The arguments of a kernel that takes addresses of tensors: the first input and output."""
+        """Returns the arguments of a kernel that takes tensor addresses: the first input and output."""
         source, sink = self.tensor(self.op.inputs[0]), self.tensor(self.op.outputs[0])
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
@@ -122,7 +122,7 @@ def _image_bytes(tensor: Tensor) -> int:
 
 
 def _one_to_one(call: Call) -> list[str]:
-    """Calls a kernel with one input view and one output view."""
+    """Writes the call of a kernel with one input view and one output view."""
     (source,) = operands(call.kernel, call.graph, call.op)
 
     def body(at: At) -> list[str]:
@@ -137,7 +137,7 @@ def _one_to_one(call: Call) -> list[str]:
 
 
 def _fully_connected(call: Call) -> list[str]:
-    """Computes the whole output at once, as one row of pixels, because its shape may be any."""
+    """Writes one call for the whole output, seen as one row of pixels, because it may have any shape."""
     inputs = call.graph.tensors[call.op.inputs[1]].shape[1]
     pixels = call.input().elements // inputs
 
@@ -154,7 +154,10 @@ def _fully_connected(call: Call) -> list[str]:
 
 
 def _several(call: Call) -> list[str]:
-    """Writes ADD, PRELU, SELECT_V2, ...: operands that broadcast over the output, or a lookup of one."""
+    """Writes operators such as ADD, PRELU and SELECT_V2, whose operands broadcast over the output.
+
+    Some kernels have only one operand, whose values they look up in a table.
+    """
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
     batch, oh, ow, _ = call.output().nhwc
@@ -189,7 +192,7 @@ def _several(call: Call) -> list[str]:
 
 
 def _check_leading(call: Call, tensor: Tensor) -> None:
-    """Checks that the leading dimensions are those of the output, or all 1."""
+    """Checks that an operand's leading dimensions are those of the output, or all 1."""
     shape, rank = call.output().shape, len(call.output().shape)
     leading = ((1,) * (rank - len(tensor.shape)) + tensor.shape)[: rank - 3]
     if leading != shape[: rank - 3] and any(n != 1 for n in leading):
@@ -228,7 +231,7 @@ def _pad(call: Call) -> list[str]:
 
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
-    """Calls a kernel of whole tensors, with its geometry."""
+    """Writes the geometry and the call of a kernel that takes whole tensors."""
     return [*initialiser(struct, "geometry", fields), call.call_text(call.addresses())]
 
 
@@ -266,7 +269,7 @@ def _mean(call: Call) -> list[str]:
 
 
 def _recurrent(call: Call) -> list[str]:
-    """Writes SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: the whole output; the state is updated in place."""
+    """Writes SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, which compute the whole output and update their state."""
     op = call.op
     pairs = sorted(DEFS[op.kind].state.items())
     states = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
@@ -291,7 +294,7 @@ def _gather(call: Call) -> list[str]:
 
 
 def _arg(call: Call) -> list[str]:
-    """Writes ARG_MIN and ARG_MAX: positions of extremes along one axis."""
+    """Writes ARG_MIN and ARG_MAX, which find the positions of the extreme values along one axis."""
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, AxisAttrs)
     fields = [
@@ -305,7 +308,7 @@ def _arg(call: Call) -> list[str]:
 
 
 def _matmul(call: Call) -> list[str]:
-    """Writes a product of matrices, for whole operands."""
+    """Writes a matrix product of whole operands."""
     walk = matmul(call.graph, call.op)
     fields = [
         ("rank", len(walk.size)),

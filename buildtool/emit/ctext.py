@@ -62,7 +62,7 @@ def block(head: str, body: Iterable[str]) -> list[str]:
 
 
 def plus(expression: str, offset: int) -> str:
-    """Returns C for the sum of an expression and a number; only the expression for 0."""
+    """Returns C for the sum of an expression and a number; only the expression if the number is 0."""
     return f"{expression} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else expression
 
 
@@ -94,7 +94,7 @@ def wrap(line: str, indent: int = 0) -> list[str]:
 
 
 def _arguments(text: str) -> list[str]:
-    """Returns the text after an opening parenthesis, cut after the commas at its depth."""
+    """Splits the text after an opening parenthesis at its commas, except those in inner parentheses."""
     pieces, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character in "({[") - (character in ")}]")

@@ -174,7 +174,7 @@ def _second_arena_macros(network: Network) -> str:
 
 
 def _input_prototype(network: Network) -> str:
-    """Returns the function for an input's address; "" for a streamed input image, which has no address."""
+    """Returns the prototype for an input's address; "" for a streamed input image, which has none."""
     if not network.held_inputs:
         return ""
     effect = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
@@ -205,7 +205,7 @@ nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
 
 
 def _loader_prototype(network: Network) -> str:
-    """Returns the function that sets a loader; "" for plans without loads."""
+    """Returns the prototype of the function that sets a loader; "" for plans without loads."""
     if not network.plan.loads:
         return ""
     return f"""
@@ -217,7 +217,7 @@ nn_status {network.net}_set_loader(nn_loader loader);
 
 
 def _state_macros(network: Network) -> str:
-    """Returns the macro with the bytes of state; "" without state."""
+    """Returns the macro for the state's size in bytes; "" without state."""
     if not network.plan.states:
         return ""
     macro = network.macro
@@ -230,7 +230,7 @@ def _state_macros(network: Network) -> str:
 
 
 def _reset_prototype(network: Network) -> str:
-    """Returns the function that resets the state; "" without state."""
+    """Returns the prototype of the function that resets the state; "" without state."""
     if not network.plan.states:
         return ""
     net = network.net
@@ -242,7 +242,7 @@ nn_status {net}_reset(void);
 
 
 def _order_lines(macro: str, name: str, tensor: Tensor) -> list[str]:
-    """Returns lines about an input's order of dimensions, if it is not that of the model file."""
+    """Returns lines that explain an input's order of dimensions, if the model file has another order."""
     perm = tensor.source.perm if tensor.source is not None else ()
     if not perm or not name.startswith("INPUT"):
         return []
@@ -284,17 +284,17 @@ def quantization(network: Network) -> str:
 
 
 def frame_features(source: str) -> tuple[int, ...]:
-    """Returns the numbers of FRAME_FEATURES in a network's C file.
+    """Returns the values of FRAME_FEATURES for a network's C file.
 
-    A region's function has its views in its stack frame, also where the compiler inlines it. Regions share
-    the same bytes, so the number of views is that of the region with the most.
+    The stack frame contains the views of a region's function, even if the compiler inlines the function.
+    Regions use the same space, so only the region with the most views counts.
     """
     regions = _REGION.split(source)[1:]
     return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
 
 
 def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int | None:
-    """Returns an upper bound for the stack of an invoke, in bytes, over the compilers recorded for the core.
+    """Returns an upper bound for the stack of an invoke, in bytes, for all compilers recorded for the core.
 
     `source` is the network's C file. Returns None if the core or a called function is not recorded.
     """
@@ -379,7 +379,7 @@ static inline uint32_t harness_output_bytes(int i) {{
 
 
 def _choose_size(sizes: Sequence[int]) -> str:
-    """Returns the statement that returns the i-th of `sizes`, or 0; on one line if it fits."""
+    """Returns C that returns the i-th of `sizes`, or 0; it is one line if that fits, else a switch."""
     choices = " ".join(f"i == {i} ? {size} :" for i, size in enumerate(sizes))
     line = f"    return {choices} 0;"
     if len(line) <= COLUMNS:

@@ -39,13 +39,13 @@ _STATE = "state"  # an entry with a state's initial value, or with the byte that
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """Where the parts of a weight image are: byte offsets from its start. Weights are not needed for them.
+    """The byte offsets of the parts of a weight image. They do not depend on the weights' values.
 
-    `constants`: the offset of each operator's block, by position; `sizes`: the block's bytes.
+    `constants`: the offset of each operator's block, by the operator's position. `sizes`: the block's bytes.
     `tensors`: the offset of each constant operand's values.
-    `operands`: the tensors that each operator's kernel reads as tensors, by position.
+    `operands`: the inputs that each operator's kernel reads as tensors, by the operator's position.
     `states`: the offset of each state of the graph.
-    `entries`: all parts in order: (position; packing, "tensor" or "state"; offset; bytes).
+    `entries`: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
     An operator of a second pass (recomputation) reads the parts of its first run, and has no entries.
     """
 
@@ -112,7 +112,7 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 
 
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Packs every operator's constants for its kernel (None for an alias)."""
+    """Returns the weight image: every operator's constants, packed for its kernel (None for an alias)."""
     places = image_layout(graph, kernels)
     interface = []  # scale (float32) and zero point (int32) of every input, then of every output
     for index in (*graph.inputs, *graph.outputs):
@@ -151,9 +151,9 @@ def image_of_zeros(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Wei
 
 
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
-    """Returns the digest of a layout, DIGEST_BYTES in the header.
+    """Returns the digest of a layout, which has DIGEST_BYTES bytes.
 
-    It is that of the network without views and second passes (recomputation), which add no constants.
+    It is computed for the network without views and second passes (recomputation), which add no constants.
     """
     once = once_positions(graph)
     entries = [
@@ -165,9 +165,9 @@ def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
 
 
 def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Returns the weight image in `data`; raises ValueError where its header or its size is not the graph's.
+    """Returns the weight image in `data`; raises ValueError if its header or size does not match the graph.
 
-    Of the payload only the CRC is compared, not the values.
+    The payload is only checked by its CRC, so weights may have any values.
     """
     places = image_layout(graph, kernels)
     digest = layout_digest(graph, places)
@@ -178,7 +178,10 @@ def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:
-    """Returns an operator's parts of the weight image: (offset there, bytes, offset in a buffer for all)."""
+    """Returns an operator's parts of the weight image.
+
+    Each is (offset in the image, bytes, offset in a buffer for all the operator's parts).
+    """
     parts, place = [], 0
     if position in places.constants:
         parts.append((places.constants[position], places.sizes[position], 0))

@@ -57,7 +57,7 @@ def arenas(code: Sequence[str]) -> list[str]:
 
 
 def _local_arenas(names: Sequence[str]) -> str:
-    """Returns lines that copy these arenas' addresses to local variables, which no other call can change."""
+    """Returns lines that copy these arenas' addresses to local variables, which no other function changes."""
     return "".join(f"    int8_t *const {name} = own_{name};\n" for name in names)
 
 
@@ -177,7 +177,7 @@ def _addresses(network: Network) -> str:
 
 
 def _address_function(function: str, places: Sequence[str]) -> str:
-    """Returns a function that returns the address with a number, or NULL."""
+    """Returns a C function that returns the address for an index, or NULL for a wrong index."""
     cases = "".join(f"    case {i}:\n        return {place};\n" for i, place in enumerate(places))
     return f"""\
 {function}(int index) {{
@@ -193,7 +193,10 @@ def _address_function(function: str, places: Sequence[str]) -> str:
 
 
 def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
-    """Returns the invoke, which calls the regions in order, and for streamed networks `abandon`."""
+    """Returns the function that runs all regions in order.
+
+    For a streamed network, it also returns `abandon`, which ends an invoke early.
+    """
     arena_names = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
     calls = []
     for index, names in enumerate(regions):

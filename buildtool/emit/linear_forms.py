@@ -31,7 +31,7 @@ _MOST_BITS = 26
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear form; see the module's docstring."""
+    """A linear form: output = (bias + side * lift + sum of factor * operand) >> bits."""
 
     factors: tuple[int, ...]
     bias: int
@@ -39,7 +39,7 @@ class Linear:
     lift: int = 0
 
     def outputs(self, operands: Sequence[Ints], sides: Ints | None, low: int, high: int) -> Ints:
-        """Returns the form's outputs; `sides` are those of the entries (None: all 1)."""
+        """Returns the form's outputs, clamped to low..high. `sides`: 1 or -1 per entry (None: no lift)."""
         total = sum((f * x for f, x in zip(self.factors, operands, strict=True)), np.int64(self.bias))
         lifted = total if sides is None else total + self.lift * sides
         return np.asarray(np.clip(lifted >> self.bits, low, high))
@@ -56,8 +56,9 @@ def linear_form(
 ) -> Linear | None:
     """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`, or None.
 
-    `slopes`: an operand's step in output steps, as a real number. The absolute values of factors stay below
-    `most_factor`, those of partial sums below `most_sum`. With `sides`, the lift is a multiple of LIFTS.
+    `slopes`: for each operand, how many output steps one of its steps is worth, as a real number. The
+    absolute values of factors stay below `most_factor`, those of partial sums below `most_sum`. With `sides`,
+    the lift is a multiple of LIFTS.
     """
     low, high = limits
     inside = (outputs > low) & (outputs < high)
@@ -97,7 +98,7 @@ def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 def _find_bits(
     slopes: Sequence[float], middle: float, largest: Sequence[int], most_factor: int, most_sum: int
 ) -> int | None:
-    """Returns the largest number of fraction bits that the limits allow; None if it is too small."""
+    """Returns the largest number of fraction bits that the limits allow; None if they allow too few."""
     total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
     spare = (_SPAN + 1) * sum(largest)
     for bits in range(_MOST_BITS, 8, -1):
@@ -110,7 +111,7 @@ def _find_bits(
 def _deciding_entries(
     outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
 ) -> tuple[Flags, Flags]:
-    """Returns the entries closest to falling below their output, and those closest to reaching the next."""
+    """Returns which entries are closest to the lower end, and to the upper end, of their output's range."""
     above, below = outputs > limits[0], outputs < limits[1]
     room_below, room_above = real - outputs, outputs + 1 - real
     for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
@@ -129,7 +130,10 @@ def _find_bias(
     deciding: tuple[Flags, Flags],
     sides: Ints | None,
 ) -> Linear | None:
-    """Returns the form with these factors, and the middle of the biases that suit the deciding entries."""
+    """Returns the form with these factors; None if no bias is right for all deciding entries.
+
+    The bias is the middle of the right ones.
+    """
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums
     most = ((outputs + 1) << bits) - 1 - sums
@@ -152,7 +156,7 @@ def _find_bias(
 
 
 def _bias_range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
-    """Returns the smallest and the largest bias with which the deciding entries have their outputs."""
+    """Returns the smallest and the largest bias for which the deciding entries have the right outputs."""
     low = int(least[deciding[0]].max()) if deciding[0].any() else None
     high = int(most[deciding[1]].min()) if deciding[1].any() else None
     if low is None:

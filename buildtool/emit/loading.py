@@ -31,7 +31,7 @@ from buildtool.target.types import Argument, KernelVariant
 
 
 class Loading:
-    """The loads of a network, by region."""
+    """Writes the code that loads a network's constants, region by region."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -53,7 +53,7 @@ class Loading:
             self.needed[region_of[load.op]].append(load)
 
     def _check(self, load: Load) -> None:
-        """Checks that the plan's sizes are those of the constants."""
+        """Checks the sizes of a load and of its buffer; raises PlanError if they are wrong."""
         graph, buffer = self.network.graph, self.network.plan.buffers[load.buffer]
         place, block = graph.ops[load.op].place, self.blocks.get(load.op)
         if block is None or block.size != load.size:
@@ -64,7 +64,10 @@ class Loading:
             raise PlanError(f"a buffer of {buffer.size} bytes for {needed} of constants", operator=place)
 
     def prologue(self, index: int) -> list[str]:
-        """Returns the start of a region: it loads its own constants, and begins those of later regions."""
+        """Returns the statements at the start of a region.
+
+        They load the region's constants, and begin the loads for later regions.
+        """
         own = [load for load in self.begun[index] if load in self.needed[index]]
         lines = [line for load in own for line in self._begin(load)]
         if self.needed[index]:
@@ -90,7 +93,10 @@ class Loading:
         ]
 
     def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
-        """Returns code for an operator in slices of its output channels; `network`: see `Network.after`."""
+        """Returns code that computes an operator in slices of its output channels.
+
+        Each slice's constants are loaded before it is computed. `network` is a result of `Network.after`.
+        """
         graph = network.graph
         op = graph.ops[load.op].as_seen
         buffer = network.plan.buffers[load.buffer]
@@ -166,11 +172,11 @@ class Loading:
 
 
 class Turns:
-    """Writes the loads of constants while one of a network's streamed regions runs.
+    """Writes the code that loads constants while a streamed region runs.
 
     Groups may share memory for constants. Before a group computes rows, it loads its constants again if
-    another group has run in the meantime. Constants that lie on unused rows of the region's input are loaded
-    to one place after the other, each time before a certain row.
+    another group has run in the meantime. Constants may also lie in unused rows of the region's input. Then
+    they are loaded to several places, one after the other, each time before a certain row.
     """
 
     def __init__(self, network: Network, index: int) -> None:
@@ -231,7 +237,10 @@ class Turns:
         return lines
 
     def _load(self, op: int, base: str, offset: int) -> list[str]:
-        """Begins to load an operator's constants to arena + `base` (C, or "") + `offset`."""
+        """Returns statements that begin to load an operator's constants.
+
+        They go to arena + `base` + `offset`; `base` is C, or "" for 0.
+        """
         network = self.network
         lines = []
         for start, length, at in pieces(network.graph, network.image.places, op):

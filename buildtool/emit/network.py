@@ -33,7 +33,7 @@ class Network:
 
     @property
     def macro(self) -> str:
-        """The prefix of the network's macros."""
+        """The start of the names of the network's macros."""
         return self.net.upper()
 
     @cached_property
@@ -57,7 +57,7 @@ class Network:
 
     @cached_property
     def _makers(self) -> dict[int, str]:
-        """For each tensor, the input, state or operator that makes it, in words."""
+        """For each tensor, a description of the input, state or operator that makes it."""
         makers = {t: f"input {i}" for i, t in enumerate(self.graph.inputs)}
         makers |= {state.before: f"state {i}" for i, state in enumerate(self.graph.states)}
         for position, op in enumerate(self.graph.ops):
@@ -66,7 +66,10 @@ class Network:
         return makers
 
     def called(self, tensor: int) -> str:
-        """Returns a tensor's name for comments: what makes it. Names in models may change with training."""
+        """Returns a tensor's name for comments, such as "input 0" or "operator 3".
+
+        The names in the model are not used, because they may change with training.
+        """
         return self._makers.get(tensor, "constant")
 
     def after(self, moves: Iterable[Move]) -> Network:
@@ -76,13 +79,13 @@ class Network:
 
     @cached_property
     def loaded(self) -> dict[int, int]:
-        """The offset in the arena of each operator's loaded constants."""
+        """For each operator whose constants are loaded, their offset in the arena."""
         loads = [load for load in self.plan.loads if load.op not in self.wandering]
         return {load.op: self.plan.buffers[load.buffer].offset for load in loads}
 
     @cached_property
     def wandering(self) -> frozenset[int]:
-        """The operators of streamed regions whose constants move to several places in the arena."""
+        """The operators of streamed regions whose constants are loaded to several places in the arena."""
         starts = set(self.timeline.starts)
         return frozenset(
             load.op
@@ -101,7 +104,7 @@ class Network:
         return f"second_arena + {offset - second}" if 0 < second <= offset else f"arena + {offset}"
 
     def address(self, tensor: int, reader: int = -1) -> str:
-        """Returns C for the address of a tensor, or of its ring buffer, for operator `reader`."""
+        """Returns C for the address of a tensor or its ring buffer. `reader`: the operator that reads it."""
         if self.graph.tensors[tensor].is_constant:
             if reader in self.loaded:
                 start = self.image.places.tensors[tensor]
@@ -138,7 +141,7 @@ class Network:
         }
 
     def accumulators(self, position: int) -> str:
-        """Returns C for the address of a global pooling's sums in a streamed region."""
+        """Returns C for the address of the sums that a global pooling keeps in a streamed region."""
         kind = BufferKind.ACCUMULATOR
         buffer = next(b for b in self.plan.buffers if b.kind is kind and b.op == position)
         return f"(int32_t *)(void *)({self.place(buffer.offset)})"

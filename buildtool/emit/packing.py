@@ -82,7 +82,7 @@ def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) 
 
 
 def _without_filling(op: Op) -> Op:
-    """Returns the operator as its kernel sees it; without the constant that fills up missing channels."""
+    """Returns the operator with its kernel's inputs, but without the constant for missing channels."""
     op = op.as_seen
     if not isinstance(op.attrs, WidenedAttrs):
         return op
@@ -119,8 +119,8 @@ def load_packing(file: Path) -> ModuleType:
 class Bound:
     """A bound for the error of an operator's output, for all inputs.
 
-    `steps`: the largest error, in whole output steps; `before_rounding`: the same before the last rounding.
-    `rounded` of its `channels` are not exact.
+    `steps`: the largest error, in whole output steps. `before_rounding`: the same before the last rounding.
+    `rounded`: how many of the `channels` are not exact.
     """
 
     steps: int
@@ -130,7 +130,7 @@ class Bound:
 
 
 def proven_bound(graph: Graph, op: Op, kernel: KernelVariant) -> Bound | None:
-    """Returns the proven bound of `kernel` for `op`; None where it is exact."""
+    """Returns the proven bound of `kernel` for `op`; None if the kernel is exact."""
     if kernel.packing == NO_PACKING or kernel.packer is None:
         return None
     prove = getattr(load_packing(kernel.packer), "BOUNDS", {}).get(kernel.packing)

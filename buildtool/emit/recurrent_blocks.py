@@ -78,7 +78,7 @@ def _head(net: Lstm, gates: list[Gate], general: bool) -> bytes:
 
 
 def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
-    """Returns an array (gates, cells); 0 for cells that the reference does not read."""
+    """Returns the peephole weights (gates, cells); 0 for cells that the reference does not read."""
     rows = np.zeros((len(gates), cells), np.int64)
     for row, gate in zip(rows, gates, strict=True):
         if gate.peephole is not None:
@@ -93,7 +93,7 @@ def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
     cells, outputs = gates[0].recurrent.weights.shape
 
     def side_by_side(rows: list[Ints]) -> Ints:
-        """Interleaves the gates' arrays: rows of (cells, gates)."""
+        """Interleaves the gates' arrays: for each cell, the rows of all gates."""
         return np.stack(rows, axis=1).reshape(cells * len(gates), *rows[0].shape[1:])
 
     matrices = [side_by_side([gate.input.weights for gate in gates])]

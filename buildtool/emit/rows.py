@@ -19,7 +19,10 @@ from buildtool.plan.schedule.schedule import Link
 
 
 class Scale(NamedTuple):
-    """For n > 0 rows an operator needs (n * rows + offset) / of input rows, at most all of them."""
+    """A formula: for its first n > 0 rows, an operator needs (n * rows + offset) / of input rows.
+
+    The result is limited to the input's rows.
+    """
 
     rows: int
     of: int
@@ -45,7 +48,7 @@ def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
 def table_high(variable: str, position: int, axis: AxisTable, height: int, *, some: bool) -> str:
     """Returns C for the input rows (of `height`) that an operator needs for its first `variable` rows.
 
-    The result may exceed `height`. `some`: `variable` is above 0.
+    The result may exceed `height`. `some`: whether `variable` is known to be above 0.
     """
     scale = find_scale(axis, height)
     if scale is None:
@@ -109,7 +112,7 @@ def _divide(expression: str, by: int) -> str:
 
 
 def counters(lanes: Branches) -> list[str]:
-    """Returns the names of counters: rows computed by each operator, and rows asked of the input."""
+    """Returns the counters' names: the rows that each operator computed, and the input rows requested."""
     last = lanes.lanes[-1].position
     return [*(f"row_{lane.position}" for lane in lanes.lanes), f"goal_{last}"]
 
@@ -121,7 +124,8 @@ def advance(
 ) -> list[str]:
     """Returns the statements that ask for some input rows, and compute all rows that these allow.
 
-    `input_loop` returns the loop for this many input rows, `call` the code for an operator's rows [from, to).
+    `input_loop` returns the loop that gets this many input rows. `call` returns the code that computes an
+    operator's rows [from, to).
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"
@@ -159,7 +163,7 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
 
 
 def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
-    """Declares the number of rows that are needed of a lane's output (INPUT: of the input)."""
+    """Declares how many rows of a lane's output are needed; the lane INPUT means the region's input."""
     if index in lanes.exits:
         return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]
     heights = {

@@ -136,7 +136,10 @@ def _trace_tensor(network: Network, tensor: int) -> str:
 def _emit_region(
     network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
 ) -> tuple[list[str], list[str]]:
-    """Returns the arenas that a region's function takes, and its lines. `network` is that after `moves`."""
+    """Returns the arenas that a region's function takes, and its lines.
+
+    `moves` are done at its start, and `network` is the one after them.
+    """
     graph = network.graph
     text, repeated = [], repeated_ops(graph)
     for position in region.ops:

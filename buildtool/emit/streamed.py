@@ -60,7 +60,10 @@ def _zeros(every: Sequence[str]) -> list[str]:
 
 
 def whole_image(network: Network, region: Region) -> list[str]:
-    """Returns the code that reads all rows of a streamed input image, for a region of one step; else none."""
+    """Returns code that reads all rows of a streamed input image, for a region of one step.
+
+    There is no code if the region does not read this image.
+    """
     if not network.takes_rows(region):
         return []
     t = network.graph.inputs[0]
@@ -125,7 +128,7 @@ def _low(variable: str, axis: Axis) -> str:
 
 @dataclass(frozen=True)
 class _Loops:
-    """The loops of a region's groups. `source`: the streamed input image's tensor, if the region reads it."""
+    """Writes the loops of a region's groups. `source`: the streamed input image, if the region reads it."""
 
     network: Network
     chain: Sequence[Link]
@@ -133,7 +136,7 @@ class _Loops:
     coming: Turns
 
     def of(self, index: int, need: str) -> list[str]:
-        """Returns the loop that computes `need` rows of group `index`; -1: asks for rows of the input."""
+        """Returns the loop that computes `need` rows of group `index`; for -1, it requests input rows."""
         if index < 0:
             if self.source is None:
                 return []
@@ -178,7 +181,7 @@ def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
 
 
 def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Returns the steps that compute rows [start, end) of a group."""
+    """Returns the statements that compute rows [start, end) of a group."""
     graph = network.graph
     width = columns(graph, graph.ops[group.ops[-1]])
     if len(group.ops) == 1 and not group.hand_off:
@@ -214,7 +217,8 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
 def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:
     """Yields the operators of a group in reverse order, without the last one.
 
-    Each is (position, its rows (side 1: columns), the operators of the group that read it with their axes).
+    Each is (position, number of output rows, [(position, axis) of each reader in the group]). If `side` is 1,
+    columns take the place of rows.
     """
     ops = network.graph.ops
     for before in reversed(group.ops[:-1]):

@@ -23,7 +23,10 @@ def operands_of(network: Network, position: int) -> tuple[int, ...]:
 
 
 def window_call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
-    """Returns one kernel call on a window, with markers and trace; `in_part`: the window has some columns."""
+    """Returns one kernel call on a window, with markers and trace.
+
+    `in_part`: whether the window has only some of the columns.
+    """
     graph = network.graph
     op, kernel = graph.ops[position], network.kernels[position]
     assert kernel is not None  # regions contain no aliases
@@ -93,11 +96,11 @@ def _accumulate(network: Network, position: int) -> list[str]:
 def _move_channels(
     graph: Graph, op: Op, kernel: KernelVariant, target: Target, constants: str, by_pixels: bool
 ) -> list[str]:
-    """Returns statements that compute a window of the operator's output, which the C variable `window` gives.
+    """Returns statements that compute the part of the output that the C variable `window` describes.
 
     A kernel that copies boxes is called for each row, or for each pixel. A row is contiguous only if all its
-    columns are in memory. `constants`: C for the operator's constants. `by_pixels`: the window, or the buffer
-    of the input or the output, has only some of the columns.
+    columns are in memory. `constants`: C for the operator's constants. `by_pixels`: whether the window, or
+    the buffer of the input or the output, has only some of the columns.
     """
     source, result = op.inputs[0], op.outputs[0]
     copy = copy_inside(graph, op, 3 if by_pixels else 2)
@@ -135,10 +138,11 @@ def addition(
     named: Sequence[str],
     arguments: Mapping[Argument, str],
 ) -> list[str]:
-    """Returns statements for an ADD whose second operand has fewer channels, for the C variable `window`.
+    """Returns statements for an ADD whose second operand has fewer channels.
 
-    The kernel is called on parts of the channels, row by row. The missing channels are not in memory: there,
-    a constant filling is added. A row is finished before the next one begins, which is the contract `row`.
+    They compute the part of the output that the C variable `window` describes. The kernel is called on parts
+    of the channels, row by row. For channels that the second operand lacks, a constant filling is added. Each
+    row is finished before the next one begins, as the contract `row` requires.
 
     `named`: the views of the first operand, the second operand, the filling and the output. `arguments`: the
     kernel's other arguments.

@@ -29,7 +29,7 @@ INT8 = (-128, 127)
 
 
 def conv_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs weights by pairs of output channels: the quads of each row of taps, then all rows' remainders."""
+    """Packs pairs of output channels: the quads of each row of taps, then the remaining taps of all rows."""
     weights = filter_weights(graph, op)
     outputs, kernel_h = weights.shape[:2]
     rows = weights.reshape(outputs, kernel_h, -1)
@@ -41,8 +41,8 @@ def conv_pairs(graph: Graph, op: Op) -> bytes:
 def depthwise_columns(graph: Graph, op: Op) -> bytes:
     """Packs blocks of four channels: their nn_dsp_channel, then the taps column by column.
 
-    Two rows are two words: the first has channels 0 and 1 of both rows, the second channels 2 and 3. A last
-    odd row is one word. The last block has the last four channels.
+    Two rows of a column are two words: channels 0 and 1 of both rows, then channels 2 and 3 of both rows. The
+    last row of an odd number is one word. The last block has the last four channels.
     """
     weights = filter_weights(graph, op)[0]
     kernel_h, kernel_w, channels = weights.shape
@@ -63,13 +63,13 @@ def depthwise_columns(graph: Graph, op: Op) -> bytes:
 
 
 def block_starts(channels: int) -> list[int]:
-    """Returns the first channels of blocks of four that cover all channels; the last block may overlap."""
+    """Returns the first channel of each block of four; the last block may overlap the one before it."""
     starts = list(range(0, channels - QUAD + 1, QUAD))
     return starts if channels % QUAD == 0 else [*starts, channels - QUAD]
 
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
-    """Packs the channels of nn_fully_connected_s8_dsp.c, then the weights in pairs, see nn_dsp_dense.h."""
+    """Packs the channels of nn_fully_connected_s8_dsp.c, then the weights in pairs (see nn_dsp_dense.h)."""
     weights = filter_weights(graph, op)
     head, columns = channel_table(graph, op)
     largest = np.abs(columns[:, 0]) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
@@ -99,13 +99,13 @@ def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
 
 
 def _pack_four_rows(weights: Int) -> bytes:
-    """Packs four rows together, quad by quad; the last four are padded with rows of zeros."""
+    """Packs the rows in groups of four, quad by quad; rows of zeros fill the last group."""
     even, odd = _split_even_odd(_pad_axis(_pad_axis(weights, 1), 0))
     return _make_words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3).tobytes()
 
 
 def _overflows(weights: Int) -> bool:
-    """Whether a weight of -128 and a negative weight meet in a pair of rows."""
+    """Whether a pair of rows does not fit in int16: -128 in the odd row, a negative weight in the even."""
     return not bool(_fit(*_split_even_odd(_pad_axis(weights, 0))).all())
 
 
@@ -128,7 +128,7 @@ def _split_even_odd(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
 
 
 def _fit(even: Int, odd: Int) -> Bools:
-    """Whether 256 * odd + even fits in int16, for each pair. It does not for -128 and a negative weight."""
+    """Whether each pair's 256 * odd + even fits in int16. It does not if odd is -128 and even is negative."""
     fit: Bools = ~((odd == -128) & (even < 0)).any(axis=1)
     return fit
 
@@ -167,8 +167,8 @@ def _channels(
 ) -> tuple[bytes, Int]:
     """Returns nn_dsp_constants, and nn_dsp_channel of each output (channels x 4).
 
-    `weights`: channels x taps. `members`: the channels that are computed together. `exact`: whether the
-    kernel can compute a channel's sums.
+    `weights`: channels x taps. `members`: the channels that are computed together. `exact`: for which
+    channels the kernel can compute the sums.
     """
     head, columns = channel_table(graph, op)
     table, good = _fast_channels(columns, weights, int(head[1]))
@@ -221,7 +221,7 @@ _QUAD_ORDER = (0, 2, 1, 3)  # the order of four inputs' weights in a word
 
 
 def wide_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs pairs of output channels: for every four inputs a word of each channel, see nn_dsp_wide.h."""
+    """Packs pairs of output channels: for every four inputs, one word per channel (see nn_dsp_wide.h)."""
     weights = filter_weights(graph, op)
     rows = _pad_axis(_pad_axis(weights.reshape(len(weights), -1), 1), 0, 2)
     quads = rows.reshape(len(rows) // 2, 2, -1, QUAD)[..., _QUAD_ORDER]
@@ -229,7 +229,7 @@ def wide_pairs(graph: Graph, op: Op) -> bytes:
 
 
 def wide_taps(graph: Graph, op: Op) -> bytes:
-    """Packs pairs of channels, a word for every two taps, see nn_depthwise_conv2d_s16_dsp.c."""
+    """Packs pairs of channels: one word for every two taps (see nn_depthwise_conv2d_s16_dsp.c)."""
     weights = filter_weights(graph, op)[0]
     taps = _pad_axis(_pad_axis(weights.reshape(-1, weights.shape[2]), 0, 2), 1, 2)
     return wide_head(graph, op) + taps.reshape(len(taps) // 2, 2, -1, 2).transpose(2, 0, 1, 3).tobytes()

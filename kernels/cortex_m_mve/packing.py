@@ -39,7 +39,7 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op) -> _Channels:
-    """Returns the values of channel_table; a multiplier of 0 gets a right shift, which suits every mode."""
+    """Returns the values of channel_table. A multiplier of 0 gets a right shift, as all modes allow one."""
     common, table = channel_table(graph, op)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
@@ -58,7 +58,7 @@ def _pack_factors(factors: Int32s) -> bytes:
 
 
 def _split_vectors(weights: Int8s) -> Int8s:
-    """Returns rows of weights, padded with zeros: rows x vectors x 16."""
+    """Returns each channel's weights, padded with zeros: channels x vectors x 16."""
     rows = weights.reshape(len(weights), -1)
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % VECTOR)))
     return padded.reshape(len(rows), -1, VECTOR)
@@ -75,7 +75,7 @@ def _conv(graph: Graph, op: Op) -> bytes:
 
 
 def _pack_tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
-    """Packs tiles of output channels, then single channels: each bias `pixels` times, then vectors.
+    """Packs tiles of output channels, then single channels: each bias `pixels` times, then the weights.
 
     The vectors of a tile's channels alternate. If more than `most_left` channels remain after the tiles, they
     are padded with zeros to a tile.
@@ -103,7 +103,10 @@ def _dense(graph: Graph, op: Op) -> bytes:
 
 
 def tap_vectors(weights: Int8s) -> Int8s:
-    """Returns depthwise weights (1 x rows x columns x channels) as channels x vectors x 16, by four rows."""
+    """Returns depthwise weights (1 x rows x columns x channels) as channels x vectors x 16.
+
+    Four rows are packed together, column by column; missing rows are zeros.
+    """
     _, rows, columns, channels = weights.shape
     padded = np.pad(weights[0], ((0, -rows % 4), (0, 0), (0, 0))).reshape(-1, 4, columns, channels)
     return _split_vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
@@ -132,20 +135,20 @@ ELEMENTS = np.arange(-128, 128, dtype=np.int8)
 
 @dataclass(frozen=True)
 class _Line:
-    """An addition as one line of both operands; see nn_add_s8_mve.c."""
+    """An addition as one rounded sum of a term for each operand; see nn_add_s8_mve.c."""
 
     factor1: int
     factor2: int
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """The terms of the sum for each of the 256 values of the first operand, and of the second."""
+        """Returns the sum's terms: those for the 256 values of the first operand, and of the second one."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
 
     def outputs(self) -> Int64s:
-        """The kernel's outputs for all pairs, 256 x 256, before clamping."""
+        """Returns the kernel's outputs for all pairs, 256 x 256, before clamping."""
         first, second = self.parts()
         sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
         saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
@@ -153,7 +156,7 @@ class _Line:
 
 
 def _find_line(graph: Graph, op: Op) -> _Line | None:
-    """Returns a line that is exact for every pair of elements, or None.
+    """Returns a line that gives the exact output for every pair of elements, or None.
 
     Each output bounds the offset from below and from above; a clamped output has only one of these bounds.
     """
@@ -176,7 +179,7 @@ def _find_line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_add_s8_mve: the plain kernel's, then the line."""
+    """Packs the constants of nn_add_s8_mve: those of the plain kernel, and then the line."""
     plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
     line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))

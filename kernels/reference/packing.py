@@ -32,7 +32,7 @@ def _conv(graph: Graph, op: Op) -> bytes:
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
-    """Packs the channels in blocks of four: all taps of one block, then those of the next."""
+    """Packs the channels in blocks of four, and each block tap by tap."""
     weights = filter_weights(graph, op)
     starts = range(0, weights.shape[3], DEPTHWISE_BLOCK)
     blocks = (weights[..., c : c + DEPTHWISE_BLOCK].tobytes() for c in starts)
@@ -179,7 +179,7 @@ def _wide_conv(graph: Graph, op: Op) -> bytes:
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
-    """Packs nn_leaky_constants; RELU and RELU6 have the same factor twice, and clamp the output."""
+    """Packs nn_leaky_constants. RELU and RELU6 have the same factor for both signs, and clamp the output."""
     if op.kind is OpKind.LEAKY_RELU:
         identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))

@@ -55,18 +55,18 @@ def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
 
 
 def conv_vector(graph: Graph, op: Op) -> bytes:
-    """Packs all output channels of a tap, then those of the next."""
+    """Packs the weights tap by tap, each tap with all output channels."""
     weights = filter_weights(graph, op)
     return _vector_block(graph, op, weights.reshape(weights.shape[0], -1), weights.shape[3])
 
 
 def depthwise_vector(graph: Graph, op: Op) -> bytes:
-    """Packs all channels of a tap, then those of the next."""
+    """Packs the weights tap by tap, each tap with all channels."""
     return _vector_block(graph, op, _by_channel(graph, op), 1)
 
 
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
-    """Packs nn_dense_channel of each output, then all outputs of an input, then those of the next."""
+    """Packs nn_dense_channel of each output, then the weights input by input, each with all outputs."""
     return channel_head(graph, op) + np.ascontiguousarray(filter_weights(graph, op).T).tobytes()
 
 
@@ -82,7 +82,10 @@ def _pack_tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
 
 
 def _mode(head: Int, shift: Int) -> int:
-    """Returns the layer's mode; the rounding of negative halves matters for outputs below the zero point."""
+    """Returns the layer's mode.
+
+    If outputs may be below the zero point, the mode depends on how negative halves are rounded.
+    """
     if head[2] >= head[1]:
         return GENERAL if (shift > 0).any() else PLAIN
     return GENERAL if (shift > -1).any() else ODD
@@ -91,7 +94,10 @@ def _mode(head: Int, shift: Int) -> int:
 def _scalar_block(
     graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
 ) -> tuple[bytes, npt.NDArray[np.int8]]:
-    """Returns nn_riscv_head with channels padded to `tile`, and the weights; constant channels have 0s."""
+    """Returns nn_riscv_head with channels padded to a multiple of `tile`, and the weights.
+
+    Channels with a constant output have weights of 0.
+    """
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T
@@ -110,7 +116,7 @@ def _scalar_block(
 def _vector_block(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) -> bytes:
     """Packs nn_rvv_head, all biases, multipliers and shifts, and the weights (channels x taps) transposed.
 
-    `inputs`: the number of input channels of an output channel.
+    `inputs`: how many input channels an output channel reads.
     """
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)

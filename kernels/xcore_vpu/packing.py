@@ -76,7 +76,7 @@ class _Channels:
 
 @dataclass(frozen=True)
 class _Steps:
-    """The sums at which outputs step (channels x steps), and which of these steps matter."""
+    """The sums at which outputs increase (channels x steps), and which of these sums are possible."""
 
     outputs: Int  # for each step, the output that begins there
     sums: Int  # the first sum with this output
@@ -108,13 +108,13 @@ class _Fit:
 
     @property
     def reach(self) -> Int:
-        """The largest magnitude that the lower bits add."""
+        """The largest magnitude of the term that the lower bits add."""
         return np.where(self.fine > 0, 2 * self.low + 1, ((1 << self.shift) >> 1) * self.low)
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """Parameters of the search for each channel's constants; an array of one element is for all channels."""
+    """Parameters of the search for each channel's constants. Arrays of one element are for all channels."""
 
     bits: Int  # bits of the factor's upper half
     more: Int  # further bits by which a sum is shifted
@@ -147,7 +147,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """Returns the steps of nn_dense_output, which is symmetric: steps below 0 follow from those above."""
+    """Returns the steps of nn_dense_output. It is symmetric: steps below 0 follow from those above 0."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -177,7 +177,7 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
-    """Returns the unit's outputs for channels x sums (nn_vpu_requantise.h), clamped only to the type."""
+    """Returns the unit's outputs for channels x sums (see nn_vpu_requantise.h), clamped only to int8."""
     fields = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
     centred = sums - fields["centre"]
     upper = _upper(centred, fields["shift"])
@@ -198,7 +198,10 @@ def _upper(centred: Int, shift: Int) -> Int:
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
-    """Returns the start of a scaled sum's lower half: the factor's last bits, the offset's, the jump."""
+    """Returns the part of a scaled sum's lower half that does not depend on the sum's lower bits.
+
+    It adds the product with the factor's last bits, the offset's lower half and the jump.
+    """
     half = (fit.offset & 0xFFFF)[:, None]
     half = np.where(half < WORST, half, half - (WORST << 1))
     near = _element(_round_product(upper * fit.high_low[:, None]) + half)
@@ -220,7 +223,7 @@ def _word(values: Int) -> Int:
 
 
 def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
-    """Returns the middle of the intercepts with which a line of `slope` has exactly these steps."""
+    """Returns the middle of the intercepts for which a line of `slope` has exactly these steps."""
     sums = steps.sums
     jump_size = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
     above = steps.outputs + jump_size[:, None] * (sums < 0)
@@ -235,7 +238,7 @@ def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
 
 
 def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
-    """Returns constants for outputs on a line of `slope`."""
+    """Returns the unit's constants for outputs on a line of `slope`."""
     low, high = _relevant(channels, steps)
     first, last = _reachable_range(steps)
     middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
@@ -294,7 +297,7 @@ def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
 
 
 def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
-    """Returns the first and the last relevant sum; beyond them outputs are the channel's limits."""
+    """Returns the first and the last relevant sum; beyond them, outputs are equal to the channel's limits."""
     first, last = _reachable_range(steps)
     least, greatest = channels.common[2:4]
     first = np.where(steps.ends[:, 0] > least, channels.low, first)
@@ -303,13 +306,16 @@ def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
 
 
 def _reachable_range(steps: _Steps) -> tuple[Int, Int]:
-    """Returns the sum before the first step, and the last step; without steps, the first one is larger."""
+    """Returns the sum just below the first step, and the sum of the last step.
+
+    Without steps, the first value is larger than the last.
+    """
     first = np.where(steps.met, steps.sums - 1, FAR).min(axis=1, initial=FAR)
     return first, np.where(steps.met, steps.sums, -FAR).max(axis=1, initial=-FAR)
 
 
 def _margin(high: Int | int) -> Int:
-    """Returns the number of units of the upper part that exceed the lower half of a scaled sum."""
+    """Returns how many units of the upper part are worth more than the lower half of a scaled sum."""
     return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
@@ -318,9 +324,9 @@ def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bo
 
     For relevant sums, and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow
     at any extreme (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except
-    for one rounding. From one sum to the next the scaled value then grows by `low`. Where the upper part
-    grows, it grows by `low` minus the roundings of `low` and of the factor's last bits (at most 1, see
-    MOST_LAST). For sums further out the lower half may have any value. Their upper part is so much larger
+    for one rounding. From one sum to the next, the scaled value then grows by `low`. Where the upper part
+    grows, the scaled value grows by `low` minus the roundings of `low` and of the factor's last bits (at most
+    1, see MOST_LAST). For sums further out, the lower half may have any value. Their upper part is so large
     that the outputs are those of the last relevant sum. A step outside the possible sums must not appear at
     an end either.
     """
@@ -353,7 +359,7 @@ def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bo
 
 
 def _find_constants(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """Returns whether a channel has the same output for all its sums, and this output."""
+    """Returns for each channel whether all its sums give the same output, and this output."""
     _, zero_point, least, greatest = channels.common
     first, last = (
         np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
@@ -376,7 +382,7 @@ def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
 
 
 def _add_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
-    """Returns `fit` with constants for the channels `alone`, which always have the same `output`."""
+    """Returns `fit` with constants for the channels in `alone`, whose output is always `output`."""
     fields = {name: np.where(alone, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
     fields["offset"] = np.where(alone, (output << 16) + (1 << 15) * ~whole, fit.offset)
     fields["down"] = np.where(alone, 8, fit.down)
@@ -386,7 +392,7 @@ def _add_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
 def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
     """Returns the constants of all channels, and whether they are exact for each output.
 
-    Where the constants of the factor itself are not exact, slopes near it are tried.
+    If the factor's own constants are not exact, slopes near it are tried.
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
     alone, output = _find_constants(channels, dense)
@@ -414,7 +420,10 @@ def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0)
 
 
 def _ways(tries: Int, fine: int) -> _Ways:
-    """Returns the parameters of each try: it varies bits of the factor, then centres, shifts and slopes."""
+    """Returns the parameters of each try.
+
+    Tries vary first the bits of the factor, then centres, shifts and slopes.
+    """
     rest, scale = np.divmod(tries, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
     nth_slope, more = np.divmod(rest, 2)
@@ -423,7 +432,7 @@ def _ways(tries: Int, fine: int) -> _Ways:
 
 
 def _select_channels(table: _Table, rows: Int) -> _Table:
-    """Selects some of the channels; fields that are for all channels stay."""
+    """Returns the table for some of the channels; fields that are for all channels stay the same."""
     shared = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
     return replace(table, **{name: value[rows] for name, value in fields.items() if name not in shared})
@@ -459,7 +468,7 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
 
 
 def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels, with `fine` ones for groups that are not exact otherwise."""
+    """Returns the constants of all channels. Groups that are not exact otherwise get `fine` ones."""
     fit, is_exact = _fit_channels(channels, dense, whole)
     remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
     if not remaining:
@@ -525,7 +534,10 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
 
 
 def pairs(count: int) -> _Groups:
-    """Returns groups of the even and the odd ones of every 32 channels; up to 16 last ones are one group."""
+    """Returns two groups for every 32 channels: the even and the odd ones.
+
+    Up to 16 last channels form one group.
+    """
     groups: list[Int] = []
     for first in range(0, count, PAIR):
         rest = np.arange(first, min(first + PAIR, count))
@@ -589,7 +601,7 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits, as nn_vpu_can_clamp tells for 256ths."""
+    """Whether the unit can clamp to these limits; the same as nn_vpu_can_clamp with a unit of 256."""
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low
     return down <= 32767 and up >= -32767 and up - down >= -32768

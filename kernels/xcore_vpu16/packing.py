@@ -63,7 +63,7 @@ def bound(graph: Graph, op: Op) -> Bound:
 
 
 def _with_records(exact: Packing) -> Packing:
-    """Returns a packing of the exact family with other records for groups that requantise in 16 bits."""
+    """Returns a packing that calls `exact`, and replaces the records of groups requantised in 16 bits."""
 
     def pack(graph: Graph, op: Op) -> bytes:
         block, factors = bytearray(exact(graph, op)), factors_of(graph, op)

@@ -35,7 +35,7 @@ OFFSET = 128  # from signed to unsigned bytes
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Packs blocks of two output channels, two taps of both in a word; missing channels are zeros."""
+    """Packs blocks of two output channels. A word has two taps of both; missing channels are zeros."""
     weights = filter_weights(graph, op)
     head, remaining = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
     padded = np.pad(remaining, ((0, len(remaining) % 2), (0, -remaining.shape[1] % QUAD)))
@@ -71,7 +71,10 @@ def _low_words(table: Int) -> bytes:
 
 
 def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
-    """Returns nn_lx106_head with channels padded to `tile`, and the weights; constant channels have 0s."""
+    """Returns nn_lx106_head with channels padded to a multiple of `tile`, and the weights.
+
+    Channels with a constant output have weights of 0.
+    """
     head, table = channel_table(graph, op)
     table, weights = without_weights(head, table, weights)
     bias, multiplier, shift = table.T

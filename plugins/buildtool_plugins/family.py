@@ -12,11 +12,10 @@ from buildtool.target.types import Board
 
 
 class Family:
-    """See buildtool.target.plugin.TargetPlugin.
+    """A family of boards, its kernels and its toolchains; see buildtool.target.plugin.TargetPlugin.
 
-    `root`: the family's folder.
-    `kernels`: its kernel families; `portable`: those of them that every core can run.
-    `toolchains`: their names, the preferred one first.
+    `root`: the family's folder. `kernels`: its kernel families. `portable`: those of them that every core can
+    run. `toolchains`: their names, the preferred one first.
     """
 
     interface = INTERFACE
@@ -28,15 +27,18 @@ class Family:
     toolchains: tuple[str, ...]
 
     def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of its boards."""
+        """Returns the .toml files of the family's boards."""
         return tuple(sorted((self.root / "boards").glob("*.toml")))
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
-        """The folders of its kernels."""
+        """Returns the folders of the family's kernels."""
         return tuple(KernelFolder(kernels_root() / name, name in self.portable) for name in self.kernels)
 
     def find_toolchains(self, board: Board, name: str) -> Sequence[str]:
-        """Returns the toolchains of a board; raises ToolError where `name` ("": any) is not one of them."""
+        """Returns the names of a board's toolchains; raises ToolError if it has none called `name`.
+
+        For "", it checks the preferred toolchain.
+        """
         names = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
         selected = name or next(iter(names), self.toolchains[0])
         if selected not in names:

@@ -94,8 +94,8 @@ def exists(env):
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `answer` is buildtool's description of the network, `asked` is the request. `slots`: by name, the words
-    for the slots of its commands. `reserve` makes the library for `reserving`.
+    `answer` is buildtool's description of the network, and `asked` is the request for it. `slots`: the words
+    for the slots in the answer's commands, by the slots' names. `reserve` makes the library for `reserving`.
     """
 
     answer: answers.DescribeAnswer
@@ -119,7 +119,7 @@ class Network:
 
     @functools.cached_property
     def reserving(self):
-        """The library with space instead of the weights, for programs that PlaceWeights fills.
+        """The library with empty space instead of the weights, for programs that PlaceWeights fills.
 
         It becomes a target when it is first used.
         """
@@ -127,7 +127,7 @@ class Network:
 
 
 def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
-    """The network's files in an answer to a request with a model."""
+    """Returns the part of an answer about the network's files; the request must have named a model."""
     files = answer["network"]
     assert files is not None
     return files
@@ -243,9 +243,9 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
 
 
 def place_weights(env, target, program, networks):
-    """The linked `program` with the weights of `networks` in the space that their `reserving` has for them.
+    """Returns the linked `program` with the weights of `networks` in the space that it reserves for them.
 
-    With new weights only the target changes: nothing is linked again.
+    If only the weights change, the program is not linked again.
     """
     every = env.Flatten([networks])
     symbols = {network.made["symbol"]: network.made["weights"] for network in every}
@@ -256,10 +256,10 @@ def place_weights(env, target, program, networks):
 
 
 def network_firmware(env, network: Network, directory=None, formats=None, sign="", image_version=""):
-    """The test firmware of a network: .elf, its files for flash (none on the host) and sizes.txt.
+    """Returns the test firmware of a network: .elf, its files for flash (none on the host) and sizes.txt.
 
-    `formats`: bin, hex, uf2. `sign`: the private key that signs firmware for MCUboot, with `image_version`
-    in its header.
+    `formats`: bin, hex, uf2. `sign`: the private key that signs firmware for MCUboot, with `image_version` in
+    its header.
     """
     values = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
     more = {option: value for option, value in values.items() if value}
@@ -290,15 +290,16 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
 
 
 def run_network(env, network: Network, firmware, **inputs):
-    """The alias `run`: builds the firmware, runs its .elf, and prints the table of the network's layers."""
+    """Returns the alias `run`, which builds the firmware, runs it, and prints the table of layers."""
     words = _with_options(network, "profile", "RunNetwork", _board_options(env, "on", "wire") | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
 def debug_network(env, network: Network, firmware, **options):
-    """The alias `debug`: builds the firmware, starts the server for a debugger, and says how to connect.
+    """Returns the alias `debug`, which builds the firmware and starts the server for a debugger.
 
-    The session's files are in the folder `session` of the network's folder. `options`: inputs, and `port`.
+    It prints how to connect. The session's files are in the folder `session` of the network's folder.
+    `options`: inputs, and `port`.
     """
     network.slots["session"] = network.directory.Dir("session").path
     words = _with_options(network, "debug", "DebugNetwork", options)
@@ -306,7 +307,7 @@ def debug_network(env, network: Network, firmware, **options):
 
 
 def flash_network(env, network: Network, firmware, **options):
-    """The alias `flash`: builds the firmware, and writes it into the board's flash.
+    """Returns the alias `flash`, which builds the firmware and writes it into the board's flash.
 
     The board must be attached: UseBoard(..., on="board"). `options`: `tool`.
     """
@@ -315,12 +316,12 @@ def flash_network(env, network: Network, firmware, **options):
 
 
 def _board_options(env, *names):
-    """Options of UseBoard for attached boards."""
+    """Returns those of the options `names` that the environment's UseBoard was called with."""
     return {name: env["BOARD_REQUEST"][name] for name in names if name in env["BOARD_REQUEST"]}
 
 
 def _with_options(network: Network, command, method, options):
-    """The words of a command about a network's firmware image."""
+    """Returns the words of a command about a network's firmware image, with the user's `options`."""
     if "image" not in network.slots:
         raise _mistake(f"{method} needs the network's firmware: call NetworkFirmware first")
     # Inputs, an attached board, the reference, a debugger's port.
@@ -341,10 +342,10 @@ def _with_options(network: Network, command, method, options):
 
 
 def _mistake(what: str | BuildtoolError) -> UserError:
-    """The error for a mistake in the build, at the SConstruct's line with the mistake.
+    """Returns the error for a mistake in an SConstruct, with the line of the mistake.
 
-    The line has the form of compilers' messages, so that editors find it. An error about a line of another
-    file keeps that line, and the SConstruct's line follows it.
+    The line has the form of compilers' messages, so that editors find it. If the error is about a line of
+    another file, the SConstruct's line follows that line.
     """
     error = what if isinstance(what, BuildtoolError) else UsageError(what)
     path, line, column = _caller()
@@ -355,7 +356,7 @@ def _mistake(what: str | BuildtoolError) -> UserError:
 
 
 def _caller() -> tuple[str, int, int]:
-    """File, line and column of the innermost call outside these tools and SCons."""
+    """Returns file, line and column of the innermost call outside these tools and SCons."""
     frame = sys._getframe(1)
     ours = (str(Path(__file__).parent) + os.sep, str(Path(SCons.__file__).parent) + os.sep)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
@@ -373,7 +374,7 @@ def _caller() -> tuple[str, int, int]:
 
 
 def _literal(text):
-    """A name with doubled dollar signs, so that SCons substitutes nothing in it."""
+    """Returns the text with doubled dollar signs, so that SCons substitutes nothing in it."""
     return str(text).replace("$", "$$")
 
 
@@ -381,17 +382,20 @@ class _Word(Literal):  # type: ignore[misc]
     """A literal word of a command line: neither SCons nor the shell substitutes anything in it."""
 
     def for_signature(self):
-        """The word for a signature; SCons looks for brackets after dollar signs in signatures."""
+        """Returns the word for a signature, with a space after each dollar sign.
+
+        Without it, SCons would look for brackets after dollar signs.
+        """
         return str(self).replace("$", "$$ ")
 
 
 def _words(words):
-    """The words of a command line; plain strings if nothing could be substituted."""
+    """Returns the words of a command line; a word with special characters becomes a `_Word`."""
     return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else _Word(word) for word in words]
 
 
 def _file_name(name):
-    """A name for a file in the build folder; with a digest if the name has special characters."""
+    """Returns a name for a file in the build folder; it has a digest if `name` has special characters."""
     if re.fullmatch(r"\w[\w.+-]*", name):
         return name
     digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
@@ -399,7 +403,10 @@ def _file_name(name):
 
 
 def _folder(env, directory, name="."):
-    """A folder for targets. Raises UserError for a file, and for a name that looks like an option."""
+    """Returns a folder for targets.
+
+    Raises UserError if it is a file, or if its name looks like an option.
+    """
     try:
         node = env.Dir(directory).Dir(name)
     except TypeError:
@@ -410,15 +417,16 @@ def _folder(env, directory, name="."):
 
 
 def _argument(path):
-    """A path or name as a word that cannot be an option, or a part of one."""
+    """Returns a path with /, ./ or ../ at its start, so that no program takes it for an option."""
     text = str(path)
     return text if text.startswith(("/", "./", "../")) else f"./{text}"
 
 
 def _include_flags(target, source, env, for_signature):
-    """The flags for CPPPATH. SCons and the shell would interpret SCons's own flags again.
+    """Returns the flags for the folders in CPPPATH, which neither SCons nor the shell changes.
 
-    Folders that other flags name are in CPPPATH only for SCons to find their headers.
+    Folders that the compiler's other flags name are left out. They are in CPPPATH only because SCons looks
+    for headers there.
     """
     paths = PathList(env.get("CPPPATH", ())).subst_path(env, target, source)
     folders = target[0].RDirs(paths) if target else map(env.Dir, paths)
@@ -430,7 +438,10 @@ def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
 
 
 def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitted=None):
-    """The node of a place in an answer. `kind`: env.fs.File or env.fs.Dir. `emitted`: files by name."""
+    """Returns the node for a place in an answer.
+
+    `kind`: env.fs.File or env.fs.Dir. `emitted`: the nodes of emitted files by name.
+    """
     if place["root"] == EMITTED:
         if place["path"]:
             return emitted[place["path"]]
@@ -440,7 +451,10 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 
 
 def _own(env, **variables):
-    """An environment for buildtool's own targets: content decides here, whatever the user's Decider."""
+    """Returns an environment for buildtool's own targets.
+
+    It decides by content, whatever Decider the user has set.
+    """
     own = env.Clone(**variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
@@ -448,7 +462,10 @@ def _own(env, **variables):
 
 
 def _objects(own, name, directory, emitted=None):
-    """The objects of a group of the environment's answer, in `directory`. Adds their includes to `own`."""
+    """Returns the objects of a group of the environment's answer, in `directory`.
+
+    Adds the group's include folders to `own`.
+    """
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     group = _group(answer, name)
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
@@ -466,7 +483,7 @@ def _objects(own, name, directory, emitted=None):
 
 
 def _compiler(env, command="$CC $CFLAGS $CCFLAGS"):
-    """Compiler and linker as a value node: their identity, with the programs and files that they use."""
+    """Returns a value node for compiler and linker, which identifies all programs and files they use."""
     tools = env["BOARD_ANSWER"]["tools"]
     words = tuple(map(str, env.subst_list(command)[0]))
     words = tuple(word for word in words if not _WARNING.fullmatch(word))
@@ -485,7 +502,7 @@ def _objects_need_compiler(env):
 
 
 class _WithCompiler:
-    """An emitter of objects that also depend on the compiler, if the environment has a board."""
+    """An emitter that makes objects depend on the compiler, if the environment has a board."""
 
     def __init__(self, emitter, command):
         self._emitter, self._command = emitter, command
@@ -499,14 +516,15 @@ class _WithCompiler:
 
 @functools.cache
 def _identity(command, variables, ldflags) -> str:
-    """The description of a compiler's identity; found once per build."""
+    """Returns a short text that identifies a compiler; it is computed once per build."""
     compiler = identify(command, dict(variables), ldflags)
     return f"of digest {compiler.digest[:16]}" if compiler else "which does not say what it runs"
 
 
 def _archive(own, target, objects, listed):
-    """The library of some objects and of the kernels that the network calls. Which ones these are is known
-    when the file `listed` has been emitted: SCons finds them in it as it finds the headers of a source.
+    """Returns the library of `objects` and of the kernels that the network calls.
+
+    The emitted file `listed` names these kernels. SCons finds them in it as it finds the headers of a source.
     """
 
     def words(target, source, env, for_signature):
@@ -520,7 +538,7 @@ def _archive(own, target, objects, listed):
 
 
 def _called(own, listed):
-    """The objects of the kernels that an emitted file names; none where there is no such file yet."""
+    """Returns the objects of the kernels that an emitted file names; none if the file does not exist yet."""
     with contextlib.suppress(OSError):
         names = Path(listed.get_abspath()).read_text(encoding="utf-8").split()
         return [own["NETWORK_KERNELS"][name] for name in names if name in own["NETWORK_KERNELS"]]
@@ -528,7 +546,7 @@ def _called(own, listed):
 
 
 def _reserving(own, directory, emitted, objects):
-    """The library of a network with space instead of the weights."""
+    """Returns the library of a network with empty space instead of the weights."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     files = _network(answer)
     sources = _group(answer, "network")["sources"]
@@ -545,7 +563,7 @@ def _reserving(own, directory, emitted, objects):
 
 
 def _linker_script(env, script: answers.Script | None, work):
-    """The script as a target that depends only on its content."""
+    """Returns the linker script as a target that depends only on its content."""
     if script is None:
         return []
     content = env.NamedValue(f"the script {_file_name(script['name'])}", script["data"].decode())
@@ -562,14 +580,17 @@ def _with_script_and_map(target, source, env):
 
 
 def _map_flags(target, source, env, for_signature):
-    """The flags with which the linker writes its map, for a program that has one."""
+    """Returns the flags that make the linker write its map, for a program that has one."""
     maps = [node for node in target if node.name.endswith(".map")]
     flag = env["BOARD_ANSWER"]["tools"]["map"]
     return [word for node in maps for word in ("-Xlinker", _Word(f"{flag}{node.path}"))]
 
 
 def _model_file(env, model):
-    """The node of a model's file, None for a zoo network. Unlike env.File it substitutes nothing."""
+    """Returns the node of a model's file; None for a zoo network.
+
+    Unlike env.File, it substitutes nothing in the name.
+    """
     if not model.lower().endswith((".tflite", ".onnx")):
         return None
     # "#" is the top folder, unless there is a file with this name
@@ -577,7 +598,7 @@ def _model_file(env, model):
 
 
 def _emit(env, directory, request, inputs):
-    """The emitted sources as targets, by name. `inputs`: the files that the request names."""
+    """Returns the emitted sources as targets, by name. `inputs`: the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = _network(answer)
     # The request and the code that answers it are sources: if either changes, the network is emitted again.
@@ -603,7 +624,7 @@ def _emit(env, directory, request, inputs):
 
 
 def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
-    """A command of the answer (default: the network's answer), with its slots filled."""
+    """Returns a command of the answer (default: the network's answer), with its slots filled."""
     words = (answer or network.answer)["commands"][command]
     # A value must not look like an option, even if the file's name begins with a dash.
     values = {slot: f"./{text}" if text.startswith("-") else text for slot, text in network.slots.items()}
@@ -611,7 +632,7 @@ def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer |
 
 
 def _action(words):
-    """A command of buildtool, run by this Python without a shell."""
+    """Returns an action that runs a command of buildtool by this Python, without a shell."""
 
     def run(target, source, env):
         paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
@@ -655,7 +676,10 @@ def _write_sources(target, source, env):
 
 
 def _client(env):
-    """One client for the whole build, in the top folder. The daemon answers, or a child of this process."""
+    """Returns the client for the whole build, in the top folder.
+
+    Its requests are answered by the daemon or by a child of this process.
+    """
     top = env.Dir("#").abspath
     if top not in _clients:
         _clients[top] = Client(top, env["NETWORK_DAEMON"], env["NETWORK_CACHE"])

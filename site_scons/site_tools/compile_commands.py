@@ -21,7 +21,7 @@ COMMANDS = {".c": "$CCCOM", ".cpp": "$CXXCOM", ".cc": "$CXXCOM", ".S": "$ASPPCOM
 
 
 def generate(env):
-    """Records every object made from now on, and adds the method CompileCommands."""
+    """Records every object that is made after this call, and adds the method CompileCommands."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     entries: list[tuple] = []
     static_objects, _ = createObjBuilders(env)
@@ -43,7 +43,7 @@ def exists(env):
 
 
 def _compile_commands(env, target, entries):
-    """The file as a target whose only source is its content."""
+    """Returns compile_commands.json as a target whose only source is its content."""
     top = env.Dir("#").get_abspath()
     lines = _as_run(entries)
     commands = [
@@ -60,10 +60,10 @@ _LEAST_ALIKE = 4  # fewest further objects of a group for which a pattern pays
 
 
 def _as_run(entries):
-    """The command lines that SCons passes to the shell, by target.
+    """Returns the command lines that SCons passes to the shell, by target.
 
     SCons takes almost a millisecond to expand one. Objects of one environment mostly have the same flags: if
-    the first two command lines differ only in their names, the others are derived from the first.
+    the first two command lines differ only in file names, the others are derived from the first.
     """
     groups: dict[tuple, list[tuple]] = {}
     for target, source, env, command in entries:
@@ -79,13 +79,13 @@ def _as_run(entries):
 
 
 def _words(target, source, env, command):
-    """The words of a command line, quoted for the shell."""
+    """Returns the words of a command line, quoted for the shell."""
     (words,) = env.subst_list(command, SUBST_CMD, [target], [source])
     return escape_list(words, shlex.quote)
 
 
 def _rename(words, entry, other):
-    """The words of `entry` with the names of `other`'s target and source."""
+    """Returns `words` with the target and source of `entry` replaced by those of `other`."""
     names = {shlex.quote(str(a)): shlex.quote(str(b)) for a, b in zip(entry[:2], other[:2], strict=True)}
     return [names.get(word, word) for word in words]
 

@@ -70,11 +70,11 @@ def only_as_recorded(env, nodes):
 
 
 def decide_by_content(env, programs=()):
-    """Decides by content whether the sources of the environment's targets have changed, also old files.
+    """Makes SCons decide by content whether sources have changed, even if they are old.
 
     SCons assumes that a file older than two days is unchanged if its time is the same, which is common for
     files from an archive. Here a file is read if it may have changed since an earlier build read it
-    (buildtool.base.digests). `programs`, the paths of compilers, are left to SCons: they are large.
+    (buildtool.base.digests). `programs`, the paths of compilers, are left to SCons, because they are large.
     """
     if is_hashed_always():
         env.SetOption("max_drift", -1)  # SCons reads old files, too, also those of no network
@@ -93,7 +93,7 @@ def decide_by_content(env, programs=()):
 
 
 def named_value(env, name, content):
-    """A value node of `content` with a name of one line for --debug=explain."""
+    """Returns a value node for `content`, which --debug=explain shows as one line."""
     digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
     node = env.Value(f"{name}, of digest {digest}")
     node.write(content)
@@ -104,7 +104,7 @@ def named_value(env, name, content):
 
 
 def _is_another(dependency, target, prev_ni, repo_node=None):
-    """Whether the target has a file, and it is not the recorded one."""
+    """Whether the target's file exists and differs from the recorded one."""
     path = (repo_node or target).get_abspath()
     if not Path(path).exists() or _is_recorded(target, path):
         return False
@@ -113,10 +113,10 @@ def _is_another(dependency, target, prev_ni, repo_node=None):
 
 
 def _is_of_others(dependency, target):
-    """Whether the target may have been built from another file than the recorded one.
+    """Whether the target may have been built from a file that differs from the recorded one.
 
-    False for targets that this build has built. SCons calls the decider again for them, and would not look
-    for the headers of a source that is out of date.
+    False for targets that this build has built. SCons calls the decider again for them; if it returned True,
+    SCons would not look for the headers of such a source.
     """
     if dependency not in _others or target.get_state() >= SCons.Node.up_to_date:
         return False
@@ -127,7 +127,8 @@ def _is_of_others(dependency, target):
 def _is_recorded(target, path):
     """Whether the file at `path` is the one in the target's record.
 
-    Its content decides: times can be set, and two changes within one tick of the clock have the same time.
+    Its content is compared, because a file's time can be set, and is the same for two changes within one tick
+    of the clock.
     """
     if target.get_state() >= SCons.Node.up_to_date:
         return True  # this build has built it: SCons calls the decider again
@@ -145,7 +146,7 @@ def _is_recorded(target, path):
 
 
 def _with_doubt(decide, turn):
-    """A decider that distrusts files that were written during a killed build."""
+    """Returns a decider that does not trust files written while a build was killed."""
 
     def decide_with_doubt(dependency, target, prev_ni, repo_node=None):
         if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
@@ -173,7 +174,10 @@ def _report_waiting(pid):
 
 
 def _end_with_the_record(turn):
-    """Releases the lock at exit, unless SCons is still writing its record: then the build was cut off."""
+    """Releases the lock at exit.
+
+    It stays if SCons is still writing its record, because then the build was cut off.
+    """
     written = [True]
     write = SCons.SConsign.write
 

@@ -94,18 +94,18 @@ class BaremetalPlugin(Family):
 
     @abstractmethod
     def cross(self, board: Board) -> str:
-        """The prefix of the names of GNU tools for the board's core."""
+        """Returns the prefix of the names of GNU tools for the board's core."""
 
     @abstractmethod
     def tools(self, name: str, board: Board) -> Tools:
         """Returns the compiler of one of the family's toolchains; raises ToolError if it is not installed."""
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """The flags by which this compiler selects the board's core."""
+        """Returns the flags with which this compiler compiles for the board's core."""
         return board.core.cflags
 
     def isa(self, board: Board) -> Isa | None:
-        """The core's instruction set for LLVM; None where LLVM has no model of such cores."""
+        """Returns the core's instruction set for LLVM; None if LLVM has no model of such cores."""
         return None
 
     def timer(self, board: Board) -> Timer:
@@ -118,7 +118,7 @@ class BaremetalPlugin(Family):
         return llvm_mca(board.pipeline.model, isa)
 
     def guard_bytes(self, board: Board) -> int:
-        """The size of the guard below the stack, in bytes."""
+        """Returns the size of the guard below the stack, in bytes."""
         return STACK_GUARD_BYTES
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
@@ -147,7 +147,7 @@ class BaremetalPlugin(Family):
         )
 
     def _installed(self, name: str, board: Board) -> Tools:
-        """As `tools`; the hints of the ToolError name the board's other toolchains that are installed."""
+        """Returns the result of `tools`; a ToolError's hints name the board's other installed toolchains."""
         try:
             return self.tools(name, board)
         except ToolError as error:
@@ -161,18 +161,21 @@ class BaremetalPlugin(Family):
             raise
 
     def harness(self, board: Board) -> Harness:
-        """The test firmware's sources. It reads and writes files and text by semihosting."""
+        """Returns the test firmware's sources, which read and write files and text by semihosting."""
         return Harness(
             sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
             includes=(harness.ROOT, baremetal.ROOT),
         )
 
     def wiring(self, board: Board, wire: str) -> Wiring:
-        """Returns what test firmware needs to answer over `wire`; UsageError for a link it does not have."""
+        """Returns what test firmware needs to answer over `wire`.
+
+        Raises UsageError if the board has no such link.
+        """
         return wiring(board, wire)
 
     def run_on_board(self, board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
-        """Runs the firmware image in an attached board's flash. Raises ToolError, ProgramError."""
+        """Runs the firmware image that an attached board has in flash. Raises ToolError, ProgramError."""
         from buildtool_plugins.wire.desk import run
 
         return run(board, image, request, desk)

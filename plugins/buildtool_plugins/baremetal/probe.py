@@ -22,9 +22,10 @@ INSTALL = {
 
 
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
-    """Returns how `image` is flashed.
+    """Returns how `image` is flashed; raises UsageError if the board's file has no such tool.
 
-    `tool`: "" is the first installed tool of the board's file, or else its first. Raises UsageError.
+    `tool`: the tool's name. "" selects the first tool in the board's file that is installed, or the first one
+    if none is.
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:
@@ -58,7 +59,11 @@ _PROBE = """[probe]
 
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
-    """Returns a board's debug server; TargetError where it has neither emulator nor probe, ToolError."""
+    """Returns a board's debug server.
+
+    Raises TargetError if the board has neither emulator nor probe, ToolError if the probe's server is
+    missing.
+    """
     if board.own_emulator is not None:
         *line, kernel, _ = command(board, Path("image"))
         words = (*line, "-S", "-gdb", f"tcp:{HERE}:{port}", kernel, "")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CortexMPlugin(BaremetalPlugin):
-    """See buildtool.target.plugin.TargetPlugin."""
+    """The plugin for Cortex-M boards; see buildtool.target.plugin.TargetPlugin."""
 
     name = "cortex_m"
     root = Path(__file__).resolve().parent
@@ -27,14 +27,14 @@ class CortexMPlugin(BaremetalPlugin):
     libraries = ("cmsis_nn",)
 
     def library(self, board: Board, name: str, path: str) -> Library:
-        """CMSIS-NN, from the user's checkout at `path`."""
+        """Returns CMSIS-NN in the user's checkout at `path`."""
         from buildtool_plugins.cortex_m.cmsis_nn import cmsis_nn  # imported only where it is used
 
         assert name == "cmsis_nn"
         return cmsis_nn(board, path)
 
     def isa(self, board: Board) -> Isa:
-        """Thumb of the core's version; its mark is `udf #165`, which no kernel contains."""
+        """Returns Thumb in the core's version. Its mark is `udf #165`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
         versions = {"armv7e-m": "7em", "armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"}
@@ -43,11 +43,11 @@ class CortexMPlugin(BaremetalPlugin):
         return Isa(f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", options)
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for every Arm core."""
+        """Returns the prefix of the GNU tools' names, the same for every Arm core."""
         return "arm-none-eabi-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """Clang, or Arm's gcc."""
+        """Returns clang or Arm's gcc."""
         from buildtool_plugins.tools.find import APT_GCC_ARM
 
         return clang("arm-none-eabi") if name == "clang" else gcc("arm-none-eabi-gcc", APT_GCC_ARM)

@@ -37,7 +37,10 @@ _FOLDERS = ("ConvolutionFunctions", "PoolingFunctions")
 
 
 def cmsis_nn(board: Board, path: str) -> Library:
-    """Returns the library of the checkout at `path`; UsageError for other cores, or if it is not one."""
+    """Returns the library in the checkout at `path`.
+
+    Raises UsageError if CMSIS-NN has no kernels for the core, or if `path` is not a checkout of it.
+    """
     adapters = tuple(FAMILIES[family] for family in board.core.families if family in FAMILIES)
     if not adapters:
         raise UsageError(f"CMSIS-NN has no kernels for the core of '{board.name}'", hint="drop cmsis-nn")
@@ -64,9 +67,10 @@ def cmsis_nn(board: Board, path: str) -> Library:
 
 @dataclass(frozen=True)
 class Sizes:
-    """A library's scratch size functions, for cores with Helium (`mve`) or with the DSP extension.
+    """The functions of a library that compute scratch sizes.
 
-    The sizes depend on the files `sources` and `headers`; `includes` are the folders of headers.
+    `mve`: whether for cores with Helium, or for those with the DSP extension. `includes`: the folders of
+    headers. The sizes depend on the files `sources` and `headers`.
     """
 
     root: Path
@@ -77,12 +81,12 @@ class Sizes:
     digest: str
 
     def ask(self, question: str, geometry: Mapping[str, int]) -> int:
-        """Returns the scratch in bytes; `question` is conv, depthwise or avg_pool. Raises ToolError."""
+        """Returns the bytes of scratch; `question` is conv, depthwise or avg_pool. Raises ToolError."""
         return _run_size_function(self, question, tuple(geometry[name] for name in VALUES))
 
 
 def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
-    """Returns the scratch size functions of the library at `root`; UsageError if it has none."""
+    """Returns the functions for scratch sizes in the library at `root`; raises UsageError if it has none."""
     sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
     headers = sorted((root / "Include").rglob("*.h"))
     if not sources:

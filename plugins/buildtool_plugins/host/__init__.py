@@ -21,7 +21,7 @@ CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fda
 
 
 class HostPlugin(Family):
-    """See buildtool.target.plugin.TargetPlugin."""
+    """The plugin for programs on this machine; see buildtool.target.plugin.TargetPlugin."""
 
     name = "host"
     root = ROOT
@@ -30,7 +30,7 @@ class HostPlugin(Family):
     toolchains = ("clang", "gcc")
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """Returns the toolchain "clang" or "gcc"; "": the first that is installed."""
+        """Returns the toolchain "clang" or "gcc"; for "", the first one that is installed."""
         from buildtool_plugins.tools.find import find_ar
 
         compiler = self._compiler(board, name)
@@ -44,7 +44,7 @@ class HostPlugin(Family):
         )
 
     def harness(self, board: Board) -> Harness:
-        """The test program's sources. It reads and writes files and text by the C library."""
+        """Returns the test program's sources, which read and write files and text by the C library."""
         return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
 
     def debug_server(self, board: Board, port: int) -> DebugServer:

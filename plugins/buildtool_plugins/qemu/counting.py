@@ -43,7 +43,7 @@ def parse_running(text: bytes) -> int | None:
 
 
 def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
-    """Returns the instructions by operator, and those of all invokes; raises ToolError."""
+    """Returns the instructions of each operator, and those of all invokes; raises ToolError."""
     numbers: dict[str, int] = {}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
@@ -124,7 +124,10 @@ class _Block:
 
 @dataclass
 class _BlockCounts:
-    """The plugin's output: blocks by number; by operator, how often each block ran and branched; waits."""
+    """The plugin's output: the blocks by number, and the counts of each operator.
+
+    `ran`: how often each block ran, and how often it branched. `waited`: the cycles of waits for memories.
+    """
 
     blocks: dict[int, _Block] = field(default_factory=dict)
     ran: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)

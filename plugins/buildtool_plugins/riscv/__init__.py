@@ -20,7 +20,7 @@ FIRST_WITH_ZICSR = (17,)  # version of clang
 
 
 class RiscvPlugin(BaremetalPlugin):
-    """See buildtool.target.plugin.TargetPlugin."""
+    """The plugin for RISC-V boards; see buildtool.target.plugin.TargetPlugin."""
 
     name = "riscv"
     root = Path(__file__).resolve().parent
@@ -31,27 +31,27 @@ class RiscvPlugin(BaremetalPlugin):
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
     def isa(self, board: Board) -> Isa:
-        """RV32; its mark is `ecall`, which no kernel contains."""
+        """Returns RV32. Its mark is `ecall`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
         return Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall")
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for every RISC-V core."""
+        """Returns the prefix of the GNU tools' names, the same for every RISC-V core."""
         return "riscv64-unknown-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """Clang, the only toolchain."""
+        """Returns clang, the only toolchain."""
         return clang("riscv32-unknown-elf")
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """The core's flags; clang before 17 does not know the name Zicsr, and always has its instructions."""
+        """Returns the core's flags. Clang before 17 has Zicsr's instructions, but does not know the name."""
         if compiler.version >= FIRST_WITH_ZICSR:
             return board.core.cflags
         return tuple(flag.replace("_zicsr", "") for flag in board.core.cflags)
 
     def guard_bytes(self, board: Board) -> int:
-        """A page where the memory is large enough."""
+        """Returns the size of the guard: a page, or 0 if the memory is small."""
         return GUARD_BYTES if board.memory(board.data).size >= GUARD_LIMIT else 0
 
 

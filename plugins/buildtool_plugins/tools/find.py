@@ -53,7 +53,7 @@ def find_clang() -> Compiler:
 
 
 def is_chosen(kind: str) -> bool:
-    """Whether the environment names the compiler of this kind."""
+    """Whether the user has named the compiler of this kind in an environment variable."""
     return kind == "clang" and bool(os.environ.get(CLANG_VARIABLE))
 
 

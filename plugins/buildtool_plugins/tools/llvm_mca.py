@@ -51,7 +51,10 @@ class Isa:
 
 @dataclass(frozen=True)
 class LlvmMca:
-    """See buildtool.target.plugin.Timer. `mca` and `mc` are the paths of llvm-mca and llvm-mc."""
+    """Times blocks of code with LLVM's model of a core; see buildtool.target.plugin.Timer.
+
+    `mca` and `mc` are the paths of llvm-mca and llvm-mc.
+    """
 
     mca: str
     mc: str
@@ -104,10 +107,10 @@ class LlvmMca:
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
     ) -> tuple[dict[int, int], set[str]]:
-        """Returns the cycles of all iterations by block, and the skipped instructions.
+        """Returns the cycles of each block for all iterations, and the skipped instructions.
 
-        Blocks without a known instruction are missing. `dropped`: the instructions that are removed for a
-        version that cannot skip them; more may be added.
+        Blocks without a known instruction are left out. `dropped`: the instructions to remove before the
+        call, for a version that cannot skip them. The method may add more.
         """
         options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
@@ -161,7 +164,7 @@ def _instruction_name(line: str) -> str:
 
 
 def _moved_words(line: str) -> int:
-    """Returns how many words an instruction with a list or pair of registers moves; 0 for any other."""
+    """Returns how many words an instruction with a list or pair of registers moves; 0 for other ones."""
     match = _SEVERAL_WORDS.match(line)
     if match is None:
         return 0

@@ -21,7 +21,10 @@ _UART_EXAMPLE = """[uart]
 
 
 def wiring(board: Board, wire: str) -> Wiring:
-    """Returns what test firmware needs to answer over `wire`; UsageError for a link it does not have."""
+    """Returns what test firmware needs to answer over `wire`.
+
+    Raises UsageError if the board has no such link.
+    """
     if wire not in KINDS:
         raise UsageError(f"there is no wire '{wire}'", option="wire", hint=did_you_mean(wire, KINDS))
     cflags: tuple[str, ...] = (f"-D{CYCLES}",)

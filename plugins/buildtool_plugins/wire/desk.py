@@ -84,7 +84,7 @@ def _find_rtt_server(board: Board, image: Path) -> str:
 
 
 def reality_of(port: str, over_rtt: bool = False) -> Reality:
-    """Returns how real a run over this connection is: behind a pseudo-terminal is an emulator."""
+    """Returns the reality of a run over this connection: on a board, or emulated (pseudo-terminal)."""
     if over_rtt:
         return Reality(Level.BOARD, "on the board, over RTT")
     if is_pseudo(port):

@@ -85,7 +85,7 @@ class Decoder:
 
     @property
     def rest(self) -> bytes:
-        """The last bytes that were not a frame, and those of a frame that has not ended."""
+        """Returns the last bytes that were not a frame, and those of a frame that has not ended."""
         return self.strange + self._open
 
 
@@ -95,7 +95,7 @@ class Transport(Protocol):
     name: str
 
     def read(self, seconds: float) -> bytes:
-        """Returns the bytes that have arrived; waits up to `seconds` for the first. b"": none arrived."""
+        """Returns the bytes that have arrived, or b"". It waits up to `seconds` for the first byte."""
 
     def write(self, data: bytes) -> None:
         """Sends all of `data`."""
@@ -105,7 +105,7 @@ class Transport(Protocol):
 
 
 class Link:
-    """A session with a board. `what` names the board in errors; `again` counts requests sent again."""
+    """A session with a board. `what` names the board in errors; `again` counts repeated requests."""
 
     def __init__(self, transport: Transport, what: str) -> None:
         self._transport = transport
@@ -117,7 +117,10 @@ class Link:
         self.again = 0
 
     def hello(self, seconds: float) -> bytes:
-        """Begins the session; returns the firmware's description. ToolError if no test firmware answers."""
+        """Begins the session; returns the firmware's description.
+
+        Raises ToolError if no test firmware answers.
+        """
         return self.ask("H", b"", "h", seconds).payload
 
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:

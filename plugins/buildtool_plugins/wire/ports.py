@@ -67,14 +67,14 @@ class SerialPort:
             raise ToolError(f"the port cannot be set up: {error}", path=name) from None
 
     def read(self, seconds: float) -> bytes:
-        """See link.Transport."""
+        """Returns the bytes that have arrived, or b"". It waits up to `seconds` for the first byte."""
         with _report_errors(self.name, self._errors):
             self._port.timeout = seconds
             first: bytes = self._port.read(1)
             return first + self._port.read(self._port.in_waiting) if first else b""
 
     def write(self, data: bytes) -> None:
-        """See link.Transport."""
+        """Sends all of `data`."""
         with _report_errors(self.name, self._errors):
             self._port.write(data)
 
@@ -85,7 +85,7 @@ class SerialPort:
 
 
 class Socket:
-    """A TCP connection to an RTT server, such as OpenOCD's; or over `connected`, an open socket."""
+    """A TCP connection to an RTT server, such as OpenOCD's. `connected`: an open socket to use instead."""
 
     def __init__(self, name: str, connected: socket.socket | None = None) -> None:
         self.name = name
@@ -103,7 +103,7 @@ class Socket:
             raise ToolError(text, hint=RTT_SERVER) from None
 
     def read(self, seconds: float) -> bytes:
-        """See link.Transport."""
+        """Returns the bytes that have arrived, or b"". It waits up to `seconds` for the first byte."""
         with _report_errors(self.name, (OSError, ValueError)):
             if not select.select([self._socket], [], [], seconds)[0]:
                 return b""
@@ -112,7 +112,7 @@ class Socket:
             raise OSError(errno.EPIPE, "it was closed")
 
     def write(self, data: bytes) -> None:
-        """See link.Transport."""
+        """Sends all of `data`."""
         with _report_errors(self.name, (OSError,)):
             self._socket.sendall(data)
 

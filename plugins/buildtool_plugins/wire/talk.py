@@ -34,7 +34,7 @@ _COUNTERS = {
 
 
 class Firmware(NamedTuple):
-    """The firmware's description of itself: the fields of _HELLO in their order, and its plan's digest."""
+    """The firmware's description of itself: the fields of _HELLO in order, and the digest of its plan."""
 
     protocol: int
     flags: int
@@ -71,7 +71,7 @@ def read_hello(data: bytes, what: str) -> Firmware:
 
 @dataclass(frozen=True)
 class Identity:
-    """A firmware image's identity: digests of plan and weights' layout, contents of read-only memory."""
+    """What identifies a firmware image: digests of its plan and its weights' layout, read-only memory."""
 
     plan: str
     layout: str
@@ -239,14 +239,14 @@ def rtt_block(image: Path) -> int:
 
 
 def reason(state: int) -> str:
-    """Why the firmware counts no cycles (see cycles.h); "" where it counts them."""
+    """Returns why the firmware counts no cycles (see cycles.h); "" if it counts them."""
     return _COUNTERS.get(state, f"the firmware's reason is {state}")
 
 
 def settled(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
-    """Returns a run's result with its reality, and without cycles where the core's were not counted.
+    """Returns a run's result with its reality, and without cycles if the board's core did not count them.
 
-    Raises ToolError where the core's clock differs from the board's file.
+    Raises ToolError if the core's clock differs from the board's file.
     """
     no_cycles = result.no_cycles
     if reality.level is not Level.BOARD:  # there a cycle counter counts the host's time

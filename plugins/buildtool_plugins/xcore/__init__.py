@@ -25,22 +25,22 @@ _LINE = re.compile(r"(\d+) (\d+) (\d+) (\d+) (\d+)")
 
 
 class XcorePlugin(HostPlugin):
-    """See buildtool.target.plugin.TargetPlugin; other methods are the host's, where the network runs."""
+    """The plugin for xcore boards. Networks run on this machine, so other methods are the host's."""
 
     name = "xcore"
     root = Path(__file__).resolve().parent
     kernels = ("xcore_vpu", "xcore_vpu16")
 
     def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
-        """With 16-bit multipliers, on XS3 only: VX4's are different."""
+        """Returns the kernel families for 16-bit multipliers; only XS3 has them, because VX4's differ."""
         return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def reality(self, board: Board) -> Reality:
-        """The network's C code runs on this machine, with a model of the chip's vector unit."""
+        """Returns the reality of a run: on this machine, with a model of the chip's vector unit."""
         return Reality(Level.MODEL, "model on the host")
 
     def counting_harness(self, board: Board) -> Harness:
-        """The host's test program, with the counters of the vector unit's model."""
+        """Returns the host's test program, with counters in the vector unit's model."""
         plain = self.harness(board)
         own = kernels_root() / "xcore_vpu"
         return Harness((*plain.sources, ISSUES_SOURCE), (*plain.includes, own), ISSUES_FLAGS)
@@ -79,7 +79,7 @@ class XcorePlugin(HostPlugin):
 
 
 def parse_issues(text: bytes) -> dict[int, Issues]:
-    """Returns the issues of each operator, over at least one invoke; raises ToolError."""
+    """Returns the issues of each operator; raises ToolError if the counts are cut off."""
     issues: dict[int, Issues] = {}
     lines = text.decode("ascii", "replace").splitlines()
     for line in lines[:-1]:

@@ -52,9 +52,10 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of each channel: least <= sum <= most, and v = (sum + bias) * m + zero_point.
+    """The sums of each channel.
 
-    `low`, `high`: the limits of the output, the same for all channels.
+    Each is from `least` to `most`. The output before clamping is v = (sum + bias) * m + zero_point. `low`,
+    `high`: the limits of the output, the same for all channels.
     """
 
     least: Int
@@ -112,7 +113,7 @@ def _fits_in_32_bits(sums: Sums) -> Flags:
 
 @dataclass(frozen=True)
 class _Channels:
-    """Channels, padded to a multiple of 16: least <= sum <= most, and v = sum * m + offset."""
+    """Channels, padded to a multiple of 16. Sums are from `least` to `most`, and v = sum * m + offset."""
 
     least: Int
     most: Int
@@ -166,7 +167,7 @@ def _relevant_sums(sums: _Channels) -> tuple[Floats, Floats]:
 
 
 def _range_with_bias(sums: _Channels, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Returns the part of first..last whose v is within MOST_CENTRE, or else the nearest sum."""
+    """Returns the part of first..last whose v is within MOST_CENTRE of 0; if empty, the nearest sum."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = [np.rint((v - sums.offset) / sums.m) for v in (-MOST_CENTRE, MOST_CENTRE)]
     low, high = (np.where(sums.m > 0, np.clip(end, first, last), 0.0) for end in ends)
@@ -183,7 +184,7 @@ def _most_exponent(values: Floats) -> Int:
 
 
 def _try_factors(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
-    """Returns the factors for a group's `up` and the largest scale minus `less`."""
+    """Returns the factors for a group's `up`, with scales that are `less` below the largest ones."""
     scale = np.minimum(lanes.scale - less, up)
     down = up - scale
     factor = np.rint(np.ldexp(sums.m, _POINT - scale))
@@ -218,7 +219,7 @@ def _ends_at_limits(sums: _Channels, lanes: _Lanes, bias: Floats, error: Floats)
 
 
 def _best_of(candidates: list[Factors]) -> Factors:
-    """Returns for each channel the candidate with the smallest error, the first of equal ones."""
+    """Returns for each channel the candidate with the smallest error, or the first of several."""
     which = np.stack([candidate.error for candidate in candidates]).argmin(axis=0)[None]
     return Factors(
         *(np.take_along_axis(np.stack(values), which, 0)[0] for values in zip(*candidates, strict=True))

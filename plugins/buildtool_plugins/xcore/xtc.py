@@ -52,7 +52,7 @@ _INPUT = "    memset(@net@_input({0}), 0, @NET@_INPUT{0}_BYTES);\n"
 
 
 def folder(net: str) -> str:
-    """The project's folder, beside the network's files."""
+    """Returns the name of the project's folder, which is beside the network's files."""
     return f"{net}_xtc"
 
 
@@ -159,7 +159,10 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """Makes the .xe of the project in `place`; None without XTC or project. ToolError with a tool's text."""
+    """Compiles the project in `place` to an .xe; returns None if XTC or the project is missing.
+
+    Raises ToolError with the messages of XTC's tools.
+    """
     where = place / folder(net)
     if not is_there() or not where.is_dir():
         return None

@@ -21,7 +21,10 @@ ESPRESSIF = (
 
 
 class XtensaPlugin(BaremetalPlugin):
-    """See buildtool.target.plugin.TargetPlugin. A compiler's name contains the core's."""
+    """The plugin for Xtensa boards; see buildtool.target.plugin.TargetPlugin.
+
+    The core's name is part of its compiler's name.
+    """
 
     name = "xtensa"
     root = Path(__file__).resolve().parent
@@ -32,11 +35,11 @@ class XtensaPlugin(BaremetalPlugin):
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
     def cross(self, board: Board) -> str:
-        """The prefix of the tools for the board's core, such as "xtensa-lx106-elf-"."""
+        """Returns the prefix of the GNU tools' names, such as "xtensa-lx106-elf-"."""
         return f"xtensa-{board.core.name}-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """The gcc for the board's core."""
+        """Returns the gcc for the board's core."""
         program = f"{self.cross(board)}gcc"
         hint = APT_GCC if board.core.name == "lx106" else ESPRESSIF
         override = Path(os.environ.get(VARIABLE, ""))
