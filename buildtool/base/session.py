@@ -179,7 +179,7 @@ def working(session: Session) -> Iterator[None]:
 
 
 def at_work() -> Session:
-    """Returns the session of the request at work, or a new one. Plugins call it: they get no session."""
+    """Returns the session of the current request, or a new one. Plugins call it, as they have no parameter for it."""
     return _at_work.get() or Session()
 
 

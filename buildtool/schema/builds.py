@@ -147,7 +147,7 @@ class EmitAnswer(TypedDict):
 
 
 class MemorySize(TypedDict):
-    """The bytes that a firmware image takes of a memory; `size` is 0 where it has no limit."""
+    """The bytes of a memory that a firmware image uses. `size` is 0 where the memory has no limit."""
 
     memory: str
     used: int

@@ -104,7 +104,7 @@ class Member(Header):
             return parse_npy(self.archive.read(self.entry), self.path)
 
     def rows(self, positions: Sequence[int]) -> Array:
-        """Returns the elements at `positions` (ascending) of the first dimension, without the others."""
+        """Returns the elements of the first dimension at `positions`, which ascend."""
         if self.by_columns:  # the elements of a row are not adjacent
             return self.whole()[list(positions)]
         row = self.elements_bytes // max(self.shape[0], 1)
