@@ -179,7 +179,7 @@ def working(session: Session) -> Iterator[None]:
 
 
 def at_work() -> Session:
-    """Returns the session of the current request, or a new one. Plugins call it, as they have no parameter for it."""
+    """Returns the session of the current request, or a new one. Plugins, which get no session, call it."""
     return _at_work.get() or Session()
 
 

@@ -138,6 +138,6 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """How many elements earlier a tensor is an element's main input; FAR if it is none."""
+        """How many elements earlier a tensor is an element's main input; FAR if it is not."""
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)
