@@ -20,5 +20,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     folders = Counter(word for words in paths for word in set(words[:-1]))
     common = {word for word, times in folders.items() if 2 * times > len(names)}
     short = ["/".join([*(w for w in words[:-1] if w not in common), words[-1]]) for words in paths]
-    times = Counter(short)
-    return [s if times[s] == 1 else "/".join(words) for s, words in zip(short, paths, strict=True)]
+    for longer in ["/".join(words) for words in paths], names:
+        times = Counter(short)
+        short = [s if times[s] == 1 else whole for s, whole in zip(short, longer, strict=True)]
+    return short

@@ -40,8 +40,6 @@ _STARTS = {
     ),
     b"\x89HDF": Kind("an HDF5 file, as Keras saves models", _KERAS),
     b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46": _TORCH,  # the magic number of PyTorch before 1.6
-    b"<!DOCTYPE": _PAGE,
-    b"<html": _PAGE,
 }
 
 
@@ -66,6 +64,8 @@ def _kind(data: bytes, path: str) -> Kind | None:
         return Kind("an empty file", "convert or download the model again")
     if data.startswith(_ZIP):
         return _kind_of_archive(data)
+    if data[:64].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        return _PAGE
     for start, kind in _STARTS.items():
         if data.startswith(start):
             return kind

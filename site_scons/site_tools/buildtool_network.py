@@ -165,6 +165,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
         BOARD_ANSWER=answer,
         BOARD_REQUEST=request,
         BOARD_WORK=work,
+        BOARD_KERNELS=None,
         BOARD_SCRIPT=_linker_script(env, answer["script"], work),
         CC=_words([tools["cc"]]),
         CCFLAGS=cflags,
@@ -227,7 +228,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
-    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, built once for all networks
+    if env["BOARD_KERNELS"] is None:  # every kernel that the board can run, built once for all networks
         nodes = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
         names = [source["object"] for source in _group(answer, "kernels")["sources"]]
         for node in nodes:
@@ -540,7 +541,7 @@ def _archive(own, target, objects, listed):
 def _called(own, listed):
     """Returns the objects of the kernels that an emitted file names; none if the file does not exist yet."""
     with contextlib.suppress(OSError):
-        names = Path(listed.get_abspath()).read_text(encoding="utf-8").split()
+        names = Path(listed.get_abspath()).read_text(encoding="utf-8", errors="replace").split()
         return [own["NETWORK_KERNELS"][name] for name in names if name in own["NETWORK_KERNELS"]]
     return []
 

@@ -34,6 +34,7 @@ def archive(*names):
         ("net.zip", archive("a.txt", "b/net.tflite"), "a ZIP archive", "give 'b/net.tflite'"),
         ("net.zip", archive("a.txt")[:40], "a damaged ZIP archive", "download it again"),
         ("net.tflite", b"<!DOCTYPE html>\n<html>", "a page of HTML", "download the model itself"),
+        ("net.tflite", b"\n\n<!doctype html>", "a page of HTML", "download the model itself"),
         ("net.tflite", b"something else", "not a TensorFlow Lite file", "a .tflite file of version 3"),
     ],
 )

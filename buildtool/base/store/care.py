@@ -10,7 +10,7 @@ from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
 from buildtool.base.store import disk as disks
 from buildtool.base.store.disk import ASIDE, Disk
-from buildtool.base.store.notes import ASKED, COUNTS, LOCK, UNCOUNTED, Notes
+from buildtool.base.store.notes import ASKED, COUNTS, LOCK, UNCOUNTED, WALKED, Notes
 
 
 def folder() -> Path:
@@ -69,7 +69,7 @@ def clear() -> dict[str, Any]:
         _remove(asked.folder, disks.LOCK)
     disk.empty()
     left = list(disk.entries())
-    _remove(disk.folder, COUNTS, UNCOUNTED, LOCK, disks.LOCK, "index.sqlite")
+    _remove(disk.folder, COUNTS, UNCOUNTED, WALKED, LOCK, disks.LOCK, "index.sqlite")
     if left and not set(left).isdisjoint(entries):
         raise MachineError("the system refuses to remove entries", path=str(disk.folder))
     removed = sum(size for _, _, size in entries)

@@ -21,6 +21,7 @@ from buildtool.base.store.disk import LOCK as EVICT_LOCK
 from buildtool.base.store.disk import Disk, keep_within, shrink
 
 COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's
+WALKED = "uncounted.walk"  # the same file while all entries are counted
 UNCOUNTED = "uncounted"  # an empty file: there are entries that were written and not counted
 LOCK = "counts.lock"
 MOST_ASKED_BYTES = 16 << 20
@@ -35,6 +36,7 @@ class Notes:
 
     def __init__(self, folder: Path) -> None:
         self._path, self._lock, self._uncounted = folder / COUNTS, folder / LOCK, folder / UNCOUNTED
+        self._walked = folder / WALKED
         self._patience = _WAIT_SECONDS
         self.asked = Disk(folder / ASKED)
 
@@ -44,7 +46,8 @@ class Notes:
 
     def total(self) -> int | None:
         """The bytes of all entries; None where they are not known."""
-        return None if self._uncounted.exists() else self._read().get(_TOTAL)
+        marked = self._uncounted.exists() or self._walked.exists()
+        return None if marked else self._read().get(_TOTAL)
 
     def add(self, written: int, counts: Mapping[str, int]) -> int:
         """Adds `written`, the bytes of new entries, and `counts` to the notes. Returns the time (ns since
@@ -72,15 +75,15 @@ class Notes:
             if mine is None:
                 return
             before = self._read().get(_TOTAL, 0)
-            was_uncounted = self._uncounted.exists()
-            self._uncounted.unlink(missing_ok=True)  # before the walk: it may not see what comes later
+            with contextlib.suppress(FileNotFoundError):
+                self._uncounted.replace(self._walked)  # what is written during the walk sets a new mark
             left = shrink(disk, most)
 
             def change(known: dict[str, int]) -> None:
                 known[_TOTAL] = known.get(_TOTAL, before) + left - before
 
-            if not self._change(change) and was_uncounted:
-                self._mark_uncounted()
+            if self._change(change):
+                self._walked.unlink(missing_ok=True)
 
     def reports(self, subject: str) -> Reports:
         """Returns what the last request about a subject asked for; {} where that is not known."""

@@ -35,7 +35,9 @@ def write(path: str, sources: Mapping[str, str]) -> None:
 def update(file: str, networks: str, folder: str) -> int:
     """Writes the C files that change, and then the stamp FOLDER.stamp. Returns the exit status."""
     lists = filter(None, os.fsdecode(Path(networks).read_bytes()).split("\n"))
-    called = {name for path in lists for name in Path(path).read_text(encoding="utf-8").split()}
+    called = {
+        name for path in lists for name in Path(path).read_text(encoding="utf-8", errors="replace").split()
+    }
     for kernel, source in json.loads(Path(file).read_bytes()).items():
         text = f'#include "{source}"\n' if kernel in called else _EMPTY
         write_whole(Path(folder, name_file(kernel, source)), text.encode(errors="surrogateescape"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from buildtool.base.errors import Hint, PlanError, Value, suggest
+from buildtool.base.errors import Hint, PlanError, UsageError, Value, suggest
 from buildtool.base.modes import Order, Strategy
 from buildtool.graph.topology import topology_digest
 from buildtool.options import parse
@@ -53,6 +53,8 @@ def _followed(prepared: Prepared, hint: Hint, plans: Plans, left: int) -> Iterat
     try:
         if _fits(_changed(prepared, settings), plans):
             yield Hint(hint.text, tuple(settings.items()))
+    except UsageError:  # an option that names operators, in another order
+        return
     except PlanError as error:
         for other in (one for one in error.hints if one.settings):
             both = Hint(other.text, tuple({**settings, **dict(other.settings)}.items()))
@@ -68,7 +70,7 @@ def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
         return
     other = in_best_order(prepared)
     known = set(map(topology_digest, prepared.graphs))
-    with contextlib.suppress(PlanError):
+    with contextlib.suppress(PlanError, UsageError):
         if not known.issuperset(map(topology_digest, other.graphs)) and _fits(other, plans):
             yield suggest(order=str(Order.BEST))
 

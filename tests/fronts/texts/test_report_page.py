@@ -179,6 +179,10 @@ def test_a_report_is_made_of_what_does_not_fit() -> None:
         assert f"{settings}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}" in shown
 
 
+def test_different_layers_have_different_short_names() -> None:
+    assert short_names(["m/a/Relu;m/x", "m/a/Relu;m/y", "m/b/Add"]) == ["m/a/Relu;m/x", "m/a/Relu;m/y", "b"]
+
+
 def test_layers_have_the_short_names_of_the_plans_text() -> None:
     report = answer("mcunet_vww5")
     whole = {op["name"]: f"net/{op['name']}/Relu6;net/{op['name']}/Conv2D" for op in report["operators"]}
