@@ -12,7 +12,6 @@ from buildtool.base.files import File, Named, to_file
 from buildtool.base.session import Level, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
-from buildtool.plan.otherfiles import refuse_folder, refuse_other_file
 
 MOST_MODELS = 8  # whose bytes a session keeps
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
@@ -82,6 +81,8 @@ def read_model_file(file: File) -> bytes:
     Raises UsageError for a folder and for a file that cannot be read. Raises ModelError for a file of more
     than MAX_BYTES, and for a kind of file that is known to be no model.
     """
+    from buildtool.plan.otherfiles import refuse_folder, refuse_other_file  # only needed to read a model
+
     folder = Path(file.path)
     if file.data is None and folder.is_dir():
         refuse_folder(file.path, [path.name for path in folder.iterdir()])

@@ -108,7 +108,7 @@ def test_calls_jumps_and_calls_by_address_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    ("needed", "words"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "cannot")]
+    ("needed", "words"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "is not known")]
 )
 def test_the_size_report_warns_of_a_stack_that_is_too_small(needed, words):
     text = report.sizes_text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])

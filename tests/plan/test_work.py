@@ -78,12 +78,12 @@ def test_answers_say_that_the_budget_has_ended(monkeypatch):
     request = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
     plan = {"kind": "plan", **request, "options": {"objective": "ram"}}
     assert not handle(plan)["placing_ended"]
-    assert "not proven least" not in plan_report.text(handle(plan))
+    assert "not proven to be the smallest" not in plan_report.text(handle(plan))
     assert not handle({"kind": "front", **request})["placing_ended"]
     monkeypatch.setattr(choose, "PLANNING", LITTLE)
     answer = handle(plan)
     assert answer["placing_ended"]
-    assert "its budget ended it: the plan is not proven least" in plan_report.text(answer)
+    assert "ended by its budget: the plan is not proven to be the smallest" in plan_report.text(answer)
     answer = handle({"kind": "front", **request})
     assert answer["placing_ended"]
     assert "these plans are not proven to be the smallest" in " ".join(front_report.text(answer).split())

@@ -189,7 +189,7 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
     assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
     assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
     text = "\n".join(report._published_rows(comparison))
-    assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
+    assert "not in this plan: padding, padding of 3 channels to 4, add" in text
     assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
     assert re.search(r"all +169\.86 +1000\.00", text)
     network.plan.macs_layerwise += 1
@@ -256,7 +256,7 @@ def test_slices_give_the_same_bytes_in_any_arena(slack):
 
 
 def test_a_limit_below_the_least_says_what_is_needed():
-    for ram, message in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
+    for ram, message in ((least() - 16, "the arena requires"), (10000, "the limit is 10000")):
         with pytest.raises(PlanError, match=message):
             ask("plan", options={**LEAST_RAM, "ram": ram})
 
