@@ -33,7 +33,8 @@ def _softmax(graph: Graph, op: Op) -> bytes:
         min(float(np.float32(op.attrs.beta)) * float(scale) * steps, INT32_MAX)
     )
     if shift < 0:  # as for the plain kernel
-        raise ModelError(f"softmax cannot tell values {scale:g} * {op.attrs.beta:g} apart", operator=op.place)
+        text = f"the scale {scale:g} * beta {op.attrs.beta:g} is too small for a softmax"
+        raise ModelError(text, operator=op.place)
     radius = math.floor(((1 << _DIFF_INTEGER_BITS) - 1) * steps / (1 << shift))
     return words(multiplier, shift, -radius)
 

@@ -95,5 +95,5 @@ def test_means_of_any_factor_are_packed(count, ratio, point):
 def test_a_softmax_that_cannot_tell_its_inputs_apart_is_refused(family, name):
     scales, points = (2.0**-28, 1 / 256), (0, -128)
     case = unary(OpKind.SOFTMAX, SoftmaxAttrs(1.0), (1, 4), 0, scales=scales, points=points)
-    with pytest.raises(ModelError, match="cannot tell values|is too small for a softmax"):
+    with pytest.raises(ModelError, match="is too small for a softmax"):
         packings(KERNELS / family / "packing.py")[name](case.graph, case.op)
