@@ -183,22 +183,26 @@ def prepare_problem(
 ) -> Prepared:
     """The planning problem of a rewritten network. Raises UsageError for an option without effect."""
     refuse_idle(target, options)
-    options = limit_cost(options, target)
     target = target.with_firmware(beside(graph, target))
-    graphs, status = _orders(graph, options, session)
+    return with_options(Prepared(path, (graph,), target, options, session=session, beside=beside), options)
+
+
+def with_options(prepared: Prepared, options: PlanOptions) -> Prepared:
+    """The problem of the first graph with these options, in the orders and forms that they allow."""
+    graph, target = prepared.graph, prepared.target
+    options = limit_cost(options, target)
+    graphs, status = _orders(graph, options, prepared.session)
     if options.strategy == Strategy.BEST and options.in_place == InPlace.ROWS and not loads(target.board):
         sliced = with_sliced_fusions(graph)
     else:
         sliced = graph
-    return Prepared(
-        path,
-        graphs if sliced is graph else (*graphs, sliced),
-        target,
-        options,
-        session=session,
+    return replace(
+        prepared,
+        graphs=graphs if sliced is graph else (*graphs, sliced),
+        options=options,
         order_status=status,
         sliced=sliced is not graph,
-        beside=beside,
+        missed={},
     )
 
 
@@ -234,14 +238,6 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
 
 
 # ---- orders of the operators ---------------------------------------------------------------------------
-
-
-def in_best_order(prepared: Prepared) -> Prepared:
-    """The problem with option `order` set to best, and with the orders of the operators that it gives."""
-    options = replace(prepared.options, order=Order.BEST)
-    graphs, status = _orders(prepared.graph, options, prepared.session)
-    sliced = prepared.graphs[-1:] if prepared.sliced else ()
-    return replace(prepared, graphs=(*graphs, *sliced), options=options, order_status=status)
 
 
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:

@@ -13,9 +13,9 @@ from buildtool.graph.topology import topology_digest
 from buildtool.options import parse
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.kept import Choice
-from buildtool.plan.choose.limits import NO_SETTING, limit_cost
+from buildtool.plan.choose.limits import NO_SETTING
 from buildtool.plan.choose.planners import REFUSING
-from buildtool.plan.choose.problem import Prepared, in_best_order
+from buildtool.plan.choose.problem import Prepared, with_options
 from buildtool.plan.summary.fit import holds
 
 Plans = Callable[[Prepared], Choice]  # the best plan of a problem; PlanError where there is none
@@ -68,7 +68,7 @@ def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
     """Yields the hint to search longer for an order of the operators, if a plan fits in the order found."""
     if prepared.options.order == Order.BEST:
         return
-    other = in_best_order(prepared)
+    other = with_options(prepared, replace(prepared.options, order=Order.BEST))
     known = set(map(topology_digest, prepared.graphs))
     with contextlib.suppress(PlanError, UsageError):
         if not known.issuperset(map(topology_digest, other.graphs)) and _fits(other, plans):
@@ -88,4 +88,4 @@ def _changed(prepared: Prepared, settings: Mapping[str, Value]) -> Prepared:
         name: getattr(PlanOptions, name) if value is None else parse(name, value)
         for name, value in settings.items()
     }
-    return replace(prepared, options=limit_cost(replace(prepared.options, **values), prepared.target))
+    return with_options(prepared, replace(prepared.options, **values))
