@@ -127,8 +127,10 @@ def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> 
     """Yields the rows that differ in a word or in a number other than `ignored`.
 
     Matches rows by name and order. In long lists, equal names get numbers, because a comparison of every pair
-    of them would take minutes.
+    of them would take minutes. A short name that stands for different names before and after is not used.
     """
+    labelled = {row.label: row.name for row in before}
+    ambiguous = {row.label for row in after if labelled.get(row.label, row.name) != row.name}
     old_keys, new_keys = ([(row.name, 0) for row in rows] for rows in (before, after))
     if len(before) * len(after) >= MANY:
         for names in (old_keys, new_keys):
@@ -156,7 +158,8 @@ def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> 
                     if old.words.get(name) != new.words.get(name)
                 ]
             if numbers or words or how != "changed":
-                yield RowChange(new.name, new.label, how, numbers, tuple(words))
+                label = new.name if new.label in ambiguous else new.label
+                yield RowChange(new.name, label, how, numbers, tuple(words))
 
 
 _RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%| *[A-Za-z]*)")

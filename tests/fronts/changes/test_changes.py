@@ -101,6 +101,17 @@ def test_layers_and_regions_have_short_names_and_costs_no_decimals(tmp_path):
     assert changes.regions[0].name == " - ".join(names)
 
 
+def test_layers_whose_names_begin_otherwise_have_their_whole_names(tmp_path):
+    """Their short names are the same before and after, although no layer stayed."""
+    for name, root in (("old", "first"), ("new", "second")):
+        layers = [f"{root}/{part}/{kind}" for part in ("stem", "head") for kind in ("conv", "add")]
+        operators = [{"position": i, "name": each, "kernel": "", "form": ""} for i, each in enumerate(layers)]
+        answer = {"cost": 1, "cost_unit": "cycles", "operators": operators, "regions": []}
+        (tmp_path / f"{name}.json").write_text(json.dumps(answer))
+    labels = [(row.label, row.how) for row in between(tmp_path).layers]
+    assert ("first/stem/conv", "removed") in labels and ("second/stem/conv", "added") in labels
+
+
 def growth(before, after):
     return [compare.Change("ram", before, after, "bytes"), compare.Change("f", 1.0, None)]
 
