@@ -294,6 +294,30 @@ def test_hash_inputs_reads_every_file_again(tmp_path: Path) -> None:
     assert tree.ran("hash_inputs=1", *words) == ["emitting net.tflite"]
 
 
+TWO_BOARDS = """
+DefaultEnvironment(tools=[])
+env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network"])
+env.UseBoard("cortex-m4")
+env.NeuralNetwork("net.tflite")
+other = env.Clone()
+other.UseBoard("cortex-m55")
+other.NeuralNetwork("net.tflite")
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_that_was_cloned_for_another_board_compiles_that_boards_kernels(
+    tmp_path: Path,
+) -> None:
+    tree, _ = quick_tree(tmp_path / "tree", tmp_path)
+    (tree.folder / "SConstruct").write_text(TWO_BOARDS)
+    assert tree.ran("build").count("compiling kernels/runtime/nn_image.c") == 2
+    for board in ("cortex-m4", "cortex-m55"):
+        listed = (tree.folder / f"build/{board}/net/src/net_kernels.txt").read_text().split()
+        compiled = tree.times(f"build/{board}/kernels")
+        assert sorted(compiled) == sorted(f"{tree.folder}/build/{board}/kernels/{name}" for name in listed)
+
+
 @pytest.mark.slow
 def test_a_kernels_source_concerns_its_object_and_the_link(tmp_path: Path) -> None:
     """In a copy of the checkout, so that kernels can be changed."""
