@@ -27,11 +27,6 @@ class Layout:
     factors: Sizes
     perm: Sizes
 
-    @property
-    def plain(self) -> bool:
-        """Whether the elements have the same order in memory as in the file."""
-        return len(self.perm) <= 1
-
 
 def _split_runs(numbers: Iterable[int]) -> list[list[int]]:
     """Splits the numbers into runs of consecutive numbers: 3, 4, 1, 0 gives [3, 4], [1], [0]."""
