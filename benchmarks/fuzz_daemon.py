@@ -28,7 +28,7 @@ from typing import Any
 
 import msgpack
 
-from buildtool.api import answered
+from buildtool.api import handle_cached
 from buildtool.base import folders, wire
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.session import Session
@@ -254,7 +254,7 @@ def entries(count: int, seed: int, folder: Path) -> Counter[str]:
 
     def ask() -> list[bytes]:
         cache = Cache(folder / "cache", "fuzz")
-        return [msgpack.packb(answered(request, Session(keeper=cache))) for request in requests]
+        return [msgpack.packb(handle_cached(request, Session(keeper=cache))) for request in requests]
 
     expected = ask()
     outside = sorted(path for path in folder.rglob("*") if not path.is_relative_to(folder / "cache"))

@@ -14,5 +14,5 @@ from buildtool.target.types import Board
 def in_instructions(plan: Plan, graph: Graph, board: Board) -> float:
     """Returns the instructions that a plan executes, as predicted by the formulas of the catalogues."""
     target = make_target(dataclasses.replace(board, pipeline=None))
-    regions = summarize(plan, graph, target.named(plan.kernels), target.costs).regions
+    regions = summarize(plan, graph, target.kernels_by_name(plan.kernels), target.costs).regions
     return sum(region.work.cost for region in regions)

@@ -104,7 +104,7 @@ def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
             continue
         if id(plan) not in checked:
             check(plan, graph, target)
-            found_at = summarize(plan, graph, target.named(plan.kernels), target.costs)
+            found_at = summarize(plan, graph, target.kernels_by_name(plan.kernels), target.costs)
             peak = found_at.regions[found_at.fullest].fullest.step.op
             checked[id(plan)] = layer(graph.op_name(peak), 28) if peak >= 0 else "the image's rows"
         won = plan.arena_bytes <= cell.bytes

@@ -33,7 +33,7 @@ _GROUPS = {
     ),
     Group.DESK: (
         "An attached board",
-        "Where test firmware runs, and how it is reached ([boards-on-the-desk.md](boards-on-the-desk.md)).",
+        "Where test firmware runs, and how it is reached ([attached-boards.md](attached-boards.md)).",
     ),
     Group.REPORT: ("Report", "What is compared and shown."),
     Group.COUNTING: (

@@ -170,7 +170,7 @@ def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, kn
     rest = [path for path in image.objects.all if path.name not in kept]
     own = {path.name for path in image.objects.network}
     others = {share.file for share in image.shares} - kept
-    called = {c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c}
+    called = {c.symbol for c in (*target.kernels_by_name(plan.kernels), *plan_routines(plan, target)) if c}
     helped = {name for symbol in called for name in known.helpers[symbol]} | (
         {"memmove"} if plan.moves else set()
     )

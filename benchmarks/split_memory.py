@@ -51,7 +51,7 @@ def _rows(network: str, choices: tuple[Choice, ...], width: float, boards: list[
     from buildtool.split.branches import find_blocks
     from buildtool.split.pricing import Pricer
     from buildtool.split.records import Records
-    from buildtool.split.wanted import Goals
+    from buildtool.split.settings import Goals
 
     model = networks.by_name(network, width)
     records = Records(boards[0].parent / "records.json")

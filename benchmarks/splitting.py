@@ -27,9 +27,9 @@ from buildtool.split.data import Data, load
 from buildtool.split.networks import steps_by_name
 from buildtool.split.pricing import Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import Candidate, Found, Work, search
+from buildtool.split.search import Candidate, SearchResult, Work, search
+from buildtool.split.settings import Goals, Settings, SplitSettings
 from buildtool.split.types import Choice, Fusion, counts_in
-from buildtool.split.wanted import Goals, Settings, Wanted
 
 NETWORKS = ("vgg16", "resnet18")
 # The published structures (arXiv 2002.03302): a title, the network, and the choice (None: whole). "Slice" and
@@ -109,8 +109,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--images", type=int, default=1 << 30, help="the most images to train with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of an operator; 0: all cores")
-    parser.add_argument("--max-drop", type=float, default=Wanted.max_drop, help="points")
-    parser.add_argument("--factors", type=int, nargs="+", default=Wanted.factors, help="rising, from 2 on")
+    parser.add_argument("--max-drop", type=float, default=SplitSettings.max_drop, help="points")
+    parser.add_argument(
+        "--factors", type=int, nargs="+", default=SplitSettings.factors, help="rising, from 2 on"
+    )
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
     parser.add_argument("--blocks", type=int, default=1 << 30, help="split only this many first blocks")
     given = parser.parse_args()
@@ -193,7 +195,7 @@ def network_page(
     records, said = Records(folder / "records.json"), Said()
     records.prepare()
     pricers = {board: Everything(base, blocks, board, Goals(), records) for board in given.board or BOARDS}
-    wanted = Wanted(
+    wanted = SplitSettings(
         name,
         given.data,
         "",
@@ -227,7 +229,7 @@ class Everything(Pricer):
 
 
 def took(
-    trained: dict[str, Any], found: Found, records: Records, data: Data, settings: Settings
+    trained: dict[str, Any], found: SearchResult, records: Records, data: Data, settings: Settings
 ) -> Iterator[str]:
     """Yields the text about what was run, where, and for how long."""
     once = {one.key: one for one in all_candidates(found)}.values()
@@ -241,7 +243,7 @@ def took(
     yield ""
 
 
-def all_candidates(found: Found) -> list[Candidate]:
+def all_candidates(found: SearchResult) -> list[Candidate]:
     """Returns all networks that the search trained."""
     tried = [one.candidate for step in found.steps for one in step.tried if one.candidate is not None]
     return [
@@ -251,7 +253,7 @@ def all_candidates(found: Found) -> list[Candidate]:
     ]
 
 
-def by_block(found: Found) -> Iterator[str]:
+def by_block(found: SearchResult) -> Iterator[str]:
     """Yields the paper's first table: accuracy for each block and factor, in per cent of held-out images."""
     factors = sorted({one.factor for step in found.steps for one in step.tried})
     yield "| block | 1 | " + " | ".join(map(str, factors)) + " | kept |"
@@ -264,7 +266,7 @@ def by_block(found: Found) -> Iterator[str]:
     yield ""
 
 
-def compared(base: Any, found: Found) -> Iterator[str]:
+def compared(base: Any, found: SearchResult) -> Iterator[str]:
     """Yields the paper's second table: accuracy, parameters and MACs of the compared networks."""
     from buildtool.split.structure import build
 
@@ -299,7 +301,7 @@ def compared(base: Any, found: Found) -> Iterator[str]:
     yield ""
 
 
-def on_boards(found: Found, pricers: dict[str, Any]) -> Iterator[str]:
+def on_boards(found: SearchResult, pricers: dict[str, Any]) -> Iterator[str]:
     """Yields a table of RAM, flash and cost on the boards, for the original and the chosen network."""
     yield "| board | network | RAM, layer by layer | RAM, least | flash | MACs | cost |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"

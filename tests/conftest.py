@@ -26,7 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # By default no daemon runs, and the cache has only what compilers make.
 os.environ["BUILDTOOL_DAEMON"] = "off"
 os.environ["BUILDTOOL_CACHE"] = ",".join(kept.LEVELS)
-session.at_work = kept.Fallback(session.at_work)
+session.current_session = kept.Fallback(session.current_session)
 compiler.identify = kept.asked_once(compiler.identify)
 
 # Texts have the width without a terminal, on every terminal and in workers.

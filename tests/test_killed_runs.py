@@ -62,11 +62,11 @@ import sys
 import time
 from pathlib import Path
 from buildtool_plugins.qemu import runner
-from buildtool_plugins.wire import desk
+from buildtool_plugins.board_link import attached
 
 script = "echo $$ > pid; echo char device redirected to /dev/pts/0; exec sleep 60"
 runner.command = lambda board, image: ["sh", "-c", script, "-serial", "x"]
-with desk.emulate_uart(None, Path("image")):
+with attached.emulate_uart(None, Path("image")):
     time.sleep(60)
 """
 

@@ -30,7 +30,7 @@ It takes <!-- figure one: ^arena +([0-9,]+) -->7<!-- end --> bytes.
 # Pages with sessions that cannot run here, and what they need.
 NOT_KEPT = {
     "accuracy.md": "a data set of photographs",
-    "boards-on-the-desk.md": "boards",
+    "attached-boards.md": "boards",
     "cmake-first-project.md": "what other programs print",
     "editors.md": "files for an editor",
     "installing.md": "the folder of an installation",

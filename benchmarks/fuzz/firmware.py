@@ -27,7 +27,7 @@ from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference, referrer
-from buildtool.firmware.run.execute import built, execute, subject
+from buildtool.firmware.run.execute import build_temporarily, execute, plan_and_sources
 from buildtool.firmware.run.validation import SANITIZERS
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.models import tflite_file
@@ -78,7 +78,7 @@ def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
     strategy = ("layerwise", "best")[seed % 2]
     options = PlanOptions(strategy=strategy)
     file = File(f"net.{kind}", data=data)
-    return subject(Validate(model=file, target=TargetChoice("host"), options=options), Session())
+    return plan_and_sources(Validate(model=file, target=TargetChoice("host"), options=options), Session())
 
 
 def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
@@ -87,7 +87,7 @@ def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
     The second run begins with the state that the first one left.
     """
     inputs, resets = draw_inputs(made.graph, 2, seed), (True, False)
-    with built(made, sources, ("-O1", *SANITIZERS)) as image:
+    with build_temporarily(made, sources, ("-O1", *SANITIZERS)) as image:
         outcome = execute(made, image, inputs, resets=resets)
     refer = referrer(Reference.NUMPY, b"", made.source, made.graph)
     for number, one in enumerate(inputs):

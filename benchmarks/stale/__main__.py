@@ -24,7 +24,7 @@ import msgpack
 
 from benchmarks.stale import builds
 from benchmarks.stale.projects import Project, edited
-from buildtool.api import answered, handle
+from buildtool.api import handle, handle_cached
 from buildtool.base.errors import BuildtoolError, to_data
 from buildtool.base.session import Session
 from buildtool.base.store.cache import Cache
@@ -110,7 +110,7 @@ def answer_of(request: dict[str, Any], session: Session, found: Counter[str], wh
         if session.keeper is None:
             told: dict[str, Any] = handle(request, session)
         else:
-            told = answered(request, session)
+            told = handle_cached(request, session)
     except BuildtoolError as error:
         told = {"error": to_data(error)}
     found[what] += time.process_time() - began  # type: ignore[assignment]

@@ -43,7 +43,7 @@ def open_session() -> Session:
     return Session(keeper=open_cache(code_digest()))
 
 
-def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
+def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
     """Returns the answer of `handle`; `use` says whether the cache is on, off or renewed.
 
     New entries are written to the cache at the end.

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from buildtool.api import answered, error_for_client, open_session
+from buildtool.api import error_for_client, handle_cached, open_session
 from buildtool.base import wire
 from buildtool.base.errors import ToolError, to_data
 
@@ -24,7 +24,7 @@ def main() -> int:
                 request = message.get("request")
                 if not isinstance(request, dict):
                     raise ToolError("the message has no request")
-                reply = {"answer": answered(request, session, str(message.get("cache", "on")))}
+                reply = {"answer": handle_cached(request, session, str(message.get("cache", "on")))}
             except Exception as error:
                 reply = {"error": to_data(error_for_client(error))}
             wire.send(replies, reply)

@@ -38,7 +38,7 @@ _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.target.kernels import apart
+    from buildtool.target.kernels import application_sources
 
     if request.target.cmsis_nn:
         raise UsageError(
@@ -48,7 +48,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         )
     planned, sources, emitted = sources_of(request, session)
     own = {file: data for file, data in emitted.items() if file != _HARNESS}
-    compiled = [*kernel_sources(planned.plan, planned.target), *apart()]
+    compiled = [*kernel_sources(planned.plan, planned.target), *application_sources()]
     kernels, headers = _find_kernel_files(planned.target, own.values(), compiled)
     licensed, texts = licenses(planned.target, {**kernels, **headers})
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}

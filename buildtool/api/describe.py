@@ -52,7 +52,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     script = tools.script
     return {
         "board": board.name,
-        "roots": roots.named,
+        "roots": roots.kernels_by_name,
         "tools": _describe_tools(tools, target),
         "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
         "groups": list(_list_groups(net, target, tools, harness, roots)),
@@ -93,7 +93,7 @@ class _Roots:
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
-        self.named = {name: str(folder) for name, folder in self._folders.items()}
+        self.kernels_by_name = {name: str(folder) for name, folder in self._folders.items()}
 
     def place(self, path: Path) -> Place:
         """The place of a file below the innermost root that contains it."""
@@ -101,7 +101,7 @@ class _Roots:
         names = [name for name, folder in self._folders.items() if real.is_relative_to(folder)]
         if not names:
             return {"root": "", "path": str(real)}
-        name = max(names, key=lambda name: len(self.named[name]))
+        name = max(names, key=lambda name: len(self.kernels_by_name[name]))
         return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:

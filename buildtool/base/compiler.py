@@ -249,7 +249,7 @@ def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
     return [(path, _digest(path)) for path in sorted(paths)]
 
 
-def are_so(known: Iterable[Sequence[str]]) -> bool:
+def are_current(known: Iterable[Sequence[str]]) -> bool:
     """Whether all files still have the content that the facts `known` record."""
     try:
         return all(_digest(path) == digest for path, digest in known)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from buildtool.base.errors import MachineError, UsageError, did_you_mean
 from buildtool.base.sizes import parse_size, show_size
-from buildtool.base.store import LEVELS
+from buildtool.base.store import NAMESPACES
 
 MODE = "BUILDTOOL_CACHE"  # off: no cache; names of cache namespaces, separated by commas: only these
 CACHE = "BUILDTOOL_CACHE_DIR"  # another folder for the cache
@@ -50,7 +50,7 @@ def _find_in_users_cache(name: str) -> Path | None:
     return base / "buildtool" / name
 
 
-def kept_folder() -> Path | None:
+def active_cache_folder() -> Path | None:
     """Returns the cache's folder; None where the cache is switched off, or there is no home."""
     return cache_folder() if cache_levels() != frozenset() else None
 
@@ -64,8 +64,8 @@ def cache_levels() -> frozenset[str] | None:
         return frozenset()
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in LEVELS:
-            hint = did_you_mean(name, ["on", "off", *LEVELS])
+        if name not in NAMESPACES:
+            hint = did_you_mean(name, ["on", "off", *NAMESPACES])
             raise UsageError(f"the cache has no namespace '{name}' (${MODE})", hint=hint)
     return frozenset(names)
 

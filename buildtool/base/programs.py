@@ -19,14 +19,14 @@ import msgpack
 from buildtool.base import compiler
 from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
-from buildtool.base.session import Level, Session, at_work
+from buildtool.base.session import Namespace, Session, current_session
 
 _SHOWN = 2000  # upper limit for the characters of a compiler's messages that we show
 
 Made = tuple[list[compiler.Fact], bytes]  # the headers that the compiler read, and its output
 
 
-def level(name: str) -> Level[Made]:
+def level(name: str) -> Namespace[Made]:
     """Returns a cache namespace for outputs of compilers. Its keys contain all that decides the output."""
 
     def unpack(data: bytes) -> Made:
@@ -35,7 +35,7 @@ def level(name: str) -> Level[Made]:
             raise ValueError("not the output of a compiler")
         return [(path, digest) for path, digest in pairs], output
 
-    return Level(name, partial(msgpack.packb, unicode_errors="surrogateescape"), unpack, by_code=False)
+    return Namespace(name, partial(msgpack.packb, unicode_errors="surrogateescape"), unpack, by_code=False)
 
 
 PROGRAMS = level("programs")
@@ -49,22 +49,22 @@ class Recipe:
     while they stay the same. `began_ns` is the time when the parts were read (ns since 1970).
     """
 
-    level: Level[Made]
+    level: Namespace[Made]
     parts: Mapping[str, Any]
     identity: compiler.Identity
     began_ns: int
 
-    def kept(self, session: Session) -> bytes | None:
+    def load(self, session: Session) -> bytes | None:
         """Returns the output of the same recipe from the cache, or None."""
-        entry = session.kept(self.level, self.parts)
-        return entry[1] if entry is not None and compiler.are_so(entry[0]) else None
+        entry = session.load(self.level, self.parts)
+        return entry[1] if entry is not None and compiler.are_current(entry[0]) else None
 
     def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
         """Stores the output `made`, unless one of the `others`, the headers that were read, has changed."""
         with contextlib.suppress(OSError):
             facts = compiler.facts(self.identity, others)
             if not compiler.changed_since(facts, self.began_ns):
-                session.hold(self.level, self.parts, (facts, made))
+                session.store(self.level, self.parts, (facts, made))
 
 
 def program(
@@ -90,7 +90,7 @@ def program(
             raise ToolError(f"{what} does not compile:\n{text}", path=str(place), hint=hint)
         return built.read_bytes()
 
-    binary = at_work().remember(
+    binary = current_session().remember(
         "programs of this process", key, lambda: _load_or_make(command, sources, contents, compile_in)
     )
     path = Path(_make_folder(), f"{hashlib.sha256(binary).hexdigest()[:16]}-{name}")
@@ -112,14 +112,14 @@ def _load_or_make(
     command: list[str], sources: Sequence[Path], contents: object, compile_in: Callable[[Path], bytes]
 ) -> bytes:
     """Returns the program's bytes, from the cache or newly compiled."""
-    session, began = at_work(), time.time_ns()
+    session, began = current_session(), time.time_ns()
     identity = compiler.identify(command, compiler.environment(), ()) if session.keeper is not None else None
     recipe = None
     if identity is not None:
         variables = [list(pair) for pair in compiler.passed().items()]
         parts = {"compiler": identity.digest, "flags": command, "files": contents, "variables": variables}
         recipe = Recipe(PROGRAMS, parts, identity, began)
-        if (binary := recipe.kept(session)) is not None:
+        if (binary := recipe.load(session)) is not None:
             return binary
     with scratch() as name:
         binary, rules = compile_in(Path(name)), list(Path(name).glob("*.d"))

@@ -36,7 +36,7 @@ _SCHEMA = 1  # version of the keys
 
 
 @dataclass(frozen=True)
-class Level(Generic[T]):
+class Namespace(Generic[T]):
     """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
     `pack` returns the bytes of a value, b"" for one that must not outlive the session. `unpack` raises for
@@ -113,19 +113,19 @@ class Session:
         return value
 
     def keep(
-        self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
+        self, level: Namespace[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
         """Returns the value under `level` and `parts`; makes and stores it where it is missing. `parts` gives
         all that the value depends on, by name, as plain values (buildtool/base/plain.py). The value must not
         be None.
         """
-        value = self.kept(level, parts, most_entries)
+        value = self.load(level, parts, most_entries)
         if value is None:
             value = make()
-            self.hold(level, parts, value, most_entries)
+            self.store(level, parts, value, most_entries)
         return value
 
-    def kept(self, level: Level[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
+    def load(self, level: Namespace[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
         """Returns the value from the session or the keeper, or None."""
         key = self._key(level, parts)
         entry = self._of(level.name).get(key)
@@ -142,7 +142,7 @@ class Session:
         self._of(level.name).put(key, _Value(value), most_entries)
         return value
 
-    def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
+    def store(self, level: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
         """Stores a value in the session and the keeper. Where `pack` returns no bytes, only the session
         stores it.
         """
@@ -158,7 +158,7 @@ class Session:
     def _of(self, kind: str) -> Recent[Hashable, _Value]:
         return self._kinds.setdefault(kind, Recent(self._most))
 
-    def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
+    def _key(self, level: Namespace[T], parts: Mapping[str, Any]) -> str:
         """Returns the SHA-256 (hex) of all that the value depends on. This includes buildtool's code, or only
         its version.
         """
@@ -170,7 +170,7 @@ class Session:
 
 @contextlib.contextmanager
 def working(session: Session) -> Iterator[None]:
-    """A context in which `at_work` returns `session`, the session of the request that this thread answers."""
+    """A context in which `current_session` returns `session`: that of the request this thread answers."""
     token = _at_work.set(session)
     try:
         yield
@@ -178,7 +178,7 @@ def working(session: Session) -> Iterator[None]:
         _at_work.reset(token)
 
 
-def at_work() -> Session:
+def current_session() -> Session:
     """Returns the session of the current request, or a new one. Plugins, which get no session, call it."""
     return _at_work.get() or Session()
 

@@ -163,7 +163,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
         endpoint = (at or places.endpoint()).prepared() if start else at or places.endpoint()
         connection = endpoint.connect(CONNECT_SECONDS)
         if connection is None and start:
-            connection = started(endpoint)
+            connection = start_or_join(endpoint)
     except (MachineError, OSError) as error:
         text = error.text if isinstance(error, BuildtoolError) else str(error)
         raise AbsentError(f"no daemon can be started: {text}") from None
@@ -180,7 +180,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 # ---- starting a daemon; several clients may try at once ------------------------------------------------
 
 
-def started(at: Endpoint) -> socket.socket | None:
+def start_or_join(at: Endpoint) -> socket.socket | None:
     """Starts a daemon and returns a connection to it. Another client may start it at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -209,7 +209,7 @@ def _connect_running(at: Endpoint) -> socket.socket | None:
         if connection is not None:
             return connection
         if time.monotonic() > deadline:
-            why = str(at.said().get("ended") or "")
+            why = str(at.read_record().get("ended") or "")
             raise AbsentError(f"it has not ended yet ({why})" if why else "it accepts no more clients")
         time.sleep(0.02)
     return None
@@ -251,4 +251,4 @@ def _spawn(at: Endpoint, deadline: float) -> None:
     if child.returncode is None:
         child.kill()  # it did not get ready in time
         child.wait()
-    raise AbsentError(f"the daemon ended at its start; the end of its log:\n{at.last_words()}")
+    raise AbsentError(f"the daemon ended at its start; the end of its log:\n{at.log_end()}")

@@ -55,7 +55,7 @@ class Endpoint:
         """Whether the daemon runs: a running daemon has locked `lock`."""
         return is_locked(self.lock)
 
-    def said(self) -> dict[str, Any]:
+    def read_record(self) -> dict[str, Any]:
         """Returns the content of the daemon's record, or {} if there is none."""
         import json  # a client of a running daemon does not need it
 
@@ -67,10 +67,10 @@ class Endpoint:
 
     def process(self) -> tuple[int, str]:
         """Returns the PID and start time of the process that wrote the record, or (0, "") if not known."""
-        pid, start = map(self.said().get, ("pid", "start"))
+        pid, start = map(self.read_record().get, ("pid", "start"))
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
-    def last_words(self, lines: int = 40) -> str:
+    def log_end(self, lines: int = 40) -> str:
         """Returns the last `lines` lines of the daemon's log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")

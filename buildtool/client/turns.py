@@ -40,7 +40,7 @@ class Span:
 _ALWAYS = Span(0.0, float("inf"))
 
 
-class Turn:
+class BuildLock:
     """The right to build in a folder, from `take` until `end`. `cut_off` are the builds killed before it."""
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
@@ -57,7 +57,7 @@ class Turn:
             self._handle = None
 
 
-def take(folder: str, waits: Callable[[int], None]) -> Turn:
+def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
     """Takes the lock of `folder` and returns the turn.
 
     If another build has the lock, calls `waits` with its PID and waits for its end. A build that was started
@@ -68,7 +68,7 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
-            return Turn(None)
+            return BuildLock(None)
         if not _lock(handle, wait=False):
             running = _Text(handle).running
             if running and running in _ancestors():
@@ -80,32 +80,32 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
             if os.path.samestat(path.stat(), os.fstat(handle)):
                 return _begin(handle)
         os.close(handle)  # the file was removed meanwhile: other builds lock another file with this name
-    return Turn(None)
+    return BuildLock(None)
 
 
-def look(folder: str) -> Turn:
+def look(folder: str) -> BuildLock:
     """Returns a turn with the killed builds, for a build that writes nothing. It does not wait."""
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)
     except OSError:
-        return Turn(None)
+        return BuildLock(None)
     try:
         text = _Text(handle)
         if text.began is not None and _lock(handle, wait=False):
             text.cut_off.append(Span(text.began, time.time()))
     finally:
         os.close(handle)
-    return Turn(None, tuple(text.cut_off))
+    return BuildLock(None, tuple(text.cut_off))
 
 
-def _begin(handle: int) -> Turn:
+def _begin(handle: int) -> BuildLock:
     """Records that this process builds now, and returns its turn."""
     now, text = time.time(), _Text(handle)
     spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
     while len(spans) > _MOST_SPANS:
         first, second, *others = spans
         spans = [Span(min(first.first, second.first), max(first.last, second.last)), *others]
-    turn = Turn(handle, tuple(spans))
+    turn = BuildLock(handle, tuple(spans))
     pid = os.getpid()
     with contextlib.suppress(OSError):
         _write(handle, [*_lines(turn.cut_off), f"running {pid} {process(pid)[1] or '-'} {now!r}"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
-from buildtool.base.folders import kept_folder
+from buildtool.base.folders import active_cache_folder
 from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import hold_lock, process
 from buildtool.base.outfiles import write_whole
@@ -43,10 +43,10 @@ class Life:
         self.listener.listen(_BACKLOG)
         self.listener.setblocking(False)
         self._node, self._lock_node = _identity(at.address), _identity(lock)
-        self._cache = kept_folder()
+        self._cache = active_cache_folder()
         self._cache_node: tuple[int, int] | None = None
         self._began = round(time.time(), 3)
-        record = at.said()
+        record = at.read_record()
         self.last_end = str(record.get("ended") or (_KILLED if record else ""))
         self.note()
 
@@ -120,7 +120,7 @@ def shorten_log(at: Endpoint) -> None:
 def retire_others(mine: Endpoint, code: str) -> None:
     """Tells daemons of this installation that run other code to end. Removes the files of ended daemons."""
     for other in every():
-        record = other.said()
+        record = other.read_record()
         same = record.get("home") == home() and record.get("python") == interpreter()
         if other.name == mine.name or not same or record.get("code") == code:
             continue

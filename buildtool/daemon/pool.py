@@ -162,17 +162,17 @@ class Pool:
         """Returns an idle worker for a request; None if all are busy. It prefers a worker that has planned
         `about`, then one that has planned nothing, then a new one. Raises OSError.
         """
-        idle = [worker for worker in self.asked if worker.job is None]
+        idle = [worker for worker in self.answering if worker.job is None]
         for subject in (about, ""):  # "": it has planned nothing yet
             for worker in idle:
                 if worker.about == subject:
                     return worker
-        if len(self.asked) < MOST_WORKERS:
+        if len(self.answering) < MOST_WORKERS:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
 
     @property
-    def asked(self) -> list[Worker]:
+    def answering(self) -> list[Worker]:
         """The workers that answer requests."""
         return [worker for worker in self.workers if not worker.prepares]
 
@@ -211,7 +211,7 @@ class Pool:
             return 0
         return worker.wait() or 0
 
-    def reaped(self) -> list[Worker]:
+    def reap(self) -> list[Worker]:
         """Returns the removed workers that have died since the last call. Their CPU time is known now."""
         dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
         self._dying = [worker for worker in self._dying if worker not in dead]
@@ -223,7 +223,7 @@ class Pool:
         """
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]
-        return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
+        return [w for w in idle if w.prepares] + answering[: max(0, len(self.answering) - 1)]
 
     @property
     def rss(self) -> int:

@@ -177,7 +177,7 @@ class Preparer:
 
     def _reap(self) -> None:
         """Counts the CPU time that ended processes used since their last message."""
-        for worker in self._pool.reaped():
+        for worker in self._pool.reap():
             self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
 
     def _account(self, worker: Worker, cpu: float) -> None:

@@ -89,7 +89,7 @@ class Scheduler:
             if job.worker is not None:
                 self.pool.remove(job.worker)
                 self._has_room = True  # the queue goes on later: its clients may be gone too
-            self.at_hand()
+            self.ensure_worker()
 
     def forget(self) -> None:
         """Forgets all answers and plans."""
@@ -154,9 +154,9 @@ class Scheduler:
 
     # ---- workers -------------------------------------------------------------------------------------
 
-    def at_hand(self) -> None:
+    def ensure_worker(self) -> None:
         """Starts a worker before it is needed, so that it has already imported its modules by then."""
-        if not self.pool.asked:
+        if not self.pool.answering:
             with contextlib.suppress(OSError):  # a request will report it
                 self.pool.add()
 
@@ -254,7 +254,7 @@ class Scheduler:
                 return  # its reply gives its memory then
             self.pool.remove(worker)
             self.answers.clear()
-        self.at_hand()
+        self.ensure_worker()
 
     def _drop_worker(self, worker: Worker, why: str = "") -> None:
         """Handles a worker that has ended or hangs. Only its own request fails."""
@@ -271,7 +271,7 @@ class Scheduler:
             self._fail(job, text)
         if worker.ready:
             self._has_room = True
-            self.at_hand()
+            self.ensure_worker()
             return
         for waiting in list(self.queue):  # a worker that ends at its start would do so again
             self.queue.remove(waiting)

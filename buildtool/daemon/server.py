@@ -81,7 +81,7 @@ class Server:
         for word in (signal.SIGTERM, signal.SIGINT):
             signal.signal(word, note)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        self.scheduler.at_hand()
+        self.scheduler.ensure_worker()
         while not self._is_over():
             patience = SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
             for key, events in self._selector.select(0.0 if self._unheard else patience):

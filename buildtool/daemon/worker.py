@@ -209,7 +209,7 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
 
 
 def _plan_ahead(planning: Planning, session: Session) -> Iterator[None]:
-    from buildtool.api.answers.planreport import beside, describe_plan
+    from buildtool.api.answers.planreport import describe_plan, other_plans
     from buildtool.firmware.planned import plan_model, prepare
     from buildtool.plan.choose.choose import choose
     from buildtool.plan.choose.fronts import search_front
@@ -234,7 +234,7 @@ def _plan_ahead(planning: Planning, session: Session) -> Iterator[None]:
         yield
         plan = plan_model(planning.model, planning.target, options, session)
         describe_plan(plan)
-        beside(plan, False)
+        other_plans(plan, False)
         yield
 
 

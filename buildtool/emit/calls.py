@@ -87,7 +87,7 @@ class Call:
 
     def served(self) -> dict[Argument, str]:
         """Returns the arguments that are the same in all calls of the kernel."""
-        return self.network.served(self.step.op) | _GEOMETRY
+        return self.network.common_arguments(self.step.op) | _GEOMETRY
 
     def addresses(self) -> dict[Argument, str]:
         """Returns the arguments of a kernel that takes tensor addresses: the first input and output."""

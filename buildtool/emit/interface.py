@@ -248,7 +248,7 @@ def state_memory(network: Network) -> list[str]:
     for state, buffer, place in zip(
         network.graph.states, plan.states, network.image.places.states, strict=True
     ):
-        rows.append(f" *   {buffer.offset:>8}  {buffer.size:>8}  {network.called(state.before)}")
+        rows.append(f" *   {buffer.offset:>8}  {buffer.size:>8}  {network.describe_tensor(state.before)}")
         target = f"{net}_state + {buffer.offset}"
         if filling(state) is None:
             values += _fetch_bytes(network, target, place, buffer.size)

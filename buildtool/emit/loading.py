@@ -1,7 +1,7 @@
 """Writes the C that loads constants from slow memory into the arena.
 
 A region first waits for its own constants. Then it begins to load those of the next region, which arrive
-while this region computes. Some constants are loaded while a streamed region runs, see `Turns`.
+while this region computes. Some constants are loaded while a streamed region runs, see `StreamedLoads`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Loading:
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
             self._check(load)
-            if load.by_turns or load.op in network.wandering:
+            if load.by_turns or load.op in network.relocated_constants:
                 continue  # they are loaded while their region runs, see Turns
             begin = firsts.get(plan.buffers[load.buffer].first)
             if begin is None or begin > region_of[load.op]:
@@ -115,7 +115,7 @@ class Loading:
         ]
         arguments = {
             **view_arguments(["in"], "out"),
-            **network.served(load.op),
+            **network.common_arguments(load.op),
             Argument.GEOMETRY: "&geometry",
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
@@ -171,7 +171,7 @@ class Loading:
         return _STATE + (_SLICES + "\n".join(blocks) + "\n" if blocks else "")
 
 
-class Turns:
+class StreamedLoads:
     """Writes the code that loads constants while a streamed region runs.
 
     Groups may share memory for constants. Before a group computes rows, it loads its constants again if
@@ -187,7 +187,7 @@ class Turns:
         self._by_turns = [load for load in own if load.by_turns]
         self._wandering: dict[int, list[Load]] = {}
         for load in own:
-            if load.op in network.wandering and not load.by_turns:
+            if load.op in network.relocated_constants and not load.by_turns:
                 self._wandering.setdefault(load.op, []).append(load)
 
     def declarations(self) -> list[str]:

@@ -65,7 +65,7 @@ class Network:
                 makers[t] = f"operator {position}" + (f", output {i}" if len(op.outputs) > 1 else "")
         return makers
 
-    def called(self, tensor: int) -> str:
+    def describe_tensor(self, tensor: int) -> str:
         """Returns a tensor's name for comments, such as "input 0" or "operator 3".
 
         The names in the model are not used, because they may change with training.
@@ -80,11 +80,11 @@ class Network:
     @cached_property
     def loaded(self) -> dict[int, int]:
         """For each operator whose constants are loaded, their offset in the arena."""
-        loads = [load for load in self.plan.loads if load.op not in self.wandering]
+        loads = [load for load in self.plan.loads if load.op not in self.relocated_constants]
         return {load.op: self.plan.buffers[load.buffer].offset for load in loads}
 
     @cached_property
-    def wandering(self) -> frozenset[int]:
+    def relocated_constants(self) -> frozenset[int]:
         """The operators of streamed regions whose constants are loaded to several places in the arena."""
         starts = set(self.timeline.starts)
         return frozenset(
@@ -124,13 +124,13 @@ class Network:
     def constants(self, position: int) -> str:
         """Returns C for the address of an operator's packed constants."""
         place = self.image.places.constants.get(position)
-        if position in self.wandering:
+        if position in self.relocated_constants:
             return f"constants_{position}"
         if place is not None and position in self.loaded:
             return self.place(self.loaded[position])
         return "NULL" if place is None else f"weights + {place}"
 
-    def served(self, position: int) -> dict[Argument, str]:
+    def common_arguments(self, position: int) -> dict[Argument, str]:
         """Returns C for the arguments that every call of an operator's kernel may take."""
         scratch = (b for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
         buffer = next(scratch, None)

@@ -21,7 +21,7 @@ from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import BufferKind, Move, Plan, Region, Step
-from buildtool.target.kernels import apart, object_name, source_files
+from buildtool.target.kernels import application_sources, object_name, source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 
@@ -37,7 +37,7 @@ class Sources:
 
 def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     """Returns the routines that the emitted code of a plan calls."""
-    kernels = target.named(plan.kernels)
+    kernels = target.kernels_by_name(plan.kernels)
     routines = [target.routine(role, k) for k in kernels if k for role, op in _BESIDE if op == k.op]
     pooled = (kernels[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return routines + [
@@ -47,7 +47,7 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """Returns the C files of the plan's kernels and routines, sorted by name, after the runtime's."""
-    kernels = [kernel for kernel in target.named(plan.kernels) if kernel]
+    kernels = [kernel for kernel in target.kernels_by_name(plan.kernels) if kernel]
     return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 
@@ -66,7 +66,7 @@ def emit(
 
     `session` may have the plan's timeline. `image` is the weight image, if it has been made already.
     """
-    kernels = target.named(plan.kernels)
+    kernels = target.kernels_by_name(plan.kernels)
     image = image or weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
@@ -79,7 +79,9 @@ def emit(
         f"{net}_quantization.h": quantization(network),
         f"{net}.c": source,
         f"{net}_weights.S": _weights_assembly(net, image),
-        f"{net}_kernels.txt": "\n".join(map(object_name, [*kernel_sources(plan, target), *apart()])),
+        f"{net}_kernels.txt": "\n".join(
+            map(object_name, [*kernel_sources(plan, target), *application_sources()])
+        ),
         "harness_net.h": harness(network),
     }
     encoded = {path: (text + "\n").encode() for path, text in files.items()}
@@ -150,11 +152,11 @@ def _emit_region(
     for move in moves:  # copies a tensor to its new place
         source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
         places = f"{network.place(target.offset)}, {network.place(source.offset)}"
-        body.append(f"/* Makes room: {network.called(source.tensors[0])} */")
+        body.append(f"/* Makes room: {network.describe_tensor(source.tensors[0])} */")
         body.append(f"memmove({places}, {source.size});")
     body += loads.prologue(index)
     if region.is_streamed:
-        body += emit_streamed_region(network, region, loading.Turns(network, index))
+        body += emit_streamed_region(network, region, loading.StreamedLoads(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body += [*whole_image(network, region), *_emit_step(network, step, loads, index)]
@@ -184,7 +186,7 @@ def _memory_map(network: Network) -> list[str]:
     for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset)):
         place = f"2+{b.offset - second}" if 0 < second <= b.offset else str(b.offset)
         # names of tensors change with training, so they are only in <net>_arena.json
-        of = network.called(b.tensors[0]) if b.tensors else f"operator {b.op}"
+        of = network.describe_tensor(b.tensors[0]) if b.tensors else f"operator {b.op}"
         content = of if b.kind is BufferKind.TENSOR else f"{b.kind} of {of}"
         rows.append((place, str(b.size), f"{b.first}-{b.last}", content))
     head = ("offset", "bytes", "steps", "holds")

@@ -15,7 +15,7 @@ import numpy as np
 
 from buildtool.emit.arguments import geometry, part_view, whole_view
 from buildtool.emit.ctext import block, plus
-from buildtool.emit.loading import Turns
+from buildtool.emit.loading import StreamedLoads
 from buildtool.emit.network import Network
 from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
@@ -30,7 +30,7 @@ _COUNTERS = 4  # declarations per line
 _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
 
 
-def emit_streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
+def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads) -> list[str]:
     """Returns the body of a streamed region's function; `coming`: the loads of constants while it runs."""
     chain, delivered = links(region, network.graph), network.takes_rows(region)
     names = [
@@ -97,7 +97,7 @@ def _views(network: Network, region: Region) -> list[str]:
     for t in wholes:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
-        of, name, holder = graph.tensors[t], network.called(t), network.holders.get(t)
+        of, name, holder = graph.tensors[t], network.describe_tensor(t), network.holders.get(t)
         _, height, width, channels = of.nhwc
         view = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         if holder is not None and holder.rows:
@@ -110,7 +110,7 @@ def _views(network: Network, region: Region) -> list[str]:
         lines += [f"/* {name} */", f"const nn_view tensor_{t} = {view};"]
     for t, (wider, first) in channel_parts.items():
         count = graph.tensors[t].nhwc[3]
-        lines.append(f"/* Channels {first} to {first + count - 1}: {network.called(t)} */")
+        lines.append(f"/* Channels {first} to {first + count - 1}: {network.describe_tensor(t)} */")
         part = part_view(f"&tensor_{wider}", str(first), str(count), graph.tensors[t].dtype)
         lines.append(f"const nn_view tensor_{t} = {part};")
     return lines
@@ -133,7 +133,7 @@ class _Loops:
     network: Network
     chain: Sequence[Link]
     source: int | None
-    coming: Turns
+    coming: StreamedLoads
 
     def of(self, index: int, need: str) -> list[str]:
         """Returns the loop that computes `need` rows of group `index`; for -1, it requests input rows."""

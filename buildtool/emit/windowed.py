@@ -46,7 +46,7 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
         raise UnsupportedError(f"kernel '{kernel.name}' computes only whole tensors", operator=op.place)
     arguments = {
         **view_arguments([f"tensor_{t}" for t in operands_of(network, position)], f"tensor_{result}"),
-        **network.served(position),
+        **network.common_arguments(position),
         Argument.GEOMETRY: f"&geometry_{position}",
         Argument.WINDOW: "&window",
         Argument.CHANNEL: "0",

@@ -15,7 +15,7 @@ from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
 from buildtool.target.choice import arena_memories
-from buildtool.target.hardware import Taken
+from buildtool.target.hardware import FirmwareUse
 from buildtool.target.kernels import RUNTIME, is_runtime, source_files
 from buildtool.target.partitions import boundary, weights_follow_firmware
 from buildtool.target.recorded import Recorded, read, recorded_sizes
@@ -37,7 +37,10 @@ _SPARE = 256  # bytes: the largest error of the fitted size of emitted code, ove
 _TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop,
 _UNROLLED = 1024  # which takes this many bytes of code
 _SECOND = 512  # bytes of the test firmware for painting and watching a second arena
-LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # other cores' code is estimated from this core's,
+ESTIMATED_FROM = (
+    ("-march=rv32imac_zicsr", "-mabi=ilp32"),
+    0,
+)  # other cores' code is estimated from this core's,
 LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for other cores
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2048  # bytes, as in kernels/runtime/nn_parallel.c
@@ -96,7 +99,7 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     """
     from buildtool.emit.sources import kernel_sources
 
-    board, entry = target.board, next(iter(read(*LIKENED)[1]), None)
+    board, entry = target.board, next(iter(read(*ESTIMATED_FROM)[1]), None)
     if entry is None or board.code != board.arena:
         return None
     own = _estimate_network_code(sources, entry)
@@ -135,7 +138,9 @@ def is_estimated(target: Target) -> bool:
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 
 
-def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None = None) -> Footprint | None:
+def predicted_footprint(
+    graph: Graph, plan: Plan, target: Target, session: Session | None = None
+) -> Footprint | None:
     """Returns the firmware's footprint from the recorded sizes of all compilers; None if none are recorded.
 
     It needs no compiler and packs no weights.
@@ -144,7 +149,7 @@ def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None =
 
     if target.board.is_native and not is_estimated(target):
         return None
-    image = image_of_zeros(graph, target.named(plan.kernels))
+    image = image_of_zeros(graph, target.kernels_by_name(plan.kernels))
     sources = emit(graph, plan, target, "network", session, image)
     if is_estimated(target):
         return estimate(sources, plan, target)
@@ -158,7 +163,7 @@ def firmware(
     session: Session | None = None,
     *,
     least: bool = False,
-) -> tuple[Taken, ...]:
+) -> tuple[FirmwareUse, ...]:
     """Returns the bytes that firmware takes in each memory besides the arena and the network's state.
 
     If the arena's memory has code, this is the code of `plan`. Without a plan, it is the code that every
@@ -170,7 +175,7 @@ def firmware(
     share = LEAST_SHARE if least and not is_estimated(target) else 1.0
     if board.is_native and not is_estimated(target):
         return ()
-    entries = read(*LIKENED)[1] if is_estimated(target) else recorded_sizes(board.core)
+    entries = read(*ESTIMATED_FROM)[1] if is_estimated(target) else recorded_sizes(board.core)
     parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     variables = max((entry.variables for entry in entries), default=0)
     parts.setdefault(board.data, Counter()).update(
@@ -190,7 +195,7 @@ def firmware(
             is_bound = name.startswith((needs.CODE, needs.VARIABLES))  # else the size is exact
             scaled = int(size * share) if is_bound else size
             if scaled and (name != needs.ALIGNMENT or share == 1):
-                rows.append(Taken(memory, name, scaled))
+                rows.append(FirmwareUse(memory, name, scaled))
     return tuple(rows)
 
 
@@ -210,7 +215,7 @@ def _count_code_beside(
     """Returns the bytes of code of each owner in the arena's memory; empty if no size is known."""
     board = target.board
     if plan is not None:
-        footprint = foreseen(graph, plan, target, session)
+        footprint = predicted_footprint(graph, plan, target, session)
         of_code = footprint.use(board.code).parts if footprint else ()
         others = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_list_data_parts(board, 0, 0)}
         code = {part.name: part.bytes for part in of_code if part.name not in others}
@@ -219,7 +224,7 @@ def _count_code_beside(
         return code
     paths = source_files(target, [kernel for kernel in catalogue.select_all(target, graph) if kernel])
     if is_estimated(target):
-        return _liken(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
+        return _liken(paths, _LEAST_NETWORK, target, read(*ESTIMATED_FROM)[1][0])
     names = [f"{path.parent.name}/{path.name}" for path in paths if not is_runtime(path)]
     entries = recorded_sizes(board.core)
     kernels = (sum(entry.code.get(name, 0) for name in names) for entry in entries)
@@ -238,7 +243,10 @@ def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -
     names = [f"{path.parent.name}/{path.name}" for path in kernels]
     if any(name not in entry.code for name in names):
         return None
-    symbols = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
+    symbols = [
+        "",
+        *(c.symbol for c in (*target.kernels_by_name(plan.kernels), *plan_routines(plan, target)) if c),
+    ]
     helpers = {name for symbol in symbols for name in entry.helpers.get(symbol, ())}
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
     own = _estimate_network_code(sources, entry)

@@ -16,11 +16,11 @@ from buildtool.base.locks import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware import needs
-from buildtool.firmware.bound import bound, foreseen, is_estimated
+from buildtool.firmware.bound import bound, is_estimated, predicted_footprint
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
 from buildtool.firmware.linkmap import Share, contributions
 from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
-from buildtool.firmware.sizes import Placed, list_sections, open_elf
+from buildtool.firmware.sizes import Section, list_sections, open_elf
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.target.registry import toolchain
@@ -68,7 +68,7 @@ def count_footprint(
     """
     if target.board.is_native:
         note = "firmware for this board runs on this machine: its code size says nothing about the board"
-        return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
+        return Count(predicted_footprint(graph, plan, target, session), note, is_estimated(target))
     sources = emit(graph, plan, target, name, session)
     tools, note = None, ""
     try:
@@ -104,7 +104,7 @@ class LinkedImage:
 
     elf: bytes
     compiler: str
-    sections: tuple[Placed, ...]
+    sections: tuple[Section, ...]
     shares: tuple[Share, ...]
     objects: Objects
 
@@ -172,7 +172,7 @@ def _list_uses(
 
 
 def _name_parts(
-    section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
+    section: Section, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> dict[str, int]:
     """Returns the bytes of each named part of a section."""
     if section.name == ".stack":

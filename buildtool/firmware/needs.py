@@ -116,11 +116,11 @@ def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
     around = {ARENA: size, STATE: state if board.data == name else 0}
-    if board.beside(name):
+    if board.describe_other_contents(name):
         around.update({one.what: one.bytes for one in board.firmware if one.memory == name})
     else:
         stack = board.stack_bytes if board.data == name else 0
-        around.update({STACK: stack, RESERVED: board.kept(name) - stack})
+        around.update({STACK: stack, RESERVED: board.reserved_for_others(name) - stack})
     return Need("RAM", name, required, memory.size, parts_of(around, required))
 
 
@@ -137,7 +137,7 @@ def needs_of(
     for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
-        reserved = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
+        reserved = arenas[name] + board.reserved_for_others(name, plan.state_bytes) if name in arenas else 0
         if reserved > required:  # bytes for the application besides this firmware
             parts, required = (*parts, Part(RESERVED, reserved - required)), reserved
         kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"

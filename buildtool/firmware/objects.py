@@ -25,7 +25,7 @@ from buildtool.base.compiler import Identity, dependencies, environment, identif
 from buildtool.base.digests import Memo
 from buildtool.base.errors import TargetError, ToolError
 from buildtool.base.programs import Recipe, level
-from buildtool.base.session import Session, at_work
+from buildtool.base.session import Session, current_session
 
 _LINES_SHOWN = 20  # of a tool's output
 # The first bytes of objects and images: ELF, LLVM's bitcode (-flto), Mach-O.
@@ -73,7 +73,7 @@ def compile_all(
     """
     folder = folder.absolute()  # compilers run in the folders of their sources
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
-    cached = _CachedObjects(at_work(), compiler)
+    cached = _CachedObjects(current_session(), compiler)
     jobs = [(cached.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
     missing = [job for job in jobs if job[0] is None or not cached.put(job[0][0], job[2])]
     count = len(units) - len(missing)
@@ -125,7 +125,7 @@ class _CachedObjects:
 
     def put(self, recipe: Recipe, target: Path) -> bool:
         """Writes the cached object to `target`; returns whether there is one."""
-        data = recipe.kept(self._session)
+        data = recipe.load(self._session)
         if data is not None:
             target.write_bytes(data)
         return data is not None

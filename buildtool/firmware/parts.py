@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from buildtool.firmware.linkmap import Share, contributions, outputs
 from buildtool.firmware.sizes import (
     DebugFiles,
-    Placed,
+    Section,
     Symbol,
     in_memories,
     list_sections,
@@ -72,7 +72,7 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
 
 
 def _split_sections(
-    elf: Any, sections: Sequence[Placed], shares: dict[tuple[str, int], list[Share]]
+    elf: Any, sections: Sequence[Section], shares: dict[tuple[str, int], list[Share]]
 ) -> dict[int, list[Piece]]:
     """Maps the index of each section to the section's pieces."""
     by_section: dict[int, list[Symbol]] = {}
@@ -107,7 +107,7 @@ def _make_part(
     }
 
 
-def _read_shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
+def _read_shares(table: str, sections: Sequence[Section]) -> dict[tuple[str, int], list[Share]]:
     """Maps each section (name, address) to its shares in the linker's map; empty for another image's map."""
     in_map = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
     if not sections or any(in_map.get((s.name, s.address)) != s.size for s in sections):
@@ -118,7 +118,7 @@ def _read_shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int]
     return {(s.name, s.address): by_name.get(s.name, []) for s in sections}
 
 
-def _read_content(elf: Any, section: Placed) -> bytes:
+def _read_content(elf: Any, section: Section) -> bytes:
     """The bytes of a section; empty if it only takes memory."""
     if not section.is_stored or section.index < 0:
         return b""
@@ -144,7 +144,7 @@ class _Owners:
                 by_file.setdefault((piece.library, piece.file), set()).add(self._find_by_name(piece.symbol))
         self._files = {file: self._find_of_file(file[1], owners) for file, owners in by_file.items()}
 
-    def of(self, section: Placed, piece: Piece) -> str:
+    def of(self, section: Section, piece: Piece) -> str:
         """The owner of a piece of a section."""
         by_name = self._find_by_name(piece.symbol)
         if by_name != APPLICATION:

@@ -22,7 +22,7 @@ import msgpack
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named
 from buildtool.base.modes import Image, Strategy
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
@@ -33,9 +33,9 @@ from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choose
+from buildtool.plan.choose.hints import strategy_best
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
-from buildtool.plan.choose.tried import strategy_best
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.models import Model, Network, load_network, read_graph
@@ -214,8 +214,8 @@ def notes(planned: Planned) -> list[str]:
         return []
     memories = []
     for name in board.holders:
-        others = board.taken(name, planned.plan.state_bytes)
-        beside = board.beside(name) or (f" less {others} for all else" if others else "")
+        others = board.unavailable_bytes(name, planned.plan.state_bytes)
+        beside = board.describe_other_contents(name) or (f" less {others} for all else" if others else "")
         memories.append(f"'{name}' of {board.memory(name).size}{beside}")
     return [
         f"{limit} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
@@ -270,11 +270,11 @@ def emit_sources(planned: Planned, name: str) -> Sources:
         "name": name,
         "layout": image.layout,
     }
-    cached = planned.session.kept(_CODE, parts)
+    cached = planned.session.load(_CODE, parts)
     if cached is None:
         sources = emit(planned.graph, planned.plan, planned.target, name, planned.session, image)
         others = {path: data for path, data in sources.files.items() if not path.endswith(".bin")}
-        planned.session.hold(_CODE, parts, (others, sources.c_files))
+        planned.session.store(_CODE, parts, (others, sources.c_files))
         return sources
     net, (others, c_files) = identifier(name), cached
     return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
@@ -286,14 +286,14 @@ def _pack_weights(planned: Planned) -> WeightImage:
     from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import packing_digest
 
-    graph, kernels = planned.graph, planned.target.named(planned.plan.kernels)
+    graph, kernels = planned.graph, planned.target.kernels_by_name(planned.plan.kernels)
     parts = {
         "model": planned.model.digest,
         "topology": topology_digest(graph),
         "target": packing_digest(planned.target),
         "kernels": list(planned.plan.kernels),
     }
-    level = Level("weights", lambda image: image.data, lambda data: read_image(data, graph, kernels))
+    level = Namespace("weights", lambda image: image.data, lambda data: read_image(data, graph, kernels))
     return planned.session.keep(level, parts, lambda: weight_image(graph, kernels))
 
 
@@ -305,4 +305,4 @@ def _unpack(data: bytes) -> Text:
     return files, tuple(c_files)
 
 
-_CODE: Level[Text] = Level("code", lambda text: cast(bytes, msgpack.packb(text)), _unpack)
+_CODE: Namespace[Text] = Namespace("code", lambda text: cast(bytes, msgpack.packb(text)), _unpack)

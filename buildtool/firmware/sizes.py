@@ -86,7 +86,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     return report
 
 
-def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str, Placed, bool]]:
+def in_memories(sections: Sequence[Section], board: Board) -> Iterator[tuple[str, Section, bool]]:
     """Yields (memory, section, is_copy) for every section in a memory; ELSEWHERE comes last.
 
     `is_copy` is true if the memory has only a copy of the variables' initial values.
@@ -106,7 +106,7 @@ def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str,
 
 
 @dataclass(frozen=True)
-class Placed:
+class Section:
     """A section that takes memory when the program runs.
 
     `load_address` is the place of its stored contents, -1 if there are none.
@@ -126,7 +126,7 @@ class Placed:
         return self.load_address >= 0
 
 
-def list_sections(elf: Any) -> list[Placed]:
+def list_sections(elf: Any) -> list[Section]:
     """Returns the sections that take memory, in the file's order; the segments if there are no sections."""
     loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
     is_linked = elf["e_type"] != "ET_REL"  # an object has no segments: its load addresses are its addresses
@@ -141,21 +141,21 @@ def list_sections(elf: Any) -> list[Placed]:
                 inside = (start + address - low for low, start, n in loads if low <= address < low + n)
                 load = next(inside, -1)
             kinds = bool(flags & _WRITABLE), index, bool(flags & _EXECUTABLE)
-            sections.append(Placed(section.name, address, size, load, *kinds))
+            sections.append(Section(section.name, address, size, load, *kinds))
     return sections if elf.num_sections() else list(_list_segments(elf))
 
 
-def _list_segments(elf: Any) -> Iterator[Placed]:
+def _list_segments(elf: Any) -> Iterator[Section]:
     """Yields the loaded segments of an image whose sections were removed."""
     for number, segment in enumerate(elf.iter_segments("PT_LOAD")):
         address, stored, size = (int(segment[key]) for key in ("p_vaddr", "p_filesz", "p_memsz"))
         is_writable, is_code = bool(segment["p_flags"] & _WRITES), bool(segment["p_flags"] & _RUNS)
         load, name = int(segment["p_paddr"]), f"(segment {number})"
         if stored:
-            yield Placed(name, address, stored, load, is_writable, -2 * number - 2, is_code)
+            yield Section(name, address, stored, load, is_writable, -2 * number - 2, is_code)
         if size > stored:
             rest = f"{name[:-1]}, without contents)"
-            yield Placed(rest, address + stored, size - stored, -1, is_writable, -2 * number - 3, is_code)
+            yield Section(rest, address + stored, size - stored, -1, is_writable, -2 * number - 3, is_code)
 
 
 # ---- symbols -------------------------------------------------------------------------------------------

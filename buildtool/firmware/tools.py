@@ -12,7 +12,7 @@ from pathlib import Path
 from buildtool.base.errors import UsageError, suggest
 from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target import registry
-from buildtool.target.choice import wire_of
+from buildtool.target.choice import link_of
 from buildtool.target.plugin import Harness, TargetPlugin
 from buildtool.target.types import Board, Target, Toolchain, Wiring
 
@@ -24,7 +24,7 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
     names.
     """
     tools = registry.toolchain(target, choice.toolchain)
-    board, wire = target.board, wire_of(choice, target.board)
+    board, wire = target.board, link_of(choice, target.board)
     if wire:
         make = getattr(registry.plugin(board), "wiring", None)
         if make is None:

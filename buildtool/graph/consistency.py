@@ -10,7 +10,7 @@ from buildtool.graph.geometry import GeometryError, demand
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
-from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
+from buildtool.graph.quantrules import QuantError, check_fixed_output, check_tensor
 from buildtool.graph.states import check_states
 from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
@@ -71,7 +71,7 @@ def _check_operands(graph: Graph, op: Op) -> None:
     demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
     definition.types(graph, op)
     if definition.output is not None:
-        fixed_output(graph, op, definition.output)
+        check_fixed_output(graph, op, definition.output)
     if definition.quant is not None:
         definition.quant(graph, op)
 

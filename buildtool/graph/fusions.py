@@ -17,7 +17,7 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import takes_channels
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, of_graph
+from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, cached_on_graph
 
 
 class Fusion(NamedTuple):
@@ -33,7 +33,7 @@ class Fusion(NamedTuple):
     results: tuple[int, ...]
 
 
-@of_graph
+@cached_on_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
     """Returns every `Fusion` of a network, in execution order."""
     fusions, readers = list[Fusion](), graph.consumers()

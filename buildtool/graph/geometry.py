@@ -73,7 +73,7 @@ def spatial(x: Shape, attrs: g.ConvAttrs | g.PoolAttrs, kernel: Sequence[int]) -
     return rows, cols
 
 
-def images(shapes: list[Shape], count: int) -> None:
+def check_images(shapes: list[Shape], count: int) -> None:
     """Demands that the first `count` shapes have 4 dimensions."""
     demand(len(shapes) >= count, f"{len(shapes)} inputs, expected at least {count}")
     for shape in shapes[:count]:
@@ -99,7 +99,7 @@ def axis_of(op: Op, rank: int) -> int:
     return axis
 
 
-def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
+def pick_elements(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
     """Returns an operator that takes the elements `indices` along dimension `axis`.
 
     It is a STRIDED_SLICE if the indices differ and are equally far apart, otherwise a GATHER.

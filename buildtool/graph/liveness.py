@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from buildtool.base.errors import ModelError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import tensors_written_in_place
-from buildtool.graph.types import Graph, OpKind, of_graph
+from buildtool.graph.types import Graph, OpKind, cached_on_graph
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LiveSum:
     position: int
 
 
-@of_graph
+@cached_on_graph
 def alias_roots(graph: Graph) -> Mapping[int, int]:
     """Maps each activation to the tensor whose bytes it shares, or to itself if it is not an alias.
 
@@ -64,7 +64,7 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
     return roots
 
 
-@of_graph
+@cached_on_graph
 def state_of(graph: Graph) -> Mapping[int, int]:
     """Maps each tensor that shares a state's bytes to the state's index in Graph.states.
 
@@ -77,7 +77,7 @@ def state_of(graph: Graph) -> Mapping[int, int]:
     return {t: states[root] for t, root in roots.items() if root in states}
 
 
-@of_graph
+@cached_on_graph
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """Returns one range for each set of activations that share their bytes, inputs first, in execution order.
 

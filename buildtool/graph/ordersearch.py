@@ -234,7 +234,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search: an order (places in Flow.ops) with its peak, or None where it found no order.
 
     `nodes` counts the visited sets. `exhausted` means that a lower peak is proven impossible: below the peak
@@ -247,7 +247,7 @@ class Found:
     exhausted: bool
 
 
-def beam(segment: Segment, goal: int, width: int) -> Found:
+def beam(segment: Segment, goal: int, width: int) -> SearchResult:
     """Finds an order by beam search.
 
     Of all sets of the same length it keeps the best `width`, by peak, then by live bytes.
@@ -270,10 +270,10 @@ def beam(segment: Segment, goal: int, width: int) -> Found:
         states = {done: fresh[done] for done in sorted(fresh, key=rank.__getitem__)[:width]}
     assert finished is not None
     order = tuple(segment.first + op for op in finished[1])
-    return Found(order, finished[0].peak, nodes, False)
+    return SearchResult(order, finished[0].peak, nodes, False)
 
 
-def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
+def search(segment: Segment, goal: int, limit: int, budget: int) -> SearchResult:
     """Finds the order with the lowest peak below `limit`, or any order with a peak of at most `goal`.
 
     This is a best-first search. It visits the set with the lowest peak so far, and of equal ones the largest.
@@ -293,9 +293,9 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
                 done, ran = parents[done]
                 steps.append(ran)
             order = tuple(segment.first + op for ran in reversed(steps) for op in ran)
-            return Found(order, peak, nodes, True)
+            return SearchResult(order, peak, nodes, True)
         if nodes >= budget:
-            return Found(None, limit, nodes, False)
+            return SearchResult(None, limit, nodes, False)
         closed.add(done)
         nodes += 1
         here = State(done, live, peak, ready, lean)
@@ -308,7 +308,7 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
                 best[later.done] = later.peak
                 parents[later.done] = (done, (op, *ran))
                 heapq.heappush(queue, (later.peak, -later.done.bit_count(), *_rank_end(later)))
-    return Found(None, limit, nodes, True)
+    return SearchResult(None, limit, nodes, True)
 
 
 def _rank_end(state: State) -> tuple[int, int, int, int]:

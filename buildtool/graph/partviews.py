@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs, of_graph
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs, cached_on_graph
 
 SLICES = frozenset({OpKind.SLICE, OpKind.STRIDED_SLICE})
 VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
@@ -77,7 +77,7 @@ def views(graph: Graph) -> tuple[int, ...]:
     return tuple(position for position, op in enumerate(graph.ops) if op.kind in VIEW_KINDS)
 
 
-@of_graph
+@cached_on_graph
 def parts(graph: Graph) -> Mapping[int, Part]:
     """Maps each view's output and each input of a JOINED to its place in the outermost tensor around it."""
     places: dict[int, Part] = {}
@@ -97,7 +97,7 @@ def parts(graph: Graph) -> Mapping[int, Part]:
     return places
 
 
-@of_graph
+@cached_on_graph
 def tensors_written_in_place(graph: Graph) -> Mapping[int, int]:
     """Maps each input of a JOINED to its output, which may be the input of another JOINED."""
     return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
@@ -121,7 +121,7 @@ def joins_channels(graph: Graph, op: Op) -> bool:
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:
         return False
-    makers, readers, own_memory = graph.producers(), graph.consumers(), lasting(graph)
+    makers, readers, own_memory = graph.producers(), graph.consumers(), tensors_with_own_memory(graph)
     return all(
         t in makers
         and t not in own_memory
@@ -143,11 +143,11 @@ def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
         is_slice = takes_channels(graph, op)
         if not is_slice and not joins_channels(graph, op):
             raise PlanError("is a view in the plan, but moves more than channels", operator=op.place)
-        if op.outputs[0] in (lasting(graph) if is_slice else states):
+        if op.outputs[0] in (tensors_with_own_memory(graph) if is_slice else states):
             raise PlanError("is a view in the plan, but lives to the end", operator=op.place)
 
 
-def lasting(graph: Graph) -> frozenset[int]:
+def tensors_with_own_memory(graph: Graph) -> frozenset[int]:
     """Returns the tensors that the application or the next invoke reads. They need memory of their own."""
     states = (t for state in graph.states for t in (state.before, state.after))
     return frozenset((*graph.outputs, *states))

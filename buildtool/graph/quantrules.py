@@ -65,7 +65,7 @@ def per_tensor(tensor: Tensor, *dtypes: DType) -> Quantization:
     return tensor.quant
 
 
-def int8_activations(graph: Graph, op: Op) -> None:
+def check_int8(graph: Graph, op: Op) -> None:
     """Demands that all activations are int8."""
     _activations(graph, op, DType.INT8)
 
@@ -79,7 +79,7 @@ def _activations(graph: Graph, op: Op, *dtypes: DType) -> None:
         per_tensor(graph.tensors[t], first if first in dtypes else dtypes[0])
 
 
-def int16_too(graph: Graph, op: Op) -> None:
+def check_int8_or_int16(graph: Graph, op: Op) -> None:
     """Demands that all activations are int8 or that all are int16."""
     _activations(graph, op, *ACTIVATIONS)
 
@@ -95,7 +95,7 @@ def check_moved_types(graph: Graph, op: Op) -> None:
             per_tensor(tensor, first if first in ACTIVATIONS else DType.INT8)
 
 
-def truth_values(graph: Graph, op: Op) -> None:
+def check_truth_values(graph: Graph, op: Op) -> None:
     """Demands that all inputs and outputs are truth values, as in LOGICAL_AND."""
     for t in (*op.inputs, *op.outputs):
         check_type(graph.tensors[t], DType.BOOL)
@@ -107,7 +107,7 @@ def check_type(tensor: Tensor, dtype: DType) -> None:
         raise QuantError(f"type {tensor.dtype}, expected {dtype}", tensor)
 
 
-def ratio(value: float, tensor: Tensor, limit: float = LARGEST_RATIO) -> None:
+def check_ratio(value: float, tensor: Tensor, limit: float = LARGEST_RATIO) -> None:
     """Demands that a requantisation factor is above 0 and below `limit`. The error names `tensor`."""
     if not 0.0 < value < limit:
         raise QuantError(f"a requantisation factor of {value:g}: the scales are too far apart", tensor)
@@ -130,16 +130,16 @@ def quants(graph: Graph, op: Op) -> tuple[list[Quantization], Quantization]:
     return quants[:-1], quants[-1]
 
 
-def product(graph: Graph, op: Op) -> None:
+def check_product_scales(graph: Graph, op: Op) -> None:
     """Checks a product's requantisation factor: scale of the first operand * second / output."""
     (a, b), out = quants(graph, op)
-    ratio(a.scale * b.scale / out.scale, graph.tensors[op.outputs[0]])
+    check_ratio(a.scale * b.scale / out.scale, graph.tensors[op.outputs[0]])
 
 
-def one_to_one(graph: Graph, op: Op) -> None:
+def check_first_scale(graph: Graph, op: Op) -> None:
     """Checks the requantisation factor of the first operand: its scale divided by the output's."""
     (a, *_), out = quants(graph, op)
-    ratio(a.scale / out.scale, graph.tensors[op.outputs[0]])
+    check_ratio(a.scale / out.scale, graph.tensors[op.outputs[0]])
 
 
 def check_same_quant(graph: Graph, op: Op) -> None:
@@ -150,7 +150,7 @@ def check_same_quant(graph: Graph, op: Op) -> None:
         raise QuantError(text, graph.tensors[op.outputs[0]])
 
 
-def fixed_output(graph: Graph, op: Op, int8: Quantization) -> None:
+def check_fixed_output(graph: Graph, op: Op, int8: Quantization) -> None:
     """Demands that an int8 output has the quantisation `int8`, or an int16 output the range -1 to 1."""
     (a,), out = quants(graph, op)
     tensor = graph.tensors[op.outputs[0]]
@@ -160,7 +160,7 @@ def fixed_output(graph: Graph, op: Op, int8: Quantization) -> None:
     wrong = out.zero_point != zero or abs(out.scale - scale) > 0.001 * scale
     if wrong and not is_share(tensor):
         raise QuantError(f"the output's scale must be {scale:g}, its zero point {zero}", tensor)
-    ratio(a.scale, tensor)
+    check_ratio(a.scale, tensor)
     beta = getattr(op.attrs, "beta", 1.0)
     if not abs(beta) < _FLOAT32_ENDS:
         raise QuantError(f"beta is {beta}")

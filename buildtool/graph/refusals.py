@@ -9,7 +9,7 @@ _PLACE = re.compile(r"#(\d+) (\S+)")  # an operator's place: its number and its 
 _LISTED = 3  # operators of a kind whose numbers are given
 
 
-def together(refused: Sequence[UnsupportedError]) -> UnsupportedError:
+def join_errors(refused: Sequence[UnsupportedError]) -> UnsupportedError:
     """Returns one error for all of `refused`, which is not empty. A single error stays as it is.
 
     The text has one line per cause with all kinds of operators. The hints have one phrase per cause.

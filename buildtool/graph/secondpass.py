@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.numbering import number_tensors
-from buildtool.graph.types import Graph, Op, SecondPass, of_graph
+from buildtool.graph.types import Graph, Op, SecondPass, cached_on_graph
 
 
 class _Places(NamedTuple):
@@ -117,7 +117,7 @@ def without_second_passes(graph: Graph) -> Graph:
     return number_tensors(replace(graph, ops=ops, second_passes=()))
 
 
-@of_graph
+@cached_on_graph
 def _places(graph: Graph) -> _Places:
     again: dict[int, int] = {}
     once: dict[int, int] = {}

@@ -15,7 +15,7 @@ import msgpack
 from buildtool.base.plain import from_plain, to_tuples
 from buildtool.graph import types as g
 from buildtool.graph.numbering import number_tensors
-from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, of_graph
+from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, cached_on_graph
 
 Plain = bool | int | float | str | tuple["Plain", ...]
 
@@ -90,13 +90,13 @@ class Topology(NamedTuple):
         return Graph("", pool, ops, self.inputs, self.outputs, states, passes)
 
 
-@of_graph
+@cached_on_graph
 def topology_digest(graph: Graph) -> str:
     """Returns the topology's SHA-256 in hex. A plan depends on it; training does not change it."""
     return topology(graph).digest
 
 
-@of_graph
+@cached_on_graph
 def topology(graph: Graph) -> Topology:
     """Returns a network's topology, which does not depend on the numbers of its tensors."""
     passes, graph = graph.second_passes, number_tensors(graph)

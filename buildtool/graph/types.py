@@ -623,7 +623,7 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Results that `of_graph` has cached. A graph never changes, so they stay valid."""
+        """Results that `cached_on_graph` has cached. A graph never changes, so they stay valid."""
         return {}
 
     def producers(self) -> dict[int, int]:
@@ -649,7 +649,7 @@ class Graph:
 _T = TypeVar("_T")
 
 
-def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
+def cached_on_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
     """Makes a function cache its result in the graph. The graph must be all that the result depends on."""
     name = f"{function.__module__}.{function.__qualname__}"
 
@@ -663,7 +663,7 @@ def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
     return cached
 
 
-@of_graph
+@cached_on_graph
 def _consumers(graph: Graph) -> Mapping[int, tuple[int, ...]]:
     consumers: dict[int, list[int]] = {}
     for i, op in enumerate(graph.ops):

@@ -48,16 +48,16 @@ def from_text(option: Option, text: object) -> object:
     return int(str(text)) if option.number and is_number else text
 
 
-def planning(values: Mapping[str, Any]) -> dict[str, Any]:
+def parse_planning(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parses planning options. Raises UsageError where an option has no effect together with the others."""
     names = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
         if name not in names:
-            raise refuse_unknown("plan", name, names, "the options of a request")
-    return together({name: parse(name, value) for name, value in values.items()})
+            raise unknown_key_error("plan", name, names, "the options of a request")
+    return check_planning({name: parse(name, value) for name, value in values.items()})
 
 
-def together(options: Mapping[str, Any]) -> dict[str, Any]:
+def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
     """Checks parsed planning options. Raises UsageError where one has no effect together with the others."""
     strategy = options.get("strategy", Strategy.BEST)
     for name in options:
@@ -75,24 +75,26 @@ def beside_plan(names: Iterable[str]) -> None:
     """Raises UsageError if an option only affects planning, because the request already has a plan."""
     for name in names:
         if name not in _CHECKED:
-            raise idle(name, "it has no effect, because the plan is given")
+            raise no_effect_error(name, "it has no effect, because the plan is given")
 
 
-def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
+def unknown_key_error(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
     """Returns the error for a key that this kind of request does not take."""
     names = list(known)
     if name in BY_NAME and name not in names:
-        return idle(name, f"it has no effect on a request of kind '{kind}'")
+        return no_effect_error(name, f"it has no effect on a request of kind '{kind}'")
     what = f"unknown key '{name}' in {where or 'a request'} of kind '{kind}'"
     return UsageError(what, hint=did_you_mean(name, names))
 
 
 def without_board(name: str) -> UsageError:
     """Returns the error for an option that only works with a board."""
-    return idle(name, "it has no effect on an ONNX or Darknet file that is counted without a board")
+    return no_effect_error(
+        name, "it has no effect on an ONNX or Darknet file that is counted without a board"
+    )
 
 
-def idle(name: str, text: str) -> UsageError:
+def no_effect_error(name: str, text: str) -> UsageError:
     """Returns the error for an option that has no effect. `text` says why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 

@@ -118,7 +118,7 @@ _ABOVE_0 = ("a number above 0, such as 1.1", lambda number: 0 < number < math.in
 _SHARE = ("a share from 0 to below 1, such as 0.1", lambda number: 0 <= number < 1)
 limit = _real(_ABOVE_0)
 share = _real(_SHARE)
-some = _real(_SHARE, ("a share above 0 and below 1, such as 0.1", lambda number: number > 0))
+positive_share = _real(_SHARE, ("a share above 0 and below 1, such as 0.1", lambda number: number > 0))
 points = _real(("a number of points from 0 to 100, such as 0.5", lambda number: 0 <= number <= 100))
 width = _real(
     _ABOVE_0,

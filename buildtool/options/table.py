@@ -366,7 +366,7 @@ _TABLE: tuple[Group | Option, ...] = (
         "Which training images are mirrored left to right: half of them, or none."
     ),
     row("shift SHARE", parsers.share, "0.125")("Training images move by up to this share of their sides."),
-    row("held_out SHARE", parsers.some, "0.1")(
+    row("held_out SHARE", parsers.positive_share, "0.1")(
         "Share of the training images that judge candidates and do not train them."
     ),
     choice("comparisons WHICH", modes.Compared, "all")(

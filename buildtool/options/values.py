@@ -95,7 +95,7 @@ class TargetChoice:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DataOptions:
     """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
 
     `limit` is the number of inputs (None: all), and `seed` chooses them. If `normalise` is None, the input's

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
 from buildtool.base.files import File, Named, to_file
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
 
@@ -63,7 +63,7 @@ def load_model(spec: Named, session: Session | None = None) -> Model:
     return session.remember("models", source, lambda: Model(model_name(spec), source, data), MOST_MODELS)
 
 
-_NETWORKS: Level[bytes] = Level("networks", bytes, bytes)  # model files of zoo networks
+_NETWORKS: Namespace[bytes] = Namespace("networks", bytes, bytes)  # model files of zoo networks
 
 
 def _load(spec: Named) -> Model:

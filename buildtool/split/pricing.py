@@ -43,9 +43,9 @@ from buildtool.plan.types import Plan
 from buildtool.split.backend import int8_model, random_images
 from buildtool.split.graphs import Call, activation_of, calls_of
 from buildtool.split.records import Records, key_of
+from buildtool.split.settings import Goals
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice
-from buildtool.split.wanted import Goals
 from buildtool.target.catalogue import select_all
 from buildtool.target.choice import load_target
 from buildtool.target.hardware import MemoryKind
@@ -99,7 +99,7 @@ class Price:
         """Bytes of flash that a plan takes: the weight image, and the code if its size is known."""
         return self.flash + (point.code or 0)
 
-    def missed(self, goals: Goals) -> str:
+    def missed_goal(self, goals: Goals) -> str:
         """A text that says which goal, or memory of the board, is exceeded; "" if a plan is within all."""
         if why := self._check_flash(min(self.ram, key=self.image), goals):
             return why
@@ -180,7 +180,7 @@ class Pricer:
     def missed(self, choice: Choice) -> str:
         """A text that says why a structure misses the goals or has no plan; "" if it meets the goals."""
         try:
-            return self.price(choice).missed(self.goals)
+            return self.price(choice).missed_goal(self.goals)
         except BuildtoolError as error:
             return error.text
 
@@ -223,7 +223,7 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
     with contextlib.suppress(BuildtoolError):  # often one of these costs the least, and is not on the front
         options = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
         for objective in (Objective.COST, Objective.RAM):
-            plans.append(choose_plan(prepared.by_itself(replace(options, objective=objective))))
+            plans.append(choose_plan(prepared.with_strategy(replace(options, objective=objective))))
     weights = image_layout(graph, select_all(target, graph)).size
     front = {
         Point(p.arena_bytes, p.f, p.cost, estimate_ms(p.cost, target), code_bytes(net, p, target, session))

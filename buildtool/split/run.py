@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from buildtool.api import answered, open_session
+from buildtool.api import handle_cached, open_session
 from buildtool.base import outfiles
 from buildtool.base.digests import sha256
 from buildtool.base.errors import BuildtoolError, PlanError
@@ -29,9 +29,9 @@ from buildtool.split.graphs import steps_of
 from buildtool.split.networks import by_name
 from buildtool.split.pricing import Price, Pricer, code_bytes, prepare_for
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import CHECKPOINT, Candidate, Found, Work, front, search
+from buildtool.split.search import CHECKPOINT, Candidate, SearchResult, Work, front, search
+from buildtool.split.settings import KERAS, ORIGINAL, Goals, Settings, SplitSettings
 from buildtool.split.types import Choice, Counts, counts_in
-from buildtool.split.wanted import KERAS, ORIGINAL, Goals, Settings, Wanted
 
 if TYPE_CHECKING:
     import keras
@@ -42,7 +42,7 @@ CALIBRATION = 200  # training images whose activations give the scales
 ON_BOARD = 16  # test images that go through the board's own firmware in its emulator
 
 
-def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
+def run(wanted: SplitSettings, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
     """Searches for a split, and writes all results into `wanted.out`.
 
     Returns the answer, its text and the exit status. The status is 1 if a goal is missed, or if the firmware
@@ -71,7 +71,7 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any]
     return _write_results(work, searches, min(searches, key=lambda one: rank(one, prices)))
 
 
-def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
+def rank(result: SearchResult, prices: Pricer) -> tuple[bool, int, float]:
     """A sort key: results without missed goals first, then small weight images, then high accuracy."""
     return bool(result.misses), prices.price(result.chosen.choice).flash, -result.chosen.accuracy
 
@@ -129,7 +129,9 @@ def _train_original(work: Work) -> keras.Model:
 # ---- results ---------------------------------------------------------------------------------------
 
 
-def _write_results(work: Work, searches: Sequence[Found], result: Found) -> tuple[dict[str, Any], str, int]:
+def _write_results(
+    work: Work, searches: Sequence[SearchResult], result: SearchResult
+) -> tuple[dict[str, Any], str, int]:
     """Writes the network of `result`, its plan and the tables of all searches; see `run`."""
     wanted, out = work.wanted, work.wanted.out
     shown_tables = tables(work, searches, result)
@@ -166,7 +168,7 @@ def _write_results(work: Work, searches: Sequence[Found], result: Found) -> tupl
     return answer, text(answer, shown_tables, wanted.board, out), 0 if is_exact and not misses else 1
 
 
-def _describe(work: Work, result: Found) -> dict[str, Any]:
+def _describe(work: Work, result: SearchResult) -> dict[str, Any]:
     """Describes what was split and how, as plain values."""
     choice, wanted = result.chosen.choice, work.wanted
     return {
@@ -189,7 +191,7 @@ def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
     return backend.int8_model(backend.load(network), images)
 
 
-def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] | None, str]:
+def _plan(tflite: Path, wanted: SplitSettings, result: SearchResult) -> tuple[dict[str, Any] | None, str]:
     """Returns the answer to a request of kind `plan` with the goals as limits, and a text.
 
     The answer is None if there is no plan. Otherwise it also has `code_bytes` (see pricing.py). The text says
@@ -211,7 +213,7 @@ def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] |
     return {**answer, "code_bytes": code}, misses
 
 
-def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
+def _measure(work: Work, result: SearchResult, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
     """Measures the accuracy of the chosen network as Keras model, int8 model and firmware.
 
     Also counts for how many images the firmware's outputs are exact. A few images run in the board's
@@ -272,7 +274,7 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     """The service's answer to a request, in this process."""
     located = Located(request)
     try:
-        return answered(located.request, open_session())
+        return handle_cached(located.request, open_session())
     except BuildtoolError as error:
         raise located.restore_path(error) from None
 
@@ -300,7 +302,7 @@ _NOTES = (
 Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; None: the planner refuses it
 
 
-def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table, ...]:
+def tables(work: Work, searches: Sequence[SearchResult], result: SearchResult) -> tuple[Table, ...]:
     """Table 1 of each search, Table 2 with the network of `result`, and the Pareto front of all networks."""
     steps, goals = steps_of(work.base), work.wanted.goals
 
@@ -330,7 +332,7 @@ def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table,
     )
 
 
-def by_block(result: Found, factors: Sequence[int]) -> Table:
+def by_block(result: SearchResult, factors: Sequence[int]) -> Table:
     """Table 1: each block's accuracy in % on held-out images with each splitting factor, and its factor."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []

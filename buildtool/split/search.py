@@ -18,8 +18,8 @@ from buildtool.base.plain import duration
 from buildtool.split import backend, structure, training
 from buildtool.split.data import Data
 from buildtool.split.records import Records, key_of
+from buildtool.split.settings import SplitSettings
 from buildtool.split.types import Block, Choice, First, Fusion
-from buildtool.split.wanted import Wanted
 
 if TYPE_CHECKING:
     import keras
@@ -36,7 +36,7 @@ SHARED = 3  # whole convolutions of the shared baseline, as in the paper
 class Work:
     """The inputs of a search: the Keras network `base` and its blocks, the data, prices and records."""
 
-    wanted: Wanted
+    wanted: SplitSettings
     base: keras.Model
     blocks: tuple[Block, ...]
     data: Data
@@ -67,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Tried:
+class Attempt:
     """A factor that a step tried.
 
     `drop`: percentage points of accuracy lost against the baseline. `why`: why it is not trained.
@@ -86,13 +86,13 @@ class Step:
 
     block: Block
     baseline: Candidate | None
-    tried: tuple[Tried, ...]
+    tried: tuple[Attempt, ...]
     kept: int
     why: str = ""
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search.
 
     `others`: the networks for comparison, by name: "original" (not split), "second" (one factor smaller),
@@ -128,7 +128,7 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(sorted(best, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
 
 
-def search(work: Work, first: First) -> Found:
+def search(work: Work, first: First) -> SearchResult:
     """Searches the split of a network. `first`: what the first convolutions of branches read, see Choice.
 
     A candidate is trained only if it meets the goals, or can meet them with larger factors in later blocks.
@@ -145,7 +145,7 @@ def search(work: Work, first: First) -> Found:
     eligible = [one for one in run.trained if not work.prices.missed(one.choice)] if misses else []
     if eligible:  # the most accurate network that meets the goals replaces the last one
         current, misses = max(eligible, key=lambda one: (one.accuracy, one.choice.key())), ""
-    return Found(original, tuple(steps), current, others, refused, front(run.trained), misses)
+    return SearchResult(original, tuple(steps), current, others, refused, front(run.trained), misses)
 
 
 class _Run:
@@ -185,16 +185,16 @@ class _Run:
             return Step(block, None, (), 1, why), current
         what = f"block {block.index + 1} of {len(self._work.blocks)}"
         baseline = best = self._train(current, current.choice, 1, f"{what}, baseline")
-        attempts: list[Tried] = []
+        attempts: list[Attempt] = []
         for factor in allowed:
             choice = current.choice.with_factor(block.index, factor)
             if why := self._explain_miss(choice, block):
-                attempts.append(Tried(factor, why=why))
+                attempts.append(Attempt(factor, why=why))
                 continue
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
             drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are exactly 0.5
             is_kept = drop <= self._work.wanted.max_drop
-            attempts.append(Tried(factor, candidate, drop, is_kept))
+            attempts.append(Attempt(factor, candidate, drop, is_kept))
             if not is_kept:
                 break
             best = candidate

@@ -20,7 +20,7 @@ from buildtool.options.parsers import Normalise
 from buildtool.split import backend
 from buildtool.split.data import Data, Labels, Pixels, check, share_of_each
 from buildtool.split.records import keep_arrays, read_arrays
-from buildtool.split.wanted import Settings
+from buildtool.split.settings import Settings
 
 Progress = Callable[[str], None]
 Reals = npt.NDArray[np.float32]

@@ -37,7 +37,7 @@ def load_board(board: Named) -> Board:
     return registry.load_board(file.path, file.read("the board's file", MOST_BOARD_BYTES))
 
 
-def wire_of(choice: TargetChoice, board: Board) -> str:
+def link_of(choice: TargetChoice, board: Board) -> str:
     """Returns the link by which test firmware answers: "serial", "rtt", "semihosting", or "" for files."""
     if choice.wire != ANY_WIRE:
         return choice.wire
@@ -46,7 +46,7 @@ def wire_of(choice: TargetChoice, board: Board) -> str:
 
 def answers_by_files(choice: TargetChoice, board: Board) -> bool:
     """Whether the test firmware of a choice reads and writes files, through an emulator or debugger."""
-    return wire_of(choice, board) in ("", "semihosting")
+    return link_of(choice, board) in ("", "semihosting")
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
@@ -116,7 +116,7 @@ def with_arena_in(board: Board, names: str | None) -> Board:
     return placed
 
 
-def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
+def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hint]:
     """Returns hints with settings that put an arena of `size` bytes into another memory. `state` is as in
     `Board.kept`.
     """

@@ -13,7 +13,7 @@ OUTSIDE = -1  # stands for code between the operators, in place of an operator's
 
 
 @dataclass(frozen=True)
-class Ran:
+class BlockRuns:
     """How often the block with this number ran, and how often its branch was taken."""
 
     block: int
@@ -22,7 +22,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Waited:
+class MemoryWait:
     """Cycles that the core waited for code and for data in a memory, computed from the board's file."""
 
     memory: str
@@ -34,8 +34,8 @@ class Waited:
 class Work:
     """The blocks of code that an operator ran, and its waits for slow memories."""
 
-    ran: tuple[Ran, ...]
-    waited: tuple[Waited, ...] = ()
+    ran: tuple[BlockRuns, ...]
+    waited: tuple[MemoryWait, ...] = ()
 
 
 @dataclass(frozen=True)

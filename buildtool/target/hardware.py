@@ -305,7 +305,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Taken:
+class FirmwareUse:
     """Bytes of a memory that firmware needs in addition to its arena, and what for."""
 
     memory: str

@@ -45,7 +45,7 @@ def kernel_includes(target: Target) -> tuple[Path, ...]:
 
 def all_kernel_sources(target: Target) -> list[Path]:
     """Returns every C file that a plan for the target or an application may need, the runtime's first."""
-    return [*source_files(target, [*target.kernels, *target.routines]), *apart()]
+    return [*source_files(target, [*target.kernels, *target.routines]), *application_sources()]
 
 
 def object_name(path: Path) -> str:
@@ -58,7 +58,7 @@ def is_runtime(path: Path) -> bool:
     return path.parent == kernels_root() / "runtime"
 
 
-def apart() -> list[Path]:
+def application_sources() -> list[Path]:
     """Returns the files of the runtime that only applications call."""
     return [kernels_root() / "runtime" / name for name in APART]
 

@@ -20,11 +20,11 @@ from buildtool.target.hardware import (
     Core,
     Emulator,
     Estimate,
+    FirmwareUse,
     FlashImage,
     Memory,
     Probe,
     Published,
-    Taken,
     Uart,
     VectorUnit,
     read_probe,
@@ -383,14 +383,16 @@ class Board:
     ] = ()
     second: str = ""  # the memory of a second arena for a plan's buffers ("": no second arena)
     reserved_in: str = ""  # the memory of `reserved_bytes` ("": the arena's)
-    firmware: tuple[Taken, ...] = ()  # the current network's firmware, as far as it is known before the link
+    firmware: tuple[
+        FirmwareUse, ...
+    ] = ()  # the current network's firmware, as far as it is known before the link
 
     @property
     def holders(self) -> tuple[str, ...]:
         """The names of the memories with a plan's buffers: the arena's, and the second arena's if any."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
-    def kept(self, name: str, state: int = 0) -> int:
+    def reserved_for_others(self, name: str, state: int = 0) -> int:
         """Returns the bytes of a memory that are not for arenas: reserved bytes, and the stack if it is
         there.
 
@@ -402,21 +404,21 @@ class Board:
             return stack + self.reserved_bytes
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
-    def taken(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that are not for arenas: `kept` or, if more, the firmware's bytes."""
+    def unavailable_bytes(self, name: str, state: int = 0) -> int:
+        """Returns the bytes of a memory that no arena gets: others' or, if more, the firmware's."""
         firmware = sum(each.bytes for each in self.firmware if each.memory == name)
-        return max(self.kept(name, state), firmware + (state if self.data == name else 0))
+        return max(self.reserved_for_others(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
         """Returns the bytes of a memory that arenas may use; see `taken`. Raises KeyError for other names."""
-        return max(0, self.memory(name).size - self.taken(name, state))
+        return max(0, self.memory(name).size - self.unavailable_bytes(name, state))
 
-    def beside(self, name: str) -> str:
+    def describe_other_contents(self, name: str) -> str:
         """Describes what else lies in the code's memory besides an arena, with sizes in bytes. Returns "" for
-        other memories, and where the firmware needs no more than `kept`.
+        other memories, and where the firmware needs no more than `reserved_for_others`.
         """
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
-        if name != self.code or self.taken(name) == self.kept(name):
+        if name != self.code or self.unavailable_bytes(name) == self.reserved_for_others(name):
             return ""
         return " beside " + ", ".join(f"{each.what} {each.bytes}" for each in parts)
 
@@ -517,7 +519,7 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class Desk:
+class BoardLink:
     """The link to an attached board."""
 
     wire: str  # "serial", "rtt", "semihosting"
@@ -651,7 +653,7 @@ class Target:
         """The kernels that `target.catalogue` has selected, by a topology's digest."""
         return {}
 
-    def with_firmware(self, firmware: tuple[Taken, ...]) -> Target:
+    def with_firmware(self, firmware: tuple[FirmwareUse, ...]) -> Target:
         """Returns the target for a network with this firmware. It shares digests and selections."""
         if firmware == self.board.firmware:
             return self
@@ -661,7 +663,7 @@ class Target:
             vars(target)["digests"] = self.digests
         return target
 
-    def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
+    def kernels_by_name(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
         """Returns the kernel of each name; None for an empty name. A plan has one name for each operator."""
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)

@@ -149,7 +149,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     debug, attached = request.get("debug"), request.keys() & {"on", "wire"}
     answer = _describe(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
-    subfolder = "debug/" if debug else "desk/" if attached else ""
+    subfolder = "debug/" if debug else "attached/" if attached else ""
     work = _folder(env, work or f"#build/{subfolder}{_file_name(answer['board'])}")
     tools = answer["tools"]
     # Debug information contains no path of this machine: sources are relative to the top folder.
@@ -205,7 +205,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
             raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     planning = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
     try:  # report a mistake before the build starts
-        table.planning(planning)
+        table.parse_planning(planning)
     except BuildtoolError as error:
         raise _mistake(error) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):

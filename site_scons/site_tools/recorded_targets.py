@@ -29,7 +29,7 @@ from SCons.Util.hashes import get_current_hash_algorithm_used
 
 from buildtool.client import Digests, is_hashed_always, turns
 
-_turns: dict[str, turns.Turn] = {}
+_turns: dict[str, turns.BuildLock] = {}
 _seen: dict[str, Digests] = {}  # by top folder: digests of files, saved for the next build
 _others: set[SCons.Node.Node] = set()  # targets whose files differ from the recorded ones
 

@@ -16,7 +16,7 @@ from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options import NESTED, OPTIONS, Group
 from buildtool.options.table import DATA
-from buildtool.split.wanted import Wanted, read_settings
+from buildtool.split.settings import SplitSettings, read_settings
 from buildtool.zoo.drawn import NetBuilder
 
 NET = "ds_cnn"
@@ -103,7 +103,7 @@ def test_every_option_is_one_of_a_kind_of_request_and_every_planning_option_is_t
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_request_with_what_it_needs_is_taken(kind):
     result = parsed(request(kind))
-    assert isinstance(result, Wanted) if kind == "split" else result.kind == kind
+    assert isinstance(result, SplitSettings) if kind == "split" else result.kind == kind
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)

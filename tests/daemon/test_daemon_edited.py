@@ -125,4 +125,4 @@ def test_a_successor_takes_over_how_long_nobody_has_asked(tmp_path):
         assert daemon.status()["preparing"] == {"waiting": 1, "spent": 59.9, "left": 0.1}
         link.prepare([(request, {})], {"idle": 3599.9, "spent": 59.0})
         eventually(daemon.is_over)
-        assert daemon.at.said()["ended"] == "no request came for 3600 seconds"
+        assert daemon.at.read_record()["ended"] == "no request came for 3600 seconds"

@@ -115,7 +115,7 @@ def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, 
             eventually(daemon.is_over)
             eventually(lambda pids=workers: not any(map(is_running, pids)))
             ended = "signal SIGTERM" if how == "signal" else "it was stopped"
-            assert daemon.at.said()["ended"] == ended
+            assert daemon.at.read_record()["ended"] == ended
             assert daemon.ask(BOARDS) and daemon.status()["last_end"] == ended
 
 
@@ -130,7 +130,7 @@ def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
             else:
                 (daemon.at.address if what == "socket" else daemon.at.lock).unlink()
             eventually(lambda pid=pid: not is_running(pid))
-            assert daemon.at.said().get("ended", "") == (
+            assert daemon.at.read_record().get("ended", "") == (
                 "its socket or its folder is gone" if what == "socket" else ""
             )
 
@@ -145,7 +145,7 @@ def test_a_daemon_ends_when_its_caches_folder_is_gone_and_does_not_make_it_again
         eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
         shutil.rmtree(cache)
         eventually(lambda: not is_running(pid))
-        assert daemon.at.said()["ended"] == "its cache's folder is gone"
+        assert daemon.at.read_record()["ended"] == "its cache's folder is gone"
         assert not cache.exists()
         assert daemon.ask(request)["board"] == "cortex-m4" and cache.is_dir()
 
@@ -160,7 +160,7 @@ def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
         assert is_running(pid) and daemon.status()["leases"] == 1
         link.close()
         eventually(lambda: not is_running(pid))
-        assert "no request came" in daemon.at.said()["ended"]
+        assert "no request came" in daemon.at.read_record()["ended"]
         assert not daemon.at.address.exists()
 
 
@@ -235,11 +235,11 @@ def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, m
 def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(tmp_path):
     with running(tmp_path) as daemon:
         daemon.link().close()
-        retire_others(Endpoint("0" * 16, daemon.at.folder), daemon.at.said()["code"])
+        retire_others(Endpoint("0" * 16, daemon.at.folder), daemon.at.read_record()["code"])
         assert daemon.ask(BOARDS)  # it has the same code, and may have another cache
         retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
         eventually(daemon.is_over)
-        assert "newer code" in daemon.at.said()["ended"]
+        assert "newer code" in daemon.at.read_record()["ended"]
         retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
         assert not list(daemon.at.folder.iterdir())
 

@@ -23,7 +23,7 @@ TARGET = load_target("cortex-m4")
 
 def image_of(graph, **options):
     graph = rewrite(graph)
-    return weight_image(graph, TARGET.named(plan(graph, TARGET, **options).kernels))
+    return weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET, **options).kernels))
 
 
 def small(seed=0, *, stride=1, channels=5):
@@ -34,7 +34,7 @@ def small(seed=0, *, stride=1, channels=5):
 
 def test_the_header_says_what_follows():
     graph = rewrite(every_operator())
-    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
+    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
     magic, version, header, payload, crc, inputs, outputs, sequence = struct.unpack_from("<4s7I", image.data)
     assert (magic, version, header, sequence) == (b"NTWI", 2, HEADER_BYTES, 0)
     assert payload == len(image.data) - HEADER_BYTES
@@ -48,7 +48,7 @@ def test_the_header_says_what_follows():
 
 def test_the_reader_takes_the_header_that_was_written_and_no_other():
     graph = rewrite(every_operator())
-    kernels = TARGET.named(plan(graph, TARGET).kernels)
+    kernels = TARGET.kernels_by_name(plan(graph, TARGET).kernels)
     image = weight_image(graph, kernels)
     assert read_image(image.data, graph, kernels) == image
     for bit in range(8 * HEADER_BYTES):
@@ -65,7 +65,7 @@ def test_the_reader_takes_the_header_that_was_written_and_no_other():
 
 def test_the_payload_starts_with_the_interface_s_quantisation():
     graph = rewrite(every_operator(3))
-    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
+    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
     tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
     for number, tensor in enumerate(tensors):
         scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
@@ -84,7 +84,7 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
     """A plan needs only the sizes of constants, so nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
         target, graph = load_target(board), rewrite(every_operator())
-        kernels = target.named(plan(graph, target).kernels)
+        kernels = target.kernels_by_name(plan(graph, target).kernels)
         image = weight_image(graph, kernels)
         with monkeypatch.context() as patched:
             patched.setattr(packing, "packings", None)
@@ -95,7 +95,7 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
 
 def test_constant_operands_are_stored_as_they_are():
     graph = rewrite(every_operator())
-    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
+    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
     assert image.places.tensors
     for tensor, place in image.places.tensors.items():
         raw = graph.tensors[tensor].data.tobytes()
@@ -149,7 +149,7 @@ def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
 
 def test_another_packing_has_another_layout():
     graph, target = rewrite(small()), load_target("host")
-    kernels = target.named(plan(graph, target).kernels)
+    kernels = target.kernels_by_name(plan(graph, target).kernels)
     first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "CONV_2D")
     # the same sizes under two names differ only in the layout
     one, two = (

@@ -27,7 +27,7 @@ from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.emit.image import weight_image
 from buildtool.firmware.planned import plan_model
-from buildtool.firmware.run.execute import built
+from buildtool.firmware.run.execute import build_temporarily
 from buildtool.firmware.sizes import size_report
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
@@ -195,7 +195,7 @@ def test_a_gated_network_in_both_passes(board, tmp_path):
     assert twice.plan.arena_bytes <= once.plan.arena_bytes * 0.8
     assert 1 < twice.plan.f <= 1.6
     # The weights are there once, and an image of them serves either plan.
-    image = weight_image(once.graph, once.target.named(once.plan.kernels))
+    image = weight_image(once.graph, once.target.kernels_by_name(once.plan.kernels))
     assert twice.sources.image.data == image.data
 
 
@@ -236,7 +236,7 @@ def test_a_network_runs_in_16_kilobytes_beside_the_stack(model, board):
     """The first of them with its global pooling inside of a streamed region."""
     run = exact(model, board, {"image": "stream", "ram": SMALL - GLOBALS})
     assert run.plan.arena_bytes <= SMALL - GLOBALS
-    with built(run.made, run.sources) as image:
+    with build_temporarily(run.made, run.sources) as image:
         memories = size_report(image.elf.read_bytes(), run.made.target.board)
     used = {part["name"]: part["bytes"] for memory in memories for part in memory["sections"]}
     assert used[".nn_arena"] + used.get(".data", 0) + used.get(".bss", 0) <= SMALL

@@ -8,7 +8,7 @@ import pytest
 from paths import ROOT
 from programs import said
 
-from buildtool.api import answered
+from buildtool.api import handle_cached
 from buildtool.base.session import Session
 from buildtool.base.store.cache import Cache
 
@@ -52,7 +52,7 @@ def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     images = []
     for _ in range(2):
         session = Session(keeper=Cache(folder, "code"))
-        files = answered(request, session)["files"]
+        files = handle_cached(request, session)["files"]
         images.append(hashlib.sha256(files["autoencoder.elf"]).hexdigest())
     assert images[0] == images[1]
     assert [path for path in (folder / "objects").glob("*/*") if path.is_file()]

@@ -16,7 +16,7 @@ from buildtool.firmware.firmware import write_files
 from buildtool.graph import reference
 from buildtool.graph.rewrite import rewrite
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.target.kernels import apart, kernel_includes
+from buildtool.target.kernels import application_sources, kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
@@ -54,7 +54,7 @@ def test_a_cut_after_or_in_every_operation_leaves_a_network_that_runs(tmp_path: 
     includes = tuple(f"-I{folder}" for folder in (tmp_path, *kernel_includes(target)))
     sources = [
         *(TESTS / "end_to_end/slots_board/slots_on_board.c", tmp_path / "net.c", ROOT / "probe_weights.S"),
-        *(*kernel_sources(chosen, target), *apart()),
+        *(*kernel_sources(chosen, target), *application_sources()),
     ]
     (tmp_path / "objects").mkdir()
     elf = link(

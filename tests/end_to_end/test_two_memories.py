@@ -12,7 +12,7 @@ from buildtool.base.modes import Strategy
 from buildtool.emit.sources import emit
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.planned import plan_model
-from buildtool.firmware.run.execute import built, execute
+from buildtool.firmware.run.execute import build_temporarily, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.options.values import PlanOptions, TargetChoice
 
@@ -53,7 +53,7 @@ def test_a_network_over_two_memories_is_exact_and_lies_where_its_sections_say(
     sides = {bool(b.offset >= run.plan.second_at) for b in run.plan.buffers}
     assert sides == {False, True}
     assert run.outcome.arena_high_water <= run.plan.arena_bytes
-    with built(run.made, run.sources) as image:
+    with build_temporarily(run.made, run.sources) as image:
         elf = open_elf(image.elf.read_bytes())
         for name, memory, size in zip((".nn_arena", ".nn_second_arena"), both, run.plan.arenas, strict=True):
             section = elf.get_section_by_name(name)
@@ -73,5 +73,5 @@ def test_what_is_written_beyond_the_second_arena_is_found_out(tmp_path: Path) ->
     assert said in header
     cut = header.replace(said, f"DS_CNN_SECOND_ARENA_BYTES {size - 32}\n".encode())
     broken = replace(sources, files={**sources.files, "ds_cnn.h": cut})
-    with built(made, broken) as image, pytest.raises(ToolError, match="outside its second arena"):
+    with build_temporarily(made, broken) as image, pytest.raises(ToolError, match="outside its second arena"):
         execute(made, image, draw_inputs(made.graph, 1, 20))

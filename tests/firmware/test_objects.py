@@ -30,7 +30,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("BUILDTOOL_CACHE", "on")
     monkeypatch.setattr(objects, "identify", compilers.identify.__wrapped__)
-    monkeypatch.setattr(objects, "at_work", objects.at_work.real)
+    monkeypatch.setattr(objects, "current_session", objects.current_session.real)
     return tmp_path / "cache"
 
 

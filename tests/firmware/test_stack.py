@@ -16,7 +16,7 @@ from buildtool.emit.sources import emit
 from buildtool.firmware.counting import link_anyway
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.planned import plan_model
-from buildtool.firmware.run.execute import built, execute
+from buildtool.firmware.run.execute import build_temporarily, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
 from buildtool.firmware.stack.body import Code
@@ -166,7 +166,7 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
     request = parse({"kind": "build", "model": model, "board": board})
     planned = plan_model(request.model, request.target, request.options, Session())
     sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
-    with built(planned, sources) as image:
+    with build_temporarily(planned, sources) as image:
         painted = execute(planned, image, list(draw_inputs(planned.graph, 1, 1))).stack_high_water
         stacks = Stacks(open_elf(image.elf.read_bytes()), planned.target.board.core.vector_bits // 8)
     need, own = stacks.need("invoke"), stacks.need(f"{sources.net}_invoke")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from buildtool.graph.onnx.layout import (
     Layout,
-    between,
     canonical,
+    find_transpose,
     order_of,
     plain,
     refine,
@@ -71,7 +71,7 @@ def test_one_transpose_turns_a_layout_into_another(drawn, data):
     sizes, order = drawn
     source = canonical(sizes, order)
     target = canonical(sizes, data.draw(st.permutations(range(len(sizes)))))
-    shape, perm = between(source, target)
+    shape, perm = find_transpose(source, target)
     elements = memory(source).reshape(shape)
     np.testing.assert_array_equal(elements.transpose(perm).reshape(-1), memory(target))
     if source == target:
@@ -119,4 +119,4 @@ def test_a_layout_without_common_factors_is_not_refined():
     layout = canonical((2, 3), (1, 0))
     assert refine(layout, (3, 2)) is None
     assert transpose_layout((3, 2), layout, (1, 0)) is None
-    assert between(layout, canonical((3, 2), (1, 0))) is None
+    assert find_transpose(layout, canonical((3, 2), (1, 0))) is None

@@ -13,9 +13,9 @@ from buildtool.graph.numbering import is_numbered
 from buildtool.graph.partviews import (
     Part,
     joins_channels,
-    lasting,
     parts,
     takes_channels,
+    tensors_with_own_memory,
     views,
     with_views,
     without_views,
@@ -32,7 +32,8 @@ def _possible(graph):
     return [
         position
         for position, op in enumerate(graph.ops)
-        if (takes_channels(graph, op) and op.outputs[0] not in lasting(graph)) or joins_channels(graph, op)
+        if (takes_channels(graph, op) and op.outputs[0] not in tensors_with_own_memory(graph))
+        or joins_channels(graph, op)
     ]
 
 

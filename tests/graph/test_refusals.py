@@ -4,7 +4,7 @@ import pytest
 from flatfiles import FileOperator, FileTensor, write
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.refusals import together
+from buildtool.graph.refusals import join_errors
 from buildtool.graph.tflite.reader import read_model
 
 
@@ -53,4 +53,4 @@ def test_each_cause_has_its_own_hint():
 
 def test_a_single_refusal_does_not_change():
     alone = UnsupportedError("why", operator="#3 COS")
-    assert together([alone]) is alone
+    assert join_errors([alone]) is alone

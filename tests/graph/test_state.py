@@ -17,7 +17,7 @@ from buildtool.graph.flow import flow_of
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.numbering import is_numbered, number_tensors
 from buildtool.graph.order import in_order, is_order, least_peak_order
-from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.reference import execute, initial_states, next_states
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.states import settle_states
 from buildtool.graph.tflite.reader import read_model
@@ -30,10 +30,10 @@ MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
 
 def _run_sequence(graph, inputs):
     """Returns the outputs of each invoke in a sequence."""
-    states, results = initially(graph), []
+    states, results = initial_states(graph), []
     for one in inputs:
         values = execute(graph, one, states)
-        states = next_held(graph, values)
+        states = next_states(graph, values)
         results.append([values[t] for t in graph.outputs])
     return results
 

@@ -28,8 +28,8 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.selection import best_plan
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.search.front import Settings, front
 from buildtool.target.catalogue import scratch_bytes, select, select_all

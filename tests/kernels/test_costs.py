@@ -45,7 +45,7 @@ def in_instructions(board, plan):
     target = make_target(dataclasses.replace(load_board(board), pipeline=None))
     decoded = from_bytes(plan["plan"])
     graph = load_network(plan["model"], SESSION).graph
-    kernels = target.named(decoded.kernels)
+    kernels = target.kernels_by_name(decoded.kernels)
     regions = summarize(decoded, graph, kernels, target.costs, SESSION).regions
     return sum(region.work.cost for region in regions)
 

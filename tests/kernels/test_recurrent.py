@@ -13,7 +13,7 @@ from paths import KERNELS
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 
 from buildtool.emit.packing import pack
-from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.reference import execute, initial_states, next_states
 from buildtool.graph.types import Graph
 from buildtool.target.catalogue import scratch_bytes, select
 
@@ -45,14 +45,14 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     kernel = getattr(_library(family, ending), variant.symbol)
     kernel.restype = None
     block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
-    state_values = initially(graph)
+    state_values = initial_states(graph)
     states = [_room(value.nbytes) for value in state_values]
     for state, value in zip(states, state_values, strict=True):
         state[:-GUARD] = value.reshape(-1).view(np.uint8)
     result = graph.tensors[op.outputs[0]]
     for value in inputs_for_steps(graph, 4, seed):
         values = execute(graph, [value], state_values)
-        state_values, out = next_held(graph, values), _room(result.size)
+        state_values, out = next_states(graph, values), _room(result.size)
         arguments = [byref(geometry(graph, op)), *map(_address, (block, value, *states, out))]
         kernel(*arguments, *([_address(scratch)] if variant.scratch != "0" else []))
         np.testing.assert_array_equal(out[: result.size].view(np.int8), values[op.outputs[0]].reshape(-1))

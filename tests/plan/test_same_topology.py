@@ -27,8 +27,8 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
-from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.selection import best_plan
 from buildtool.plan.codec import to_bytes
 from buildtool.plan.search.front import Settings, front
 from buildtool.target.registry import load_target
@@ -116,7 +116,7 @@ def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
     assert {n: without_comments(t) for n, t in foreign.items()} == {
         n: without_comments(t) for n, t in one.items()
     }
-    kernels = target.named(plan.kernels)
+    kernels = target.kernels_by_name(plan.kernels)
     assert weight_image(same_names, kernels).layout == weight_image(graph, kernels).layout
 
 

@@ -12,18 +12,18 @@ from buildtool.options import OPTIONS, Group
 from buildtool.split import run as splitting
 from buildtool.split.pricing import Point, Price
 from buildtool.split.run import rank
-from buildtool.split.search import Candidate, Found, Step, Tried
+from buildtool.split.search import Attempt, Candidate, SearchResult, Step
+from buildtool.split.settings import Goals, read_settings
 from buildtool.split.types import Block, Choice, Counts
-from buildtool.split.wanted import Goals, read_settings
 
 FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point(9000, 1.0, 30_000.0, 3.0))
 PRICE = Price("board", FRONT, 3000, 5000, 700, "cycles", 4096, 8192)
 
 
 def test_a_point_of_the_front_within_every_goal_is_enough():
-    assert PRICE.missed(Goals()) == ""
-    assert PRICE.missed(Goals(ram=1000, flash=5000, max_ms=9.0)) == ""
-    assert PRICE.missed(Goals(ram=2000, max_ms=6.0)) == ""
+    assert PRICE.missed_goal(Goals()) == ""
+    assert PRICE.missed_goal(Goals(ram=1000, flash=5000, max_ms=9.0)) == ""
+    assert PRICE.missed_goal(Goals(ram=2000, max_ms=6.0)) == ""
 
 
 WITH_CODE = (Point(1000, 1.5, 90_000.0, 9.0, 3000), Point(2000, 1.0, 60_000.0, 6.0, 2000))
@@ -46,12 +46,12 @@ IMAGE = "flash: the weight image with code takes"
 )
 def test_a_verdict_says_what_is_exceeded_and_by_how_much(price, goals, why):
     """The goal for flash counts weights and code of a plan that meets the other goals."""
-    assert price.missed(goals) == why
+    assert price.missed_goal(goals) == why
 
 
 def test_code_has_to_go_beside_the_weights_into_the_boards_flash():
-    assert replace(CODED, code_there=2000).missed(Goals()) == ""
-    assert "code beside the weight image takes 2,000" in replace(CODED, code_there=1999).missed(Goals())
+    assert replace(CODED, code_there=2000).missed_goal(Goals()) == ""
+    assert "code beside the weight image takes 2,000" in replace(CODED, code_there=1999).missed_goal(Goals())
 
 
 def test_the_best_plan_keeps_the_goal_for_flash():
@@ -62,8 +62,8 @@ def test_the_best_plan_keeps_the_goal_for_flash():
 
 def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time():
     timeless = Price("board", (Point(1000, 1.0, 5.0, None),), None, 10, 5, "instructions", 4096, 8192)
-    assert timeless.missed(Goals()) == ""
-    assert "is unknown" in timeless.missed(Goals(max_ms=1e9))
+    assert timeless.missed_goal(Goals()) == ""
+    assert "is unknown" in timeless.missed_goal(Goals(max_ms=1e9))
 
 
 def test_the_cost_is_that_of_the_best_plan_with_room():
@@ -89,9 +89,11 @@ def candidate(factors, accuracy):
 
 def found():
     whole, split = candidate((1, 1), 0.9), candidate((2, 1), 0.897)
-    first = Step(BLOCKS[0], whole, (Tried(2, split, 0.3, True), Tried(4, why="RAM: too much")), 2)
+    first = Step(BLOCKS[0], whole, (Attempt(2, split, 0.3, True), Attempt(4, why="RAM: too much")), 2)
     second = Step(BLOCKS[1], None, (), 1, "its narrowest layer has 1 channel")
-    return Found(whole, (first, second), split, {"original": whole}, {"naive": "no"}, (whole, split), "")
+    return SearchResult(
+        whole, (first, second), split, {"original": whole}, {"naive": "no"}, (whole, split), ""
+    )
 
 
 def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_trained():

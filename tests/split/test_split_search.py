@@ -14,8 +14,8 @@ from buildtool.base.errors import UsageError
 from buildtool.split import backend, search, structure, training
 from buildtool.split.data import Data
 from buildtool.split.records import Records
+from buildtool.split.settings import Settings, SplitSettings
 from buildtool.split.types import Block, Choice, Fusion
-from buildtool.split.wanted import Settings, Wanted
 
 DATA = Data(
     np.zeros((40, 2, 2, 1), np.uint8),
@@ -59,7 +59,7 @@ class Lab:
 
     def run(self, *factors, blocks=BLOCKS, **options):
         settings: dict[str, Any] = {"settings": Settings(fine_epochs=2), "compares": False, **options}
-        wanted = Wanted("", self.folder, "", factors=factors or (2, 4, 6, 8), **settings)
+        wanted = SplitSettings("", self.folder, "", factors=factors or (2, 4, 6, 8), **settings)
         base, prices, records = (Model("1-1-1,slice"), self, Records(self.folder / "records.json"))
         work: Any = search.Work(wanted, base, blocks, DATA, prices, records, self.said.append)
         return search.search(work, "slice")

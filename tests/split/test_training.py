@@ -12,8 +12,8 @@ from needs import needs_package
 from buildtool.base.errors import MachineError, ModelError, UsageError
 from buildtool.options.parsers import NAMED
 from buildtool.split import backend, training
+from buildtool.split.settings import Settings
 from buildtool.split.training import Batches
-from buildtool.split.wanted import Settings
 
 DATA = splitnets.data()
 SETTINGS = Settings(epochs=2, batch=16)

@@ -23,7 +23,7 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.planned import Planned, plan_model, refuse_unless_fits
 from buildtool.firmware.run.compare import Array, difference, referrer
-from buildtool.firmware.run.execute import Outcome, built, execute
+from buildtool.firmware.run.execute import Outcome, build_temporarily, execute
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, SecondPass
@@ -95,7 +95,7 @@ def exact(
     sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
     refuse_unless_fits(planned, len(sources.image.data))
     sets = _run_references(model, inputs, planned.plan.second_passes)
-    with built(planned, sources, trace=True) as image:
+    with build_temporarily(planned, sources, trace=True) as image:
         outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):
         got = {**outcome.traces[number], **outcome.outputs[number]}

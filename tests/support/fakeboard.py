@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from buildtool_plugins.wire.link import Decoder, Frame
+from buildtool_plugins.board_link.link import Decoder, Frame
 
 HELLO = struct.Struct("<10I64s")
 RESULT = struct.Struct("<iIIIIQ")

@@ -24,10 +24,10 @@ _AT_ONCE = 40  # requests for a session before new entries are written
 
 
 class Fallback:
-    """Replaces `session.at_work`: adds the user's cache to sessions that have none."""
+    """Replaces `current_session`: adds the user's cache to sessions that have none."""
 
-    def __init__(self, at_work: Callable[[], Session]) -> None:
-        self.real, self._calls = getattr(at_work, "real", at_work), 0
+    def __init__(self, current_session: Callable[[], Session]) -> None:
+        self.real, self._calls = getattr(current_session, "real", current_session), 0
         self._open = functools.cache(lambda folder: Cache(folder, "tests", levels=LEVELS))
         self._flushed: list[Cache] = []
         atexit.register(self._flush)

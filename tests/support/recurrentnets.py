@@ -9,7 +9,7 @@ import numpy as np
 from graphs import inputs_for
 from litert import interpreter
 
-from buildtool.graph.reference import execute, next_held
+from buildtool.graph.reference import execute, next_states
 from buildtool.graph.types import Activation, Graph, OpKind, TransposeAttrs
 from buildtool.zoo.drawn import NetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
@@ -101,7 +101,7 @@ def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray
     held, answers = None, []
     for value in inputs:
         values = execute(graph, [value], held)
-        held = next_held(graph, values)
+        held = next_states(graph, values)
         answers.append([values[t] for t in graph.outputs])
     return answers
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from buildtool_plugins.wire.talk import rtt_block
+from buildtool_plugins.board_link.conversation import rtt_block
 
 RING = struct.Struct("<IIIIII")  # name, data, bytes, written, read, flags
 UP, DOWN = 24, 48  # offsets in the control block, after 16 bytes of its name and two counts

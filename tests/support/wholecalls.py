@@ -15,7 +15,7 @@ import numpy as np
 from kernelboard import Address, Call, Done, Memory
 
 from buildtool.emit.packing import pack
-from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.reference import execute, initial_states, next_states
 from buildtool.graph.types import Graph, Op, OpKind, Tensor
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.types import Argument, KernelVariant, Target
@@ -40,9 +40,9 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     """Returns the call of the kernel that the target selects for the graph's only operator."""
     op = graph.ops[0]
     kernel = select(target, graph, op)
-    held = initially(graph)
+    held = initial_states(graph)
     values = execute(graph, list(inputs), held)
-    after = [values[op.outputs[0]], *next_held(graph, values)]
+    after = [values[op.outputs[0]], *next_states(graph, values)]
     memory = Memory(seed)
     x, out = memory.put(inputs[0], align=2), memory.room(after[0].nbytes, align=2)
     states = [memory.put(state) for state in held]

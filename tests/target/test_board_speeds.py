@@ -7,7 +7,7 @@ from mistakes import mistakes
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.options.values import TargetChoice
 from buildtool.plan.summary.fit import available_bytes, rooms
-from buildtool.target.choice import arena_memories, load_target, roomier, with_arena_in
+from buildtool.target.choice import arena_memories, load_target, suggest_larger_memories, with_arena_in
 from buildtool.target.digest import planning_digest
 from buildtool.target.registry import board_names, load_board
 from buildtool.target.speeds import Cache, Pipeline, Speed, streamed_cycles_per_byte
@@ -175,7 +175,7 @@ def test_of_an_arena_that_is_too_large_the_memories_with_room_are_named(tmp_path
     first, second = rooms(with_arena_in(board, "sram,psram"))
 
     def told(size):
-        return [dict(hint.settings)["arena_in"] for hint in roomier(board, size)]
+        return [dict(hint.settings)["arena_in"] for hint in suggest_larger_memories(board, size)]
 
     assert told(second) == told(first) == ["sram"]
     assert told(first + 1) == []

@@ -11,7 +11,7 @@ from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
 from buildtool.firmware.run.cycles import find_timer, time_blocks
-from buildtool.target.executed import OUTSIDE, Ran, Waited, Work
+from buildtool.target.executed import OUTSIDE, BlockRuns, MemoryWait, Work
 from buildtool.target.types import RunRequest
 
 # Operator 3 of the cores that have it: movs, dls, then 10 times nop and le; four vector instructions.
@@ -77,7 +77,7 @@ def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_p
         return built
 
     monkeypatch.setattr(programs.subprocess, "run", counted)
-    monkeypatch.setattr(programs, "at_work", programs.at_work.real)
+    monkeypatch.setattr(programs, "current_session", programs.current_session.real)
     first = made()
     assert made() == first
     assert sum("-MD" in command for command in commands) == 1
@@ -203,7 +203,7 @@ def test_waiting_for_data_is_what_the_model_of_the_memory_says(tmp_path, more, w
     path.write_text(SLOW + more)
     work = timed_blocks(str(path)).work
     for who, cycles in {0: 0, **waits}.items():
-        assert work[who].waited == (Waited("psram", 0, cycles),)
+        assert work[who].waited == (MemoryWait("psram", 0, cycles),)
 
 
 def test_code_is_fetched_by_words_of_the_bus_or_once_by_lines(tmp_path):
@@ -251,8 +251,8 @@ def test_blocks_that_run_only_together_are_one():
     executed = counting.parse_blocks(TEXT, load_board("cortex-m4"))
     assert executed.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
     assert executed.work == {
-        OUTSIDE: Work((Ran(0, 2, 0), Ran(1, 1, 0))),
-        0: Work((Ran(0, 6, 0), Ran(1, 7, 3))),
+        OUTSIDE: Work((BlockRuns(0, 2, 0), BlockRuns(1, 1, 0))),
+        0: Work((BlockRuns(0, 6, 0), BlockRuns(1, 7, 3))),
     }
     assert executed.invokes == 2
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from buildtool_plugins.board_link import attached, conversation, link, semihosted
+from buildtool_plugins.board_link.ports import SerialPort, Socket
 from buildtool_plugins.qemu.runner import command
-from buildtool_plugins.wire import desk, link, semihosted, talk
-from buildtool_plugins.wire.ports import SerialPort, Socket
 from daemons import eventually
 from loaded import own_board
 from paths import script
-from rttprobe import attached
+from rttprobe import attached as attached_probe
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -29,9 +29,9 @@ from buildtool.base.session import Session
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run import execute
 from buildtool.firmware.run.compare import referrer
-from buildtool.firmware.run.execute import built, input_file, subject
+from buildtool.firmware.run.execute import build_temporarily, input_file, plan_and_sources
 from buildtool.target.registry import load_board
-from buildtool.target.types import Board, Desk, RunRequest
+from buildtool.target.types import Board, BoardLink, RunRequest
 
 NET = "ds_cnn"
 WHAT = "the board"
@@ -64,12 +64,12 @@ class Built:
     def run(self, opened):
         """Begins a session, runs the network and compares the outputs."""
         connection = link.Link(opened, WHAT)
-        firmware = talk.read_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
-        expected = talk.identity(self.image, desk._read_only(self.board))
-        talk.check_identity(firmware, expected, WHAT)
-        talk.check_memory(connection, expected, WHAT)
+        firmware = conversation.read_hello(connection.hello(conversation.HELLO_SECONDS), WHAT)
+        expected = conversation.identity(self.image, attached._read_only(self.board))
+        conversation.check_identity(firmware, expected, WHAT)
+        conversation.check_memory(connection, expected, WHAT)
         request = RunRequest({"input.bin": self.inputs}, ("output.bin", "report.txt"), timeout=60.0)
-        result = talk.run(connection, firmware, request, WHAT)
+        result = conversation.run(connection, firmware, request, WHAT)
         assert result.files["output.bin"] == self.outputs
         self.again = connection.again
         return result
@@ -78,13 +78,13 @@ class Built:
 @contextmanager
 def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
-    network, sources = subject(request, Session())
+    network, sources = plan_and_sources(request, Session())
     inputs = draw_inputs(network.graph, 2, 7)
     want = [referrer(Reference.NUMPY, b"", network.source, network.graph)(values, False) for values in inputs]
     outputs = b"".join(
         np.ascontiguousarray(values[t]).tobytes() for values in want for t in network.graph.outputs
     )
-    with built(network, sources) as image:
+    with build_temporarily(network, sources) as image:
         yield Built(network.target.board, image.elf, input_file(network.graph, inputs), outputs)
 
 
@@ -95,7 +95,7 @@ def machine(image, folder):
     at, path = words.index("-monitor"), folder / "monitor"
     words[at + 1] = f"unix:{path},server=on,wait=off"
     output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen(desk._with_uart(words), stdin=subprocess.DEVNULL, **output)
+    process = subprocess.Popen(attached._with_uart(words), stdin=subprocess.DEVNULL, **output)
     try:
         match = None
         while match is None:
@@ -141,7 +141,7 @@ class Bad:
 
 @pytest.mark.slow
 def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, monkeypatch):
-    monkeypatch.setattr(link, "AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(link, "RESEND_SECONDS", 0.05)
     with firmware("cortex-m4") as image, machine(image, tmp_path) as (port, monitor):
         with closing(SerialPort(port, 115200)) as opened:
             result = image.run(opened)
@@ -157,14 +157,14 @@ def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, mo
             with pytest.raises(ToolError, match="was reset in the middle of the run"):
                 image.run(reset)
             image.run(opened)
-        identity = talk.identity(image.image, desk._read_only(image.board))
-        other_plan = talk.Identity("0" * 32, identity.layout, identity.stored)
+        identity = conversation.identity(image.image, attached._read_only(image.board))
+        other_plan = conversation.Identity("0" * 32, identity.layout, identity.stored)
         stored = tuple((at, data[:-1] + b"?") for at, data in identity.stored)
-        changed = talk.Identity(identity.plan, identity.layout, stored)
+        changed = conversation.Identity(identity.plan, identity.layout, stored)
         request = RunRequest({"input.bin": image.inputs}, ("output.bin", "report.txt"))
         for wrong, message in ((other_plan, "has another plan"), (changed, "has another build")):
             with pytest.raises(ToolError, match=message):
-                desk._run_on_port(image.board, request, port, wrong)
+                attached._run_on_port(image.board, request, port, wrong)
 
 
 @pytest.mark.slow
@@ -231,7 +231,9 @@ def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path, monkeypatch):
 def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path):
     (tmp_path / "net.elf").write_bytes(b"another build")
     with pytest.raises(ToolError, match="does not write cycles") as caught:
-        semihosted.run(load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), Desk("semihosting"))
+        semihosted.run(
+            load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), BoardLink("semihosting")
+        )
     assert "--wire semihosting" in caught.value.hint
 
 
@@ -243,20 +245,20 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
     emulated = handle(request)
     assert emulated["exact"] and emulated["level"] == "emulator"
     assert emulated["cycles"] is None and "no cycle counter" in emulated["no_cycles"]
-    on_desk = {**request, "on": "board", "flashed": True}
+    on_board = {**request, "on": "board", "flashed": True}
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with firmware(board, "semihosting") as image:
         line = shlex.join(command(image.board, image.image))
         script(stub, f"echo $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60")
-        answer = handle(on_desk)
+        answer = handle(on_board)
     assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
     assert (tmp_path / "called").read_text().startswith("-f mine.cfg -c init -c reset halt")
     script(stub, f"{EXITED} with error-code 104 ***'")
     with pytest.raises(ToolError, match="application exited with error-code 104"):
-        handle(on_desk)
+        handle(on_board)
     script(stub, "echo Error: open failed; exit 1")
     with pytest.raises(ToolError, match=r"did not end: OpenOCD ended\n\s*Error: open failed"):
-        handle(on_desk)
+        handle(on_board)
 
 
 @pytest.mark.slow
@@ -270,7 +272,7 @@ def test_a_network_answers_over_rtt_through_a_probe():
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         try:
             eventually(lambda: listens(port))
-            with attached(port, image.image) as probe:
+            with attached_probe(port, image.image) as probe:
                 image.run(Socket("RTT", probe))
         finally:
             process.kill()

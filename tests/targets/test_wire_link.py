@@ -9,9 +9,9 @@ import tty
 from contextlib import closing
 
 import pytest
-from buildtool_plugins.wire import ROOT, desk, link, ports, talk
-from buildtool_plugins.wire.link import MOST_PAYLOAD, Decoder, Frame, decode
-from buildtool_plugins.wire.ports import SerialPort
+from buildtool_plugins.board_link import ROOT, attached, conversation, link, ports
+from buildtool_plugins.board_link.link import MOST_PAYLOAD, Decoder, Frame, decode
+from buildtool_plugins.board_link.ports import SerialPort
 from fakeboard import FakeBoard, on_a_port
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,18 +26,18 @@ from buildtool.target.types import RunRequest
 
 WHAT = "board 'b'"
 BOARD = load_board("nucleo-f767zi")
-IDENTITY = talk.Identity("0" * 32, "00" * 16, ())
+IDENTITY = conversation.Identity("0" * 32, "00" * 16, ())
 INPUTS = RunRequest({"input.bin": bytes(16)}, ("output.bin", "report.txt"), timeout=2.0)
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
-    monkeypatch.setattr(link, "AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(link, "RESEND_SECONDS", 0.02)
 
 
 def run(board, request=INPUTS, expected=IDENTITY):
     with on_a_port(board) as port:
-        return desk._run_on_port(BOARD, request, port, expected)
+        return attached._run_on_port(BOARD, request, port, expected)
 
 
 def failure(board, **more):
@@ -51,14 +51,14 @@ def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(monke
     behind_a_program = run(fake)
     assert behind_a_program.files["output.bin"] == fake.output * 2
     assert b"sets=2\n" in behind_a_program.files["report.txt"]
-    assert behind_a_program.reality == desk.EMULATED
+    assert behind_a_program.reality == attached.EMULATED
     assert (behind_a_program.cycles, behind_a_program.total_cycles) == ({}, None)
     assert "emulator" in behind_a_program.no_cycles
-    monkeypatch.setattr(desk, "is_pseudo", lambda port: False)
-    on_the_desk = run(fake)
-    assert on_the_desk.reality is not None and on_the_desk.reality.level is Level.BOARD
-    assert on_the_desk.cycles == {0: 10, 1: 1 << 33, 2: 30}
-    assert on_the_desk.total_cycles == (1 << 33) + 45
+    monkeypatch.setattr(attached, "is_pseudo", lambda port: False)
+    on_board = run(fake)
+    assert on_board.reality is not None and on_board.reality.level is Level.BOARD
+    assert on_board.cycles == {0: 10, 1: 1 << 33, 2: 30}
+    assert on_board.total_cycles == (1 << 33) + 45
     still = run(FakeBoard(counter=2))
     assert still.total_cycles is None and "does not count" in still.no_cycles
     with pytest.raises(ToolError, match=r"runs at 16,000,000 Hz, and its file says 216,000,000"):
@@ -69,7 +69,7 @@ def test_firmware_that_is_not_the_images_is_refused_with_both_named():
     assert "version 2 of the test firmware's protocol" in failure(FakeBoard(protocol=2)).text
     assert f"expected {'0' * 32}, found {'f' * 32}" in failure(FakeBoard(plan="f" * 32)).text
     assert f"expected {'00' * 16}, found {'ab' * 16}" in failure(FakeBoard(layout=b"\xab" * 16)).text
-    stored = talk.Identity(IDENTITY.plan, IDENTITY.layout, ((0x08000000, b"code"),))
+    stored = conversation.Identity(IDENTITY.plan, IDENTITY.layout, ((0x08000000, b"code"),))
     error = failure(FakeBoard(crc=5), expected=stored)
     assert "4 bytes at 0x08000000 have CRC-32 00000005" in error.text and "flash" in error.hint
     three = RunRequest({"input.bin": bytes(3)}, INPUTS.outputs)
@@ -95,7 +95,7 @@ def silent(monkeypatch, answer):
 
     def serve(request):
         if request.kind == "I":
-            monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.1)
+            monkeypatch.setattr(conversation, "ANSWER_SECONDS", 0.1)
         return answer if request.kind == "O" else plain.answer(request)
 
     return FakeBoard(serve=serve)

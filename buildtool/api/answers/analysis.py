@@ -143,7 +143,7 @@ def verdict_of(
         "binding_layer": _layer_name(graph, at.op) if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
-        "cures": [_describe_cure(one.settings, one.found, fitting) for one in helping],
+        "cures": [_describe_cure(one.settings, one.fitting, fitting) for one in helping],
         "smaller": _describe_cure(*smaller, fitting) if smaller else None,
         "advice": [] if fitting.fits else [hint.data() for hint in _list_advice(fitting, at.op, helping)],
     }
@@ -189,7 +189,11 @@ def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> l
         advice.append(Hint(f"stack_bytes = {fitting.count.stack} or more in the board's file"))
     arena = {board.arena, board.second}
     over = max((n.excess for n in fitting.needs if n.memory in arena and n.what == "RAM"), default=0)
-    if over and board.reserved_bytes >= over and board.kept(board.arena) >= board.reserved_bytes:
+    if (
+        over
+        and board.reserved_bytes >= over
+        and board.reserved_for_others(board.arena) >= board.reserved_bytes
+    ):
         advice.append(Hint(f"reserved_bytes = {board.reserved_bytes - over} or less in the board's file"))
     if position >= 0 and any(n.excess for n in fitting.needs if n.what in ("RAM", "arena limit")):
         graph = fitting.graph

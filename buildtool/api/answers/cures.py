@@ -87,7 +87,7 @@ def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
 def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
     """Returns a plan and what its firmware needs in each memory; for `name` and `exactly` see `fit`."""
     target, options = prepared.target, prepared.options
-    flash = image_layout(graph, target.named(plan.kernels)).size
+    flash = image_layout(graph, target.kernels_by_name(plan.kernels)).size
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
@@ -121,7 +121,7 @@ class Cure:
     """Settings with which the network fits, on this board or another one, and the plan that proves it."""
 
     settings: Settings
-    found: Fitting
+    fitting: Fitting
 
 
 def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
@@ -140,7 +140,7 @@ def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Ses
         cure = _try_settings(network, choice, options, settings, session)
         if cure is not None:
             helping.append(cure)
-    helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
+    helping.sort(key=lambda cure: (cure.fitting.price["cost"], cure.fitting.plan.macs, list(cure.settings)))
     if len(helping) < SHOWN:
         helping += _try_boards(network, lacking, session)
     return helping[:SHOWN]

@@ -11,15 +11,15 @@ from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
-from buildtool.base.session import Level
+from buildtool.base.session import Namespace
 from buildtool.base.work import PLANNING
 from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
 from buildtool.graph.partviews import tensors_written_in_place
+from buildtool.plan.choose.cache import parts
 from buildtool.plan.choose.choose import choose_plan, front, settle
 from buildtool.plan.choose.fronts import front_factor, search_front
-from buildtool.plan.choose.kept import parts
 from buildtool.plan.choose.limits import estimate_ms
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.problem import Prepared, settings
@@ -80,7 +80,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     }
 
 
-class Found(TypedDict):
+class FrontFigures(TypedDict):
     """The figures of a front, without milliseconds, as these depend on the board's clock."""
 
     macs: int
@@ -90,7 +90,7 @@ class Found(TypedDict):
     accounting: list[str]
 
 
-def _find_front(prepared: Prepared) -> Found:
+def _find_front(prepared: Prepared) -> FrontFigures:
     points, ended = front(prepared, prepared.options.ram)
     return {
         "macs": points[0].plan.macs_layerwise if points else 0,
@@ -101,12 +101,12 @@ def _find_front(prepared: Prepared) -> Found:
     }
 
 
-def _unpack(data: bytes) -> Found:
-    figures: Found = from_plain(msgpack.unpackb(data), Found, "front")
+def _unpack(data: bytes) -> FrontFigures:
+    figures: FrontFigures = from_plain(msgpack.unpackb(data), FrontFigures, "front")
     return figures
 
 
-FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpack)
+FRONTS: Namespace[FrontFigures] = Namespace("fronts", msgpack.packb, _unpack)
 
 
 class Instead(TypedDict):
@@ -120,7 +120,7 @@ def _unpack_instead(data: bytes) -> Instead:
     return instead
 
 
-INSTEAD: Level[Instead] = Level("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
+INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
 
 
 def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
@@ -188,7 +188,7 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
-            _, plan = choose_plan(prepared.by_itself(options))
+            _, plan = choose_plan(prepared.with_strategy(options))
             others.append({"strategy": strategy, **figures(plan, prepared.target)})
         except BuildtoolError as error:
             others.append({"strategy": strategy, "error": error.text})

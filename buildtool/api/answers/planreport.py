@@ -48,13 +48,13 @@ _SHORT = {
 def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     """The answer to a `plan` request: how a model runs on a board; PlanError where the plan does not fit."""
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
-    image_bytes = image_layout(planned.graph, planned.target.named(planned.plan.kernels)).size
+    image_bytes = image_layout(planned.graph, planned.target.kernels_by_name(planned.plan.kernels)).size
     refuse_unless_fits(planned, image_bytes)
     return {
         **planned_model(planned, image_bytes),
         "wait_cycles": wait_cycles(planned),
         "front_point": None if request.lock else point_instead(planned, request.model),
-        "beside": beside(planned, request.compare),
+        "beside": other_plans(planned, request.compare),
         "plan": to_bytes(planned.plan),
         "locked": to_text(Locked(planned.plan, planned.target.board.name, operators(planned.graph))),
     }
@@ -87,7 +87,7 @@ def describe_plan(planned: Planned) -> answers.PlanDetails:
 
 def _describe_plan(planned: Planned) -> answers.PlanDetails:
     plan, graph = planned.plan, planned.graph
-    kernels, costs = planned.target.named(plan.kernels), planned.target.costs
+    kernels, costs = planned.target.kernels_by_name(plan.kernels), planned.target.costs
     whole = summarize(plan, graph, kernels, costs, planned.session)
     view = to_json(plan, graph, planned.session)
     return {
@@ -190,7 +190,7 @@ def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
 # ---- other strategies ------------------------------------------------------------------------------
 
 
-def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
+def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
     """Returns plans of other strategies with the same input image, accounting and weights.
 
     The first plan is layer by layer. If `all_of_them` is true, msf-CNN's scheme and xcore-opt's strips
@@ -258,14 +258,14 @@ def clock_of(target: Target) -> Clock:
     return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
 
 
-def traced(request: Trace, session: Session) -> answers.TraceAnswer:
+def trace_answer(request: Trace, session: Session) -> answers.TraceAnswer:
     """Returns the answer to a `trace` request: a plan over time for viewers, even if it does not fit."""
     from buildtool.plan.others.chrometrace import trace  # not needed for a `plan` request
     from buildtool.plan.summary.steps import plan_steps
 
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     plan, graph, target = planned.plan, planned.graph, planned.target
-    steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, planned.session)
+    steps = plan_steps(plan, graph, target.kernels_by_name(plan.kernels), target.costs, planned.session)
     clock = clock_of(target)
     about = {"model": planned.model.name, "board": target.board.name}
     file = trace(steps, plan, graph, clock, about, target.board.holders)

@@ -41,7 +41,7 @@ _LEAST = 4  # steps of a repetition; a shorter one would save nothing
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
     planned, prepared = _make_plan(request, session)
-    kernels = planned.target.named(planned.plan.kernels)
+    kernels = planned.target.kernels_by_name(planned.plan.kernels)
     layout = image_layout(planned.graph, kernels)
     summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
     session.tell("counting the bytes in each memory")
@@ -228,7 +228,9 @@ def _find_front(planned: Planned, prepared: Prepared, peers: bool) -> answers.Re
 
 def _describe_point(point: Point, planned: Planned) -> answers.ReportPoint:
     plan, target = point.plan, planned.target
-    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, planned.session)
+    summary = summarize(
+        plan, point.graph, target.kernels_by_name(plan.kernels), target.costs, planned.session
+    )
     runs: list[answers.PointRegion] = [
         {
             "first": region.ops[0],

@@ -27,7 +27,7 @@ def type_of(kind: str) -> type[Request]:
 
 def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:
     """Returns the options that requests of a kind take, of all groups or only of `groups`."""
-    return type_of(kind).taken(*groups)
+    return type_of(kind).accepted_options(*groups)
 
 
 def request_type(request: Mapping[str, object]) -> type[Request] | None:

@@ -9,18 +9,18 @@ from buildtool.api.requests.parts import (
     AS_BIN,
     COMPILED,
     COUNTING,
-    DESK,
     FLASHED,
     INPUT,
+    LINK_OPTIONS,
     PLANNING,
     RANDOM,
     TARGET,
+    AttachedRun,
     Data,
     Flashing,
+    GivenBuild,
     Inputs,
-    Made,
     Needs,
-    OnDesk,
     Planning,
     Request,
     Values,
@@ -108,7 +108,7 @@ class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.CO
 
 class Describe(
     Request,
-    takes=("board", *TARGET, *COMPILED, *FLASHED, *DESK),
+    takes=("board", *TARGET, *COMPILED, *FLASHED, *LINK_OPTIONS),
     handler="api.describe:answer",
     needs=Needs.COMPILERS,
     prepared=True,
@@ -127,7 +127,7 @@ class Describe(
     def read(cls, values: Values) -> Request:
         """Returns the request; UsageError for a name without a model, as it has no effect."""
         if values.given.get("name", "") and "model" not in values.given:
-            raise table.idle("name", "it has no effect without a model")
+            raise table.no_effect_error("name", "it has no effect without a model")
         return super().read(values)
 
 
@@ -139,7 +139,7 @@ class Emit(Planning, handler="api.answers.building:emit", prepared=True):
 
 class Build(
     Planning,
-    takes=(*Planning.takes, *COMPILED, *FLASHED, *DESK),
+    takes=(*Planning.takes, *COMPILED, *FLASHED, *LINK_OPTIONS),
     handler="api.answers.building:build",
     needs=Needs.PROGRAMS,
 ):
@@ -169,24 +169,24 @@ class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=
 
 class Validate(
     Planning,
-    takes=(*Planning.takes, *COMPILED, *INPUT, *DATA, *DESK, "flashed", "tool", "elf"),
+    takes=(*Planning.takes, *COMPILED, *INPUT, *DATA, *LINK_OPTIONS, "flashed", "tool", "elf"),
     handler="firmware.run.validation:validation",
     needs=Needs.PROGRAMS,
 ):
     """A run that is compared with the reference.
 
-    `made` is a given firmware image, which is run instead of one that is built here. `desk` says how to
+    `made` is a given firmware image, which is run instead of one that is built here. `attached` says how to
     connect to an attached board or to an emulator's UART; `target` names the link. `sequence` is the
     number of inputs from one reset of the state to the next (0: half of the random inputs, or one input
     of a data set).
     """
 
-    made: Made | None = None
+    made: GivenBuild | None = None
     inputs: Inputs = RANDOM
     tensors: bool = False
     reference: Reference = Reference.AUTO
     sanitize: bool = False
-    desk: OnDesk | None = None
+    attached: AttachedRun | None = None
     sequence: int = 0
 
     @classmethod
@@ -207,15 +207,15 @@ class ValidateData(Validate, kind="validate", handler="firmware.run.dataset:data
 
 class Profile(
     Planning,
-    takes=(*Planning.takes, *COMPILED, *INPUT, *DESK, "flashed", "tool", "elf"),
+    takes=(*Planning.takes, *COMPILED, *INPUT, *LINK_OPTIONS, "flashed", "tool", "elf"),
     handler="firmware.run.profiling:profiling",
     needs=Needs.PROGRAMS,
 ):
-    """A run that counts the instructions of every operator; for `made` and `desk` see `validate`."""
+    """A run that counts the instructions of every operator; for `made` and `attached` see `validate`."""
 
-    made: Made | None = None
+    made: GivenBuild | None = None
     inputs: Inputs = RANDOM
-    desk: OnDesk | None = None
+    attached: AttachedRun | None = None
     reference: Reference = Reference.AUTO
 
 
@@ -227,7 +227,7 @@ class Debug(
 ):
     """A debug build that runs under a debugger, which connects to `port`; for `made` see `validate`."""
 
-    made: Made | None = None
+    made: GivenBuild | None = None
     inputs: Inputs = RANDOM
     port: int = 3333
 
@@ -249,7 +249,7 @@ class Flash(
 ):
     """Test firmware that answers over a link, for a board's flash; for `made` see `validate`."""
 
-    made: Made | None = None
+    made: GivenBuild | None = None
     tool: str = ""
 
 

@@ -16,14 +16,14 @@ from buildtool.options.table import DATA
 
 if TYPE_CHECKING:  # a build system that needs only the options of a kind reads no request
     from buildtool.base.files import File, Named
-    from buildtool.options.values import Lock, PlanOptions, TargetChoice, Wanted
+    from buildtool.options.values import DataOptions, Lock, PlanOptions, TargetChoice
 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
 COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
 TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
 COMPILED = ("toolchain", "debug")
-DESK = ("on", "wire")
+LINK_OPTIONS = ("on", "wire")
 FLASHED = ("formats", "sign", "image_version")
 INPUT = ("input", "inputs", "seed")
 
@@ -87,7 +87,7 @@ class Request:
         return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
-    def taken(cls, *groups: Group) -> tuple[Option, ...]:
+    def accepted_options(cls, *groups: Group) -> tuple[Option, ...]:
         """Returns the options that this kind takes, of all groups or only of `groups`."""
         return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
 
@@ -127,14 +127,14 @@ class Flashing(NamedTuple):
 AS_BIN = Flashing()
 
 
-class Made(NamedTuple):
+class GivenBuild(NamedTuple):
     """The result of a build: the linked firmware image, and the plan that it was emitted from."""
 
     elf: File
     plan: File
 
 
-class OnDesk(NamedTuple):
+class AttachedRun(NamedTuple):
     """A run over a link: on an attached board, or over an emulator's UART.
 
     `port` is "" if there is only one port. `is_flashed` is true if the firmware image is on the board
@@ -153,7 +153,7 @@ class Data(NamedTuple):
     `scores` is the name of the output whose largest value is the class ("": the only possible one).
     """
 
-    wanted: Wanted
+    wanted: DataOptions
     through: int | None = None
     scores: str = ""
 
@@ -163,15 +163,15 @@ class Values:
 
     def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
         self.kind = of.kind
-        keys = [option.name for option in of.taken() if option.group not in NESTED]
-        nested = [option.name for option in of.taken(*NESTED)]
+        keys = [option.name for option in of.accepted_options() if option.group not in NESTED]
+        nested = [option.name for option in of.accepted_options(*NESTED)]
         outer = {name: value for name, value in request.items() if name not in ("kind", "options")}
         self.given = self._parse(outer, keys, nested)
         inner = {} if request.get("options") is None else request["options"]
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
         if not nested and inner:
-            raise table.refuse_unknown(of.kind, str(next(iter(inner))), keys, "the options")
+            raise table.unknown_key_error(of.kind, str(next(iter(inner))), keys, "the options")
         self.options = self._parse(inner, nested, keys, "the options of a request")
 
     def _parse(
@@ -185,7 +185,7 @@ class Values:
                 raise UsageError(f"'{name}' belongs {place} in a request of kind '{self.kind}'")
             if name not in keys:
                 names = keys if where or not elsewhere else [*keys, "options"]
-                raise table.refuse_unknown(self.kind, str(name), names, where)
+                raise table.unknown_key_error(self.kind, str(name), names, where)
             if value is not None:
                 parsed[name] = table.parse(name, value)
         return parsed
@@ -245,10 +245,10 @@ class Values:
         from buildtool.options.values import ANY_WIRE
 
         kind, _ = self.given.get("wire", ("", ""))
-        on_desk = self.kind == "flash" or self.given.get("on", On.EMULATOR) == On.BOARD
-        return kind or (ANY_WIRE if on_desk else "")
+        on_board = self.kind == "flash" or self.given.get("on", On.EMULATOR) == On.BOARD
+        return kind or (ANY_WIRE if on_board else "")
 
-    def desk(self) -> OnDesk | None:
+    def attached(self) -> AttachedRun | None:
         """Returns how a run connects to a board or an emulator over a link; None without a link.
 
         UsageError for options without effect.
@@ -258,15 +258,15 @@ class Values:
             flashed = self.given.get("flashed", False)
             if flashed and self.given.get("tensors", False):
                 text = "comparing every tensor needs another firmware image, which has to be flashed"
-                raise table.idle("flashed", text)
-            return OnDesk(port, False, flashed, self.given.get("tool", ""))
+                raise table.no_effect_error("flashed", text)
+            return AttachedRun(port, False, flashed, self.given.get("tool", ""))
         for name in ("flashed", "tool"):
             if self.given.get(name):
                 raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
         if port or kind == "rtt":  # semihosting is QEMU's own
             text = "an emulator has its own UART, and no port" if port else "no emulator has RTT"
             raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
-        return OnDesk(is_emulated=True) if kind else None
+        return AttachedRun(is_emulated=True) if kind else None
 
     def planning(self) -> PlanOptions:
         """Returns the options for planning."""
@@ -274,14 +274,16 @@ class Values:
 
         for name in COUNTING:
             if name in self.options:
-                raise table.idle(name, "it is only for ONNX and Darknet files, which need no board")
-        return PlanOptions(**table.together(self.options))
+                raise table.no_effect_error(
+                    name, "it is only for ONNX and Darknet files, which need no board"
+                )
+        return PlanOptions(**table.check_planning(self.options))
 
     def flashing(self) -> Flashing:
         """Returns the formats and the signature of files for flash; only a signed file has a version."""
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
-            raise table.idle("image_version", "it has no effect without 'sign'")
+            raise table.no_effect_error("image_version", "it has no effect without 'sign'")
         formats = tuple(dict.fromkeys(self.given.get("formats", ()))) or (Format.BIN,)
         return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
@@ -297,7 +299,7 @@ class Values:
         table.beside_plan(self.options)
         return Lock(self.value("plan"), self.options.get("image"))
 
-    def made(self) -> Made | None:
+    def made(self) -> GivenBuild | None:
         """The given firmware image and its plan; options that decide how they are made are refused."""
         if "elf" not in self.given:
             return None
@@ -310,8 +312,10 @@ class Values:
         # comparing every tensor compiles another firmware image
         compiled = () if self.given.get("tensors", False) else ("toolchain", "debug")
         for name in (*self.options, *(one for one in ("sanitize", *compiled) if one in self.given)):
-            raise table.idle(name, "it has no effect, because the firmware image and its plan are given")
-        return Made(self.value("elf"), self.value("plan"))
+            raise table.no_effect_error(
+                name, "it has no effect, because the firmware image and its plan are given"
+            )
+        return GivenBuild(self.value("elf"), self.value("plan"))
 
     def inputs(self) -> Inputs:
         """The inputs: a file or random values, not both."""
@@ -319,7 +323,9 @@ class Values:
         if "input" in given:
             for name in ("inputs", "seed"):
                 if name in given:
-                    raise table.idle(name, "the input comes from a file, so there are no random inputs")
+                    raise table.no_effect_error(
+                        name, "the input comes from a file, so there are no random inputs"
+                    )
             return Inputs(self.value("input"))
         return Inputs(None, self.given.get("inputs", 0), self.given.get("seed", 0))
 
@@ -329,26 +335,28 @@ class Values:
         if "data" not in given:
             for name in DATA:  # `sequence` applies to random inputs, too
                 if given.get(name) and name != "sequence":
-                    raise table.idle(name, "it has no effect without a data set")
+                    raise table.no_effect_error(name, "it has no effect without a data set")
             return None
         for name in ("input", "inputs", "tensors"):
             if given.get(name):
-                raise table.idle(name, "it has no effect on a data set")
+                raise table.no_effect_error(name, "it has no effect on a data set")
         reference_only = self.given.get("reference_only", False)
         for name in ("through_firmware", "elf", "sanitize", "flashed", "tool", "wire"):
             if reference_only and given.get(name):
                 text = "it has no effect, because only the reference is run"
                 raise UsageError(text, option=name, hint=suggest(reference_only=None))
         if "seed" in given and "limit" not in given:
-            raise table.idle("seed", "it has no effect without a limit: the whole data set is run")
-        from buildtool.options.values import Wanted
+            raise table.no_effect_error("seed", "it has no effect without a limit: the whole data set is run")
+        from buildtool.options.values import DataOptions
 
         settings = self.some("limit", "seed", "resize", "normalise")
-        wanted = Wanted(self.value("data"), self.value("labels", None), **settings)
+        wanted = DataOptions(self.value("data"), self.value("labels", None), **settings)
         through = 0 if reference_only else self.given.get("through_firmware", None)
         return Data(wanted, through, self.given.get("scores", ""))
 
 
 # The fields of requests that consist of several options.
 _PARTS: dict[str, Callable[[Values], Any]] = {"options": Values.planning}
-_PARTS |= {name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "desk")}
+_PARTS |= {
+    name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "attached")
+}

@@ -15,9 +15,9 @@ The store makes builds faster. It never makes one fail or changes its output: a 
 """
 
 # The cache namespaces. BUILDTOOL_CACHE may name some of them; docs/rebuilds.md says what each contains.
-LEVELS = (
+NAMESPACES = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),
 )
 
-Known = tuple[str, str]  # identifies an entry: its namespace and its key
+EntryId = tuple[str, str]  # identifies an entry: its namespace and its key

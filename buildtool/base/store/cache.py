@@ -14,9 +14,9 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base.folders import cache_levels, kept_folder, most_disk_bytes
+from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
-from buildtool.base.store import Known
+from buildtool.base.store import EntryId
 from buildtool.base.store.disk import Disk
 
 _SHOWN = 80  # upper limit for the characters of a part of a key in a report
@@ -46,9 +46,9 @@ class Cache:
         self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
-        self._unwritten: dict[Known, bytes] = {}
-        self._uses: set[Known] = set()
-        self._made: set[Known] = set()  # since the request began: `renew` may read these
+        self._unwritten: dict[EntryId, bytes] = {}
+        self._uses: set[EntryId] = set()
+        self._made: set[EntryId] = set()  # since the request began: `renew` may read these
         self._found: Counter[tuple[str, str]] = Counter()  # by namespace and "hits" or "misses"
         self._asked: dict[str, tuple[Mapping[str, Any], bool]] = {}
         self.subject = ""
@@ -144,7 +144,7 @@ class Cache:
 
 def open_cache(code: str) -> Cache | None:
     """Returns the user's cache; None if it is switched off, or the user has no home."""
-    if (folder := kept_folder()) is None:
+    if (folder := active_cache_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=cache_levels())
 

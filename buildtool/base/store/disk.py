@@ -26,7 +26,7 @@ from buildtool import __version__
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
 from buildtool.base.locks import hold_lock
-from buildtool.base.store import Known
+from buildtool.base.store import EntryId
 
 FORMAT = 3
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
@@ -156,7 +156,7 @@ class Disk:
                     if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
-    def used(self, known: Known) -> int:
+    def used(self, known: EntryId) -> int:
         """Returns the time when an entry was last used (ns since 1970). This is its file's access time, 0
         without a file.
         """
@@ -165,7 +165,7 @@ class Disk:
         except OSError:
             return 0
 
-    def touch(self, known: Known, when: int) -> None:
+    def touch(self, known: EntryId, when: int) -> None:
         """Records that an entry was used at the time `when` (ns since 1970)."""
         path = self._path(*known)
         with contextlib.suppress(OSError):
@@ -223,7 +223,7 @@ def keep(level: str, key: str, data: bytes) -> None:
     keep_within(Disk(folder), MEMO_BYTES, (level, key), data)
 
 
-def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
+def keep_within(disk: Disk, most: int, known: EntryId, data: bytes) -> None:
     """Stores an entry in a folder. The entries there are limited to about `most` bytes."""
     is_new = not disk.used(known)
     if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):

@@ -27,14 +27,14 @@ from buildtool.firmware.datasets.arrays import (
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph, Tensor
     from buildtool.options.parsers import Normalise
-    from buildtool.options.values import Wanted
+    from buildtool.options.values import DataOptions
 
 MOST_BYTES = 1 << 30  # of an archive
 Choice = Callable[[int], Sequence[int]]
 CLASSES = "classes"  # the name of the array with the classes' names in an archive
 
 
-def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
+def open_data_set(wanted: DataOptions, graph: Graph, choose: Choice | None = None) -> DataSet:
     """Opens the data set for a network; UsageError if it does not fit.
 
     `choose` gets the number of inputs and returns the positions of those that will be read, in ascending
@@ -59,7 +59,7 @@ def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
 
 
 def _open_archive(
-    arrays: dict[str, Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
+    arrays: dict[str, Member], wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
     """The data set of an archive, in which one array may have labels and one the classes' names."""
     path = wanted.file.path
@@ -148,7 +148,7 @@ def _make_reader(
 # ---- folders -------------------------------------------------------------------------------------------
 
 
-def _open_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
+def _open_folder(wanted: DataOptions, inputs: tuple[Tensor, ...]) -> DataSet:
     """The data set of a folder; UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:
@@ -224,7 +224,7 @@ def _list_visible(folder: Path) -> list[str]:
 
 
 def _read_labels(
-    names: tuple[str, ...], classes_of: tuple[str, ...], wanted: Wanted
+    names: tuple[str, ...], classes_of: tuple[str, ...], wanted: DataOptions
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The class numbers of all inputs, and the names of the classes."""
     folders = sorted(set(classes_of) - {""})

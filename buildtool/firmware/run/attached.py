@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from buildtool.api.requests.parts import OnDesk
+from buildtool.api.requests.parts import AttachedRun
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.planned import Planned
-from buildtool.target.choice import wire_of
+from buildtool.target.choice import link_of
 from buildtool.target.registry import plugin
-from buildtool.target.types import Board, Desk, Flashing, RunRequest, RunResult
+from buildtool.target.types import Board, BoardLink, Flashing, RunRequest, RunResult
 
 FLASH_SECONDS = 300.0
 SHOWN_LINES = 12  # of a tool's output
 
 
-def run_attached(planned: Planned, image: Path, request: RunRequest, attached: OnDesk) -> RunResult:
+def run_attached(planned: Planned, image: Path, request: RunRequest, attached: AttachedRun) -> RunResult:
     """Runs the firmware image over the request's link. Flashes an attached board first, if needed.
 
     Raises ToolError and ProgramError.
@@ -33,7 +33,7 @@ def run_attached(planned: Planned, image: Path, request: RunRequest, attached: O
         with flashable(board, image, attached.tool) as how:
             flash(how, image)
     planned.session.tell(f"waiting for {board.name}")
-    wire = Desk(wire_of(planned.choice, board), attached.port, attached.is_emulated)
+    wire = BoardLink(link_of(planned.choice, board), attached.port, attached.is_emulated)
     return cast(RunResult, _find_method(board, "run_on_board", "on")(board, image, request, wire))
 
 

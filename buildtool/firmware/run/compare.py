@@ -72,14 +72,14 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
 
 
 def _make_numpy_referrer(graph: Graph) -> Referrer:
-    from buildtool.graph.reference import execute, initially, next_held
+    from buildtool.graph.reference import execute, initial_states, next_states
 
-    state = initially(graph)
+    state = initial_states(graph)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
         nonlocal state
-        values = execute(graph, inputs, initially(graph) if reset else state)
-        state = next_held(graph, values)
+        values = execute(graph, inputs, initial_states(graph) if reset else state)
+        state = next_states(graph, values)
         return dict(values)
 
     return refer

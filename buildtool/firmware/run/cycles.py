@@ -20,7 +20,7 @@ import msgpack
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level as Real
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.firmware.run.levels import reality
 from buildtool.schema.runs import CycleEstimate, CycleParts
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Work
@@ -106,7 +106,7 @@ def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list
     """
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
-    level = Level("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
+    level = Namespace("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
     parts = {"timer": timer.identity, "blocks": digest}
 
     def ask() -> list[BlockTime]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from buildtool.api.requests.kinds import Validate, ValidateData
-from buildtool.api.requests.parts import Data, OnDesk
+from buildtool.api.requests.parts import AttachedRun, Data
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Level
 from buildtool.base.plain import duration
@@ -27,7 +27,7 @@ from buildtool.firmware.firmware import Firmware
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
-from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
+from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
@@ -73,7 +73,7 @@ class Estimate:
         return self.work / self.rate
 
 
-def _estimate_work(planned: Planned, attached: OnDesk | None) -> Estimate | None:
+def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate | None:
     """Estimates the work of an input by the plan; None for an attached board, which has its own speed."""
     if attached is not None and not attached.is_emulated:
         return None
@@ -245,7 +245,7 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
             data_set.check(at)
         job = _Job(session, judge, data_set, chosen, graph, output, sequence)
         if data.through == 0:
-            judge.hear(model, source, graph, every=False)
+            judge.set_network(model, source, graph, every=False)
             job.refer(range(len(chosen)), _Progress(session, _Pace(0), _Pace(len(chosen))))
             share = _describe_share("asked", len(chosen), None)
         else:
@@ -280,10 +280,10 @@ def _find_output(graph: Graph, data_set: DataSet, data: Data) -> tuple[int | Non
 
 def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     """Runs the firmware on some or all inputs, and the reference on all of them."""
-    planned, sources = subject(request, job.session)
+    planned, sources = plan_and_sources(request, job.session)
     flags = sanitizer_flags(request, planned.target.board)
-    job.judge.hear(planned.model, planned.source, planned.graph, every=False)
-    job.planned, job.graph, attached = planned, planned.graph, request.desk
+    job.judge.set_network(planned.model, planned.source, planned.graph, every=False)
+    job.planned, job.graph, attached = planned, planned.graph, request.attached
     with image_of(request, planned, sources, flags) as firmware:
         each = _estimate_work(planned, attached)
         if data.through is None and each and len(job.chosen) * each.seconds > SHORT_SECONDS:
@@ -313,7 +313,7 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
                 attached = attached._replace(is_flashed=True)
     job.refer(sorted(set(range(len(job.chosen))) - set(positions)), progress)
     job.bounds = bounds_of(
-        planned, sources, [job.read(at) for at in positions[:BOUNDED]], request.desk, flags
+        planned, sources, [job.read(at) for at in positions[:BOUNDED]], request.attached, flags
     )
     return _describe_share("estimate" if data.through is None else "asked", len(job.chosen), each)
 

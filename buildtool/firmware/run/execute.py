@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
-from buildtool.api.requests.parts import OnDesk
+from buildtool.api.requests.parts import AttachedRun
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.files import File
 from buildtool.base.locks import scratch
@@ -31,7 +31,7 @@ from buildtool.firmware.run.levels import reality
 from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
 from buildtool.graph.types import Graph
-from buildtool.target.choice import answers_by_files, wire_of
+from buildtool.target.choice import answers_by_files, link_of
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import ask_plugin
 from buildtool.target.registry import plugin as find_plugin
@@ -67,7 +67,9 @@ class Outcome:
         return {**(self.traces[number] if self.traces else {}), **self.outputs[number]}
 
 
-def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
+def plan_and_sources(
+    request: Validate | Profile | Debug | Flash, session: Session
+) -> tuple[Planned, Sources]:
     """Returns the model with its plan, or with the plan of the request's image, and its emitted sources."""
     if request.made is not None:
         planned = read_plan(request.model, request.target, request.made.plan, session)
@@ -87,9 +89,9 @@ def image_of(
     *,
     emulated: bool = True,
 ) -> Iterator[Firmware]:
-    """Yields the request's firmware image, or builds one if there is none; for `emulated` see `built`."""
+    """Yields the request's firmware image, or builds one. For `emulated` see `build_temporarily`."""
     if request.made is None:
-        with built(planned, sources, flags, emulated=emulated) as firmware:
+        with build_temporarily(planned, sources, flags, emulated=emulated) as firmware:
             yield firmware
         return
     if emulated:
@@ -101,7 +103,7 @@ def image_of(
 def refuse_stand_in(planned: Planned, path: str) -> None:
     """ToolError for a board's firmware image if the emulator's machine differs from the board."""
     board = planned.target.board
-    if board.is_stand_in and not wire_of(planned.choice, board):
+    if board.is_stand_in and not link_of(planned.choice, board):
         raise ToolError(
             f"the emulator of board '{board.name}' has other addresses and cannot run the board's firmware",
             path=path,
@@ -126,7 +128,7 @@ def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmwa
 
 
 @contextmanager
-def built(
+def build_temporarily(
     planned: Planned,
     sources: Sources,
     flags: Sequence[str] = (),
@@ -142,7 +144,7 @@ def built(
     emulator's machine, which may differ from the board.
     """
     board, target = planned.target.board, planned.target
-    if emulated and not wire_of(planned.choice, board):
+    if emulated and not link_of(planned.choice, board):
         target = replace(target, board=board.in_emulator())
     with scratch() as name:
         folder = Path(name)
@@ -163,7 +165,7 @@ def execute(
     trace: bool = False,
     count: bool = False,
     blocks: bool = False,
-    attached: OnDesk | None = None,
+    attached: AttachedRun | None = None,
     resets: Sequence[bool] | None = None,
     timeout: float = TIMEOUT,
     ran: Callable[[int], None] | None = None,
@@ -196,7 +198,7 @@ def execute(
     return read_outcome(graph, result, len(inputs), firmware.compiler, result.reality or reality(board))
 
 
-def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | None) -> RunResult:
+def _run(planned: Planned, elf: Path, request: RunRequest, attached: AttachedRun | None) -> RunResult:
     """Runs firmware over a link if `attached` is given, and with the board's plugin otherwise.
 
     An error of the firmware names the operator that ran.

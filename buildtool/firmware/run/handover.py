@@ -17,7 +17,13 @@ from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.attached import flashing, takes_binary
-from buildtool.firmware.run.execute import built, image_of, input_file, open_image, subject
+from buildtool.firmware.run.execute import (
+    build_temporarily,
+    image_of,
+    input_file,
+    open_image,
+    plan_and_sources,
+)
 from buildtool.firmware.run.levels import BOARD, reality, reality_answer
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, debug_name
@@ -32,7 +38,7 @@ OUTPUTS = ("output.bin", "report.txt")
 
 def debugging(request: Debug, session: Session) -> DebugAnswer:
     """The answer to a `debug` request; it starts no program."""
-    planned, sources = subject(request, session)
+    planned, sources = plan_and_sources(request, session)
     board = planned.target.board
     find = getattr(plugin(board), "debug_server", None)
     if find is None:
@@ -93,14 +99,14 @@ def _quote(path: str) -> str:
 
 def flash(request: Flash, session: Session) -> FlashAnswer:
     """The answer to a `flash` request; it flashes nothing."""
-    planned, sources = subject(request, session)
+    planned, sources = plan_and_sources(request, session)
     board, net = planned.target.board, sources.net
     build = request.made
     image = f"{net}.elf" if build is None or build.elf.data is not None else build.elf.path
     how = flashing(board, Path(image), request.tool)
     files: dict[str, bytes] = {}
     if build is None:
-        with built(planned, sources) as firmware:
+        with build_temporarily(planned, sources) as firmware:
             elf, compiler = firmware.elf.read_bytes(), firmware.compiler
         plan = {f"{net}.plan": to_bytes(planned.plan)}
         files = {image: elf, **plan, **flash_files(elf, board, net)}

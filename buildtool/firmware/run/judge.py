@@ -36,7 +36,7 @@ PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need only minutes for t
 
 
 class Judge:
-    """Computes the right values for each set of inputs. Call `hear` first, and then `refer` for each set.
+    """Computes the right values for each set of inputs. Call `set_network` first, then `refer` for each set.
 
     With `Reference.AUTO` it uses LiteRT. From the first input that LiteRT cannot compute on, it uses our
     own executor. `answer` says which of them computed what. With `Reference.LITERT`, such an input raises
@@ -51,7 +51,7 @@ class Judge:
         self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
         self._by_litert = self._by_own = 0
 
-    def hear(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
+    def set_network(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
         """Sets the network. `graph` is the rewritten graph of the file's `source`.
 
         If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.

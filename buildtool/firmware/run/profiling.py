@@ -24,7 +24,7 @@ from buildtool.firmware.run.cycles import (
     parts_answer,
     time_blocks,
 )
-from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
+from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, run_answer
@@ -57,18 +57,18 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     can. In an emulator, cycles are estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
-        planned, sources = subject(request, session)
+        planned, sources = plan_and_sources(request, session)
         board, plan = planned.target.board, planned.plan
         inputs = inputs_of(request.inputs, planned.graph)
-        timer = find_timer(board) if request.desk is None else ""
+        timer = find_timer(board) if request.attached is None else ""
         run, plain = _run_twice(request, planned, sources, inputs, not isinstance(timer, str))
         timing, no_cycles = _estimate_timing(run, timer, planned)
-        counting = _count_issues(planned, sources, inputs[0]) if request.desk is None else None
+        counting = _count_issues(planned, sources, inputs[0]) if request.attached is None else None
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues has other outputs", hint="please report this")
         exact = _is_exact(planned, judge, run, plain, inputs)
         about = run_answer(
-            planned, plain, judge.answer(), exact, bounds_of(planned, sources, inputs, request.desk)
+            planned, plain, judge.answer(), exact, bounds_of(planned, sources, inputs, request.attached)
         )
         rows, measured = _list_rows(planned, run, timing, counting), run.counted.total_cycles
         total = timing.total.cycles if timing else measured
@@ -103,8 +103,8 @@ def _run_twice(
     If `blocks` is true, the blocks of code are counted, too.
     """
     with image_of(request, planned, sources) as firmware:
-        if request.desk is not None:
-            plain = execute(planned, firmware, inputs, attached=request.desk)
+        if request.attached is not None:
+            plain = execute(planned, firmware, inputs, attached=request.attached)
             return plain, plain
         emulated = reality(planned.target.board).level is Level.EMULATOR
         run = execute(planned, firmware, inputs[:1], count=emulated, blocks=blocks)
@@ -115,7 +115,7 @@ def _is_exact(
     planned: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
 ) -> bool:
     """Whether every output of both runs equals the judge's; the state is reset before each input."""
-    judge.hear(planned.model, planned.source, planned.graph, every=False)
+    judge.set_network(planned.model, planned.source, planned.graph, every=False)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
     return not any(difference(planned.graph, n, values, expected[n]) for n, values in outputs)
@@ -137,7 +137,7 @@ def _list_rows(
     planned: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None
 ) -> list[LayerProfile]:
     """Returns a row for each operator, in the order of execution, with the work that was executed."""
-    kernels, costs = planned.target.named(planned.plan.kernels), planned.target.costs
+    kernels, costs = planned.target.kernels_by_name(planned.plan.kernels), planned.target.costs
     summary = summarize(planned.plan, planned.graph, kernels, costs, planned.session)
     rows: list[LayerProfile] = []
     ran, counts = run.counted, counting.counted.issues if counting else {}
@@ -195,7 +195,7 @@ def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -
     find = getattr(plugin(board), "counting_harness", None)
     if find is None or board.vector_unit is None:
         return None
-    with built(planned, sources, harness=find(board)) as image:
+    with build_temporarily(planned, sources, harness=find(board)) as image:
         return execute(planned, image, [inputs], count=True)
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from buildtool.api.answers.estimate import facts
 from buildtool.api.requests.kinds import Validate
-from buildtool.api.requests.parts import OnDesk
+from buildtool.api.requests.parts import AttachedRun
 from buildtool.base.errors import BuildtoolError, UsageError, suggest
 from buildtool.base.modes import Level, Requantise
 from buildtool.base.session import Session
@@ -25,11 +25,11 @@ from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import Array, inputs_of, sequences
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference
-from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
+from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
 from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.reference import execute_op, initially, next_held
+from buildtool.graph.reference import execute_op, initial_states, next_states
 from buildtool.graph.types import Graph
 from buildtool.schema.runs import DifferenceAnswer, OperatorBound, ReferenceAnswer, Run, ValidationAnswer
 from buildtool.target.types import Board
@@ -41,19 +41,19 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"
 def validation(request: Validate, session: Session) -> ValidationAnswer:
     """The answer to a `validate` request."""
     with judging(request.reference, request.model) as judge:
-        planned, sources = subject(request, session)
+        planned, sources = plan_and_sources(request, session)
         flags = sanitizer_flags(request, planned.target.board)
         inputs = inputs_of(request.inputs, planned.graph, SEQUENCE)
         resets = sequences(planned.graph, len(inputs), request.sequence)
         with image_of(request, planned, sources, flags) as firmware:
-            plain = execute(planned, firmware, inputs, attached=request.desk, resets=resets)
+            plain = execute(planned, firmware, inputs, attached=request.attached, resets=resets)
         runs = [plain]
         bounds: list[OperatorBound] = []
         if request.tensors or is_rounded(planned):
-            traced = every_tensor(planned, sources, inputs, request.desk, flags, resets)
+            traced = every_tensor(planned, sources, inputs, request.attached, flags, resets)
             bounds = operator_bounds(planned, traced, inputs, resets) if is_rounded(planned) else []
             runs += [traced] if request.tensors else []
-        judge.hear(planned.model, planned.source, planned.graph, every=request.tensors)
+        judge.set_network(planned.model, planned.source, planned.graph, every=request.tensors)
         expected = []
         for number, (one, reset) in enumerate(zip(inputs, resets, strict=True), 1):
             session.tell(f"computing the reference of input {number} of {len(inputs)}")
@@ -168,18 +168,18 @@ def operator_bounds(
     """
     graph = planned.graph
     deviations = [_Deviation() for _ in graph.ops]
-    states = initially(graph)
+    states = initial_states(graph)
     for number, one in enumerate(inputs):
         planned.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
         trace = run.traces[number] if run.traces else {}  # empty where the network computes nothing
         if resets is None or resets[number]:
-            states = initially(graph)
+            states = initial_states(graph)
         befores = (state.before for state in graph.states)
         values = dict(zip((*graph.inputs, *befores), (*one, *states), strict=True))
         _compare(graph, values, trace, run.partial, deviations)
-        states = next_held(graph, values)
+        states = next_states(graph, values)
     rows: list[OperatorBound] = []
-    kernels = planned.target.named(planned.plan.kernels)
+    kernels = planned.target.kernels_by_name(planned.plan.kernels)
     for op, kernel, deviation in zip(graph.ops, kernels, deviations, strict=True):
         proven = proven_bound(graph, op, kernel) if kernel is not None else None
         bound = proven or (_EXACT if deviation.different else None)
@@ -225,7 +225,7 @@ def every_tensor(
     planned: Planned,
     sources: Sources,
     inputs: list[list[Array]],
-    attached: OnDesk | None,
+    attached: AttachedRun | None,
     flags: tuple[str, ...] = (),
     resets: Sequence[bool] | None = None,
 ) -> Outcome:
@@ -233,7 +233,7 @@ def every_tensor(
     if attached is not None and attached.is_flashed:
         text = "comparing every tensor needs another firmware image, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
-    with built(planned, sources, flags, trace=True, emulated=True) as image:
+    with build_temporarily(planned, sources, flags, trace=True, emulated=True) as image:
         return execute(planned, image, inputs, trace=True, attached=attached, resets=resets)
 
 
@@ -251,7 +251,7 @@ def bounds_of(
     planned: Planned,
     sources: Sources,
     inputs: list[list[Array]],
-    attached: OnDesk | None,
+    attached: AttachedRun | None,
     flags: tuple[str, ...] = (),
 ) -> list[OperatorBound]:
     """Runs the firmware and returns the `operator_bounds` of this run.

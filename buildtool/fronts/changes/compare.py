@@ -225,7 +225,7 @@ def _usage_error(what: str, hint: str) -> UsageError:
     return UsageError(what, option="fail_if", hint=hint)
 
 
-def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
+def missed_floors(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
     """Returns the texts of lower limits that an answer is below. Raises UsageError if it has no accuracy."""
     if not floors:
         return []

@@ -76,8 +76,8 @@ def changed_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
     return tuple(sorted(changed, key=lambda n: (-abs(n.growth), n.level, n.name)))
 
 
-def lines(nodes: Sequence[Node], depth: int, indent: int = 0) -> Iterator[tuple[int, Node]]:
+def walk(nodes: Sequence[Node], depth: int, indent: int = 0) -> Iterator[tuple[int, Node]]:
     """Yields each node of the first `depth` levels with its level. Parents come before their children."""
     for node in nodes if depth > 0 else ():
         yield indent, node
-        yield from lines(node.children, depth - 1, indent + 1)
+        yield from walk(node.children, depth - 1, indent + 1)

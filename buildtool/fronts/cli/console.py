@@ -110,7 +110,7 @@ def write(text: str) -> None:
     except BrokenPipeError:
         raise  # the reader closed the pipe
     except OSError as error:
-        raise unwritable(error) from None
+        raise write_failure(error) from None
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
                 print(f"\r{' ' * shown}\r", end="", file=sys.stderr, flush=True)
 
 
-def unwritable(error: OSError) -> MachineError:
+def write_failure(error: OSError) -> MachineError:
     """Returns the error for a failed write to standard output, and discards all further output."""
     silence()
     return MachineError(f"cannot write the answer to standard output: {error.strerror}")

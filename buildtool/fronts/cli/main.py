@@ -46,7 +46,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise console.unwritable(error) from None
+            raise console.write_failure(error) from None
         args.session = session
         command = load(args.command)
         if not command.multiplies:
@@ -131,7 +131,7 @@ def _run_and_flush(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        console.report(console.unwritable(error), [])
+        console.report(console.write_failure(error), [])
         return 1
     return status
 

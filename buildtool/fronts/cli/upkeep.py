@@ -37,7 +37,7 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
     if action == "stop":
         return _stop(endpoints)
     if action == "logs":
-        log, text = endpoints[0].log, endpoints[0].last_words(200)
+        log, text = endpoints[0].log, endpoints[0].log_end(200)
         return {"log": str(log), "lines": text.splitlines()}, text or f"{log} is empty", 0
     return _status(endpoints)
 
@@ -123,7 +123,7 @@ def _status(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
             link = daemon.reach(at, start=False)
         except endpoint.AbsentError as error:
             alive = at.is_alive()
-            why = error.args[0] if alive else str(at.said().get("ended") or "")
+            why = error.args[0] if alive else str(at.read_record().get("ended") or "")
             daemons.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
         with contextlib.closing(link):
@@ -135,14 +135,14 @@ def _status(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     return {"daemons": daemons}, daemons_text(daemons), 0 if running else 1
 
 
-def forget() -> None:
+def drop_answers() -> None:
     """Tells every running daemon to drop its cached answers."""
     for at in endpoint.every():
         with contextlib.suppress(endpoint.AbsentError):
             _send_control(at, "forget")
 
 
-def stats(answer: Mapping[str, Any]) -> str:
+def stats_text(answer: Mapping[str, Any]) -> str:
     """Returns the cache namespaces with their figures, and the errors, as text."""
     lines = [f"{answer['folder']}: {answer['bytes']:,} of {answer['most_bytes']:,} bytes"]
     if answer["trouble"]:

@@ -72,7 +72,7 @@ class Context:
 
 
 @dataclass
-class Wanted:
+class NetworkCall:
     """The arguments of a call for a network.
 
     `given` has options of `emit` by name, as text with absolute paths. `files` has the paths among them that
@@ -99,10 +99,10 @@ class Wanted:
         return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
 
-def read_call(context: Context) -> Wanted:
+def read_call(context: Context) -> NetworkCall:
     """Reads and checks the arguments of a call. Raises UsageError if an argument is wrong."""
     name = table.parse("name", context["name"])
-    call = Wanted(name)
+    call = NetworkCall(name)
     values: dict[str, str] = {}
     words = list(context.argument)
     while words:
@@ -137,7 +137,7 @@ def read_call(context: Context) -> Wanted:
         for o in _OPTIONS.values()
         if o.name in call.given and o.group is table.Group.PLANNING
     }
-    table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
+    table.parse_planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in call.given:
         table.beside_plan(nested)
     return call

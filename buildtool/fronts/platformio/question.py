@@ -106,7 +106,7 @@ def _check_options(network: Given) -> dict[str, Any]:
         text = f"a network's name is a C identifier in lower case, not '{network['name']}'"
         raise UsageError(text, path=INI)
     planning = {o.name for o in options_of("emit", options.Group.PLANNING)}
-    options.planning({key: value for key, value in network.items() if key in planning})
+    options.parse_planning({key: value for key, value in network.items() if key in planning})
     return dict(network)
 
 

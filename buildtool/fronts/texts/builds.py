@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.fronts.changes import sizetree
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.table import Cell, count, of_state, plain, table
+from buildtool.fronts.texts.table import Cell, count, plain, state_suffix, table
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import (
@@ -64,7 +64,7 @@ def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
 
 def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
     """Yields nodes with their names, indented by level. C++ names are demangled."""
-    lines = list(sizetree.lines(nodes, depth))
+    lines = list(sizetree.walk(nodes, depth))
     names = demangle(node.name for _, node in lines if node.level == "symbol")
     for indent, node in lines:
         yield " " * INDENT * indent + names.get(node.name, node.name), node
@@ -122,7 +122,7 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
         f"level: {answer['level_text']}",
-        f"arena: {count(answer['arena_bytes'], 'byte')}" + of_state(answer["state_bytes"]),
+        f"arena: {count(answer['arena_bytes'], 'byte')}" + state_suffix(answer["state_bytes"]),
         "",
         sizes_text(answer["sizes"], answer["stacks"]),
         *board_lines(answer),
@@ -138,7 +138,7 @@ def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], remov
     stack = network["stack_bytes"]
     lines = [
         f"{answer['net']} for {network['board']}",
-        f"arena: {count(network['arena_bytes'], 'byte')}" + of_state(network.get("state_bytes", 0)),
+        f"arena: {count(network['arena_bytes'], 'byte')}" + state_suffix(network.get("state_bytes", 0)),
         f"weights: {count(network['weights_bytes'], 'byte')}",
         f"stack of an invoke: {'not known' if stack is None else count(stack, 'byte')}",
         "",

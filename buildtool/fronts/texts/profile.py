@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from buildtool.base.layers import short_names
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, of_state, shorten, table
-from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_verdict, judged
+from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, shorten, state_suffix, table
+from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_verdict, reference_text
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import (
@@ -35,7 +35,7 @@ def text(answer: ProfileAnswer) -> str:
         "",
         _table(answer),
         "",
-        f"arena {count(answer['arena_bytes'], 'byte')}{of_state(answer['state_bytes'])}, "
+        f"arena {count(answer['arena_bytes'], 'byte')}{state_suffix(answer['state_bytes'])}, "
         f"weights {count(answer['flash_bytes'], 'byte')}"
         + ("" if stack is None else f", stack {count(stack, 'byte')}"),
     ]
@@ -59,7 +59,7 @@ def text(answer: ProfileAnswer) -> str:
     if answer["requantise"] != Requantise.EXACT:
         verdict = bounds_verdict(answer)
     elif answer["exact"]:
-        verdict = f"EQUAL to {judged(answer['reference'])}"
+        verdict = f"EQUAL to {reference_text(answer['reference'])}"
     lines.append(f"output of {count(answer['inputs'], 'input')}: {verdict}")
     return "\n".join(lines)
 

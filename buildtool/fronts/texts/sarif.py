@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Requantise
-from buildtool.fronts.texts.validation import beyond
+from buildtool.fronts.texts.validation import first_exceeding
 from buildtool.options import spell, spell_name
 
 VERSION = "2.1.0"
@@ -82,7 +82,7 @@ def _difference(answer: Mapping[str, Any]) -> dict[str, Any]:
     first = answer.get("first_difference")
     text = f"{answer['model']} on {answer['board']}: the output differs from the reference"
     if answer["requantise"] != Requantise.EXACT:  # the first difference need not exceed a bound
-        first, text = beyond(answer["bounds"]), f"{text} by more than is proven"
+        first, text = first_exceeding(answer["bounds"]), f"{text} by more than is proven"
     result: dict[str, Any] = {"ruleId": DIFFERENT, "level": "error", "message": {"text": text}}
     if isinstance(first, Mapping):
         result["message"]["text"] = f"{text}, first at {first['operator']}, tensor '{first['tensor']}'"

@@ -228,7 +228,7 @@ def plain(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text)
 
 
-def of_state(size: int) -> str:
+def state_suffix(size: int) -> str:
     """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 from buildtool.base.modes import Requantise
 from buildtool.base.plain import duration
 from buildtool.fronts.texts.boards import board_lines, note_lines
-from buildtool.fronts.texts.table import Cell, count, headline, layer, listing, of_state, plain, table, width
+from buildtool.fronts.texts.table import (
+    Cell,
+    count,
+    headline,
+    layer,
+    listing,
+    plain,
+    state_suffix,
+    table,
+    width,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,20 +48,20 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
     return [text, ""] if bounds else []
 
 
-def judged(reference: ReferenceAnswer) -> str:
+def reference_text(reference: ReferenceAnswer) -> str:
     """Returns the name of the reference. If LiteRT did not compute all outputs, the text also says why."""
     why = reference["why"]
     return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
 
 
-def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
+def first_exceeding(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
     """Returns the first operator whose difference exceeds its proven bound, or None."""
     return next((row for row in bounds if row["max_abs_diff"] > row["bound"]), None)
 
 
 def bounds_verdict(answer: Run) -> str:
     """Returns words about the bound that all operators are within, or the first operator beyond its own."""
-    wrong = beyond(answer["bounds"])
+    wrong = first_exceeding(answer["bounds"])
     if wrong is not None:
         return (
             f"BEYOND ITS BOUND: {wrong['operator']}, tensor '{wrong['tensor']}', differs by "
@@ -91,7 +101,7 @@ def verdict(answer: ValidationAnswer) -> str:
             f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
         )
     if answer["exact"]:
-        return f"EQUAL to {judged(answer['reference'])}"
+        return f"EQUAL to {reference_text(answer['reference'])}"
     line = _different(answer["reference"], answer)
     first = answer["first_difference"]
     if first is None:
@@ -107,7 +117,7 @@ def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
     stack = run["stack_high_water"]
     return (
         f"arena: {count(run['arena_bytes'], 'byte')}, {run['arena_high_water']:,} touched"
-        + of_state(run["state_bytes"])
+        + state_suffix(run["state_bytes"])
         + ("" if stack is None else f"; stack: {count(stack, 'byte')}")
     )
 
@@ -244,7 +254,7 @@ def _verdict(answer: DatasetAnswer) -> Iterator[str]:
         )
         return
     if not differing:
-        yield f"EQUAL to {judged(answer['reference'])}: {count(inputs, 'input')}"
+        yield f"EQUAL to {reference_text(answer['reference'])}: {count(inputs, 'input')}"
         return
     yield _different(answer["reference"], run)
     for one in differing[:MOST_DIFFERING]:

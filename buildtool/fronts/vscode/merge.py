@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.client import UsageError
-from buildtool.fronts.vscode import wanted
+from buildtool.fronts.vscode import entries
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -210,16 +210,16 @@ class _File:
         self.document.set_member((), key, value)
         return False
 
-    def entries(self, key: str, label: str, entries: Sequence[dict[str, Any]]) -> None:
+    def add_entries(self, key: str, label: str, items: Sequence[dict[str, Any]]) -> None:
         """Adds entries to the array under `key`.
 
         Omits an entry if one there has the same value for `label`.
         """
-        if not entries:
+        if not items:
             return
         self.array(key)
         present = {str(e.get(label)): e for e in self.document.at((key,)).value if isinstance(e, dict)}
-        for entry in entries:
+        for entry in items:
             name = f"{self.name}: {entry[label]}"
             if entry[label] not in present:
                 self.document.append((key,), entry)
@@ -257,7 +257,7 @@ def _read(path: Path) -> Document:
         raise UsageError(what, path=str(path), line=error.line, column=error.column, hint=hint) from None
 
 
-def merged(folder: Path, subject: wanted.Subject) -> Merged:
+def merged(folder: Path, subject: entries.Subject) -> Merged:
     """Adds the entries for `subject` to the files of `folder`, in memory.
 
     Raises UsageError for an unreadable file.
@@ -282,33 +282,33 @@ def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, byt
     return by_folder
 
 
-def _tasks(file: _File, subject: wanted.Subject) -> None:
+def _tasks(file: _File, subject: entries.Subject) -> None:
     file.need("version", "2.0.0")
-    file.entries("tasks", "label", wanted.tasks(subject))
-    file.entries("inputs", "id", wanted.inputs(subject))
+    file.add_entries("tasks", "label", entries.tasks(subject))
+    file.add_entries("inputs", "id", entries.inputs(subject))
 
 
-def _launch(file: _File, subject: wanted.Subject) -> None:
-    configurations = wanted.configurations(subject)
+def _launch(file: _File, subject: entries.Subject) -> None:
+    configurations = entries.configurations(subject)
     if configurations:
         file.need("version", "0.2.0")
-        file.entries("configurations", "name", configurations)
+        file.add_entries("configurations", "name", configurations)
 
 
-def _settings(file: _File, _: wanted.Subject) -> None:
-    file.array(wanted.CLANGD)
-    present = [str(word) for word in file.document.at((wanted.CLANGD,)).value]
-    for word in (wanted.COMMANDS, wanted.DRIVERS):
+def _settings(file: _File, _: entries.Subject) -> None:
+    file.array(entries.CLANGD)
+    present = [str(word) for word in file.document.at((entries.CLANGD,)).value]
+    for word in (entries.COMMANDS, entries.DRIVERS):
         flag = word.partition("=")[0]
-        name = f"{file.name}: {wanted.CLANGD} {flag}"
+        name = f"{file.name}: {entries.CLANGD} {flag}"
         if not any(other.partition("=")[0] == flag for other in present):
-            file.document.append((wanted.CLANGD,), word)
+            file.document.append((entries.CLANGD,), word)
             file.merged.added.append(name)
         elif word not in present:
             file.merged.kept.append(name)
 
 
-_FILES: dict[str, Callable[[_File, wanted.Subject], None]] = {
+_FILES: dict[str, Callable[[_File, entries.Subject], None]] = {
     "tasks.json": _tasks,
     "launch.json": _launch,
     "settings.json": _settings,

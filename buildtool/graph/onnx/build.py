@@ -9,8 +9,8 @@ import numpy as np
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.onnx.file import Array, printable_name
-from buildtool.graph.onnx.layout import Layout, between, lying, order_of, plain
-from buildtool.graph.onnx.values import Held, Quantized
+from buildtool.graph.onnx.layout import Layout, find_transpose, order_of, place_in_memory, plain
+from buildtool.graph.onnx.values import Int8Value, Quantized
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Attrs,
@@ -43,7 +43,7 @@ class Builder:
         self.spent = 0
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
-        self._kernels: dict[int, Held] = {}
+        self._kernels: dict[int, Int8Value] = {}
         self._transposes: dict[tuple[int, Layout], int] = {}
         self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -69,7 +69,7 @@ class Builder:
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
         return len(self.tensors) - 1
 
-    def places(self, name: str, shape: Sequence[int]) -> int:
+    def int64_output(self, name: str, shape: Sequence[int]) -> int:
         """Adds an int64 tensor and returns its number."""
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT64, None))
         return len(self.tensors) - 1
@@ -109,23 +109,23 @@ class Builder:
     def move(
         self,
         kind: OpKind,
-        x: Held,
+        x: Int8Value,
         tensor: int,
         order: Sequence[int],
         name: str,
         shape: Sequence[int],
         attrs: Attrs,
-    ) -> Held:
+    ) -> Int8Value:
         """Adds an operator that moves or picks elements of `x`. Returns its result.
 
         The result has the shape `shape` in the file. `tensor` is `x` with its dimensions in `order` in
         memory. The result's dimensions have the same order in memory.
         """
-        memory, layout = lying(shape, order)
+        memory, layout = place_in_memory(shape, order)
         result = self.make(kind, [tensor], name, memory, x.quant, attrs)
         return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
-    def requantize(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
+    def requantize(self, x: Int8Value, quant: Quantization, name: str, remember: bool = False) -> Int8Value:
         """Returns `x` in the quantisation `quant`. With `remember`, `before_rounding` can go back to `x`.
 
         It cannot go back if `quant` saturates values of `x` by more than one step.
@@ -137,9 +137,9 @@ class Builder:
         # No value of `x` lies more than one step outside the range of the result.
         if remember and all(-129 <= end + quant.zero_point <= 128 for end in ends):
             self._kernels[out] = x
-        return Held(out, x.shape, x.layout, quant)
+        return Int8Value(out, x.shape, x.layout, quant)
 
-    def before_rounding(self, x: Held) -> Held:
+    def before_rounding(self, x: Int8Value) -> Int8Value:
         """Returns the kernel's own result that `requantize` rounded to `x`, or `x` if there is none.
 
         The result has the layout of `x`. Its values are at least as exact.
@@ -169,7 +169,7 @@ class Builder:
             return tensor
         key = (tensor, target)
         if key not in self._transposes:
-            step = between(source, target)
+            step = find_transpose(source, target)
             if step is None:
                 flat = plain([math.prod(source.factors)])
                 self._transposes[key] = self._transpose(self._transpose(tensor, source, flat), flat, target)
@@ -183,12 +183,12 @@ class Builder:
                 self._transposes[key] = self.make(OpKind.TRANSPOSE, [x], name, sizes, old.quant, attrs)
         return self._transposes[key]
 
-    def in_file_order(self, x: Held, order: Sequence[int]) -> int:
+    def in_file_order(self, x: Int8Value, order: Sequence[int]) -> int:
         """Returns `x` as a tensor whose dimension i is the file's dimension order[i]."""
-        memory, layout = lying(x.shape, order)
+        memory, layout = place_in_memory(x.shape, order)
         return self.view(self._transpose(x.tensor, x.layout, layout), memory)
 
-    def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
+    def without_move(self, x: Int8Value) -> tuple[int, tuple[int, ...]]:
         """Returns `x` as (tensor, order). Dimension i of the tensor is the file's dimension order[i].
 
         No element moves, unless a dimension of the file is split in memory. Then `x` is transposed to the

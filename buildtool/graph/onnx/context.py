@@ -12,7 +12,16 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, printable_name
 from buildtool.graph.onnx.layout import Layout
-from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.values import (
+    NO_CLAMP,
+    Clamp,
+    Constant,
+    IndexOutput,
+    Int8Value,
+    Pending,
+    Quantized,
+    Value,
+)
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
@@ -61,7 +70,7 @@ class Context:
             self.values[name] = Constant(self.file.constant(name))
         return self.values[name]
 
-    def alone(self, name: str) -> bool:
+    def has_one_reader(self, name: str) -> bool:
         """Returns whether exactly one operator reads the tensor, and it is not a network output."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
@@ -110,7 +119,7 @@ class Context:
 
     # ---- operands: activations, weights, or either ---------------------------------------------------
 
-    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
+    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Int8Value:
         """Returns an operand that is an int8 activation. Emits its operator first if that is pending.
 
         `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
@@ -118,14 +127,14 @@ class Context:
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Pending):
-            quant = self.ahead(name)
+            quant = self.later_quantization(name)
             if quant is None:
-                self.island(name)
+                self.refuse_float(name)
             value = self.settle(name, value, quant)
-        if isinstance(value, Places):
+        if isinstance(value, IndexOutput):
             text = "an operator reads the result of an ArgMax or ArgMin"
             raise UnsupportedError(text, tensor=printable_name(name), hint="make it a network output")
-        if not isinstance(value, Held):
+        if not isinstance(value, Int8Value):
             text = "a constant where the operator needs an activation"
             raise UnsupportedError(text, tensor=printable_name(name), hint="fold constants before exporting")
         if value.integers and not integers:
@@ -133,7 +142,7 @@ class Context:
             raise UnsupportedError(text, tensor=printable_name(name), hint="export in QDQ format")
         return value
 
-    def operand(self, node: Node, position: int) -> Held | Quantized:
+    def operand(self, node: Node, position: int) -> Int8Value | Quantized:
         """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8."""
         name = node.input(position)
         value = self.value(name)
@@ -232,7 +241,7 @@ class Context:
                     seen.update(names)
                     queue += names
 
-    def ahead(self, name: str) -> Quantization | None:
+    def later_quantization(self, name: str) -> Quantization | None:
         """Returns the quantisation that a later operator gives `name`, or None.
 
         Only operators that commute with quantisation may lie in between.
@@ -242,7 +251,7 @@ class Context:
                 return self.quantization(node)
         return None
 
-    def island(self, name: str) -> NoReturn:
+    def refuse_float(self, name: str) -> NoReturn:
         """Refuses a float value that is not quantised."""
         maker = self.makers.get(name)
         reader = next(iter(self.readers.get(name, ())), None)
@@ -273,7 +282,7 @@ class Context:
         """
         demanded = DEFS[kind].output
 
-        def make(out: Quantization, activation: Activation, name: str) -> Held:
+        def make(out: Quantization, activation: Activation, name: str) -> Int8Value:
             fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
             quant = own or out
             if own is None and demanded is not None:
@@ -281,25 +290,25 @@ class Context:
                 quant = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(quant, out) else f"{name}/kernel"
             tensor = self.build.make(kind, tensors, inner, memory, quant, fused)
-            held = Held(tensor, tuple(shape), layout, quant)
+            held = Int8Value(tensor, tuple(shape), layout, quant)
             return self.build.requantize(held, out, name, remember=demanded is not None)
 
-        return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
+        return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), demanded_quant=demanded)
 
     # ---- emitting pending operators -----------------------------------------------------------------
 
-    def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
+    def settle(self, name: str, pending: Pending, quant: Quantization) -> Int8Value:
         """Emits a pending operator and returns its int8 result, which becomes the value of `name`."""
         activation = scales.activation(pending.clamp, quant)
         if activation is not None and (pending.fuses or activation is Activation.NONE):
             held = pending.make(quant, activation, name)
         else:
             before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            held = self.cut(before, pending.clamp, quant, name)
+            held = self.emit_clamp(before, pending.clamp, quant, name)
         self.values[name] = held
         return held
 
-    def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
+    def emit_clamp(self, x: Int8Value, clamp: Clamp, quant: Quantization, name: str) -> Int8Value:
         """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
 
         Emits RELU, RELU6, an ADD of 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
@@ -322,10 +331,10 @@ class Context:
                 inner = name if i == len(bounds) - 1 else f"{name}/half"
                 limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
                 out = build.make(kind, [out, limit], inner, shape, quant)
-        return Held(out, x.shape, x.layout, quant)
+        return Int8Value(out, x.shape, x.layout, quant)
 
 
-def meet(a: Clamp, b: Clamp) -> Clamp:
+def join_clamps(a: Clamp, b: Clamp) -> Clamp:
     """Returns the range that results from clamping first to `a` and then to `b`."""
     low, high = (min(max(v, b[0]), b[1]) for v in a)
     return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

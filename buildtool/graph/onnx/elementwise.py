@@ -8,11 +8,11 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import Context, meet
+from buildtool.graph.onnx.context import Context, join_clamps
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of
-from buildtool.graph.onnx.layout import lying
-from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.layout import place_in_memory
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
@@ -66,59 +66,63 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
         allowed[before.channel] = before.shape[before.channel]
         sizes = [1] * (rank - len(shape)) + [*shape]
         fits = len(sizes) == rank and all(n in (1, m) for n, m in zip(sizes, allowed, strict=True))
-        if before.biased is not None and fits and ctx.alone(name) and before.clamp == NO_CLAMP:
+        if before.add_bias is not None and fits and ctx.has_one_reader(name) and before.clamp == NO_CLAMP:
             flat = constant.data.reshape(-1)
             if isinstance(constant, Constant):
-                return before.biased(Constant(flat))
-            return before.biased(Quantized(flat, replace(constant.quant, axis=0)))
+                return before.add_bias(Constant(flat))
+            return before.add_bias(Quantized(flat, replace(constant.quant, axis=0)))
     return None
 
 
-def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+def sum_or_product(ctx: Context, kind: OpKind, a: Int8Value | Quantized, b: Int8Value | Quantized) -> Pending:
     """Returns an ADD, SUB, MUL or DIV. In memory, its result has the larger operand's dimension order.
 
     Operands may have any scale. So a LOGISTIC's result is used as its kernel computes it, not rounded again.
     """
-    return _combine(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
+    return _combine(
+        ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Int8Value) else x for x in (a, b))
+    )
 
 
-def _combine(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+def _combine(ctx: Context, kind: OpKind, a: Int8Value | Quantized, b: Int8Value | Quantized) -> Pending:
     """Returns an operator of kind `kind` on two operands, which keep their quantisations."""
-    shape = broadcast_of(*(x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)))
-    leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
+    shape = broadcast_of(*(x.shape if isinstance(x, Int8Value) else x.data.shape for x in (a, b)))
+    leader = max(
+        (x for x in (a, b) if isinstance(x, Int8Value)), key=lambda x: math.prod(x.shape), default=None
+    )
     if leader is None:
         raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
     if all(
         (x.shape, x.layout) == (leader.shape, leader.layout)
-        if isinstance(x, Held)
+        if isinstance(x, Int8Value)
         else x.data.size == 1 and x.data.ndim <= len(leader.shape)
         for x in (a, b)
     ):  # every operand has the leader's layout or is one number, so none needs another order of dimensions
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [
             ctx.build.view(x.tensor, memory)
-            if isinstance(x, Held)
+            if isinstance(x, Int8Value)
             else ctx.build.constant("constant", x.data.reshape(1), x.quant)
             for x in (a, b)
         ]
         layout = leader.layout
     else:
-        _, order = ctx.build.natural(_widen(leader, len(shape)))
+        _, order = ctx.build.without_move(_widen(leader, len(shape)))
         tensors = [_in_order(ctx, x, order) for x in (a, b)]
-        memory, layout = lying(shape, order)
+        memory, layout = place_in_memory(shape, order)
     fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
     attrs = QuotientAttrs(wraps=False) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
     return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 
-def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
+def _in_order(ctx: Context, x: Int8Value | Quantized, order: Sequence[int]) -> int:
     """Returns an operand as a tensor with the result's rank and its dimensions in `order`."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
     return ctx.build.in_file_order(_widen(x, len(order)), order)
 
 
-def _widen(x: Held, rank: int) -> Held:
+def _widen(x: Int8Value, rank: int) -> Int8Value:
     """Returns `x` with leading dimensions of 1, so that it has `rank` dimensions."""
     return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
 
@@ -126,18 +130,18 @@ def _widen(x: Held, rank: int) -> Held:
 def extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads Max or Min. All operands get the result's quantisation, so the kernel can compare their bytes."""
     kind = ONNX[node.kind].kind
-    operands: list[Held | Array] = []
+    operands: list[Int8Value | Array] = []
     for position, name in enumerate(node.inputs):
         value = ctx.value(name)
         if isinstance(value, Quantized) and len(value.quant.scales) > 1:
             raise UnsupportedError(f"an operand of {node.kind} with one scale per channel")
         operands.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
-    held = [x for x in operands if isinstance(x, Held)]
+    held = [x for x in operands if isinstance(x, Int8Value)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
     if len(operands) == 1:
         return [held[0]]
-    constants = [x for x in operands if not isinstance(x, Held)]
+    constants = [x for x in operands if not isinstance(x, Int8Value)]
     shape = broadcast_of(*(x.shape for x in operands))
 
     def quantise(numbers: Array, out: Quantization) -> Quantized:
@@ -146,9 +150,9 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
         return Quantized(data.reshape(data.shape or (1,)), out)
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
         result, *rest = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
-        others: list[Held | Quantized] = [*rest, *(quantise(x, out) for x in constants)]
+        others: list[Int8Value | Quantized] = [*rest, *(quantise(x, out) for x in constants)]
         for i, other in enumerate(others):
             last = i == len(others) - 1
             pending = _combine(ctx, kind, result, other)
@@ -191,8 +195,8 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
             raise ModelError(f"a Clip to {low:g}..{high:g}")
         limits = (low, high)
     before = ctx.value(name)
-    if isinstance(before, Pending) and ctx.alone(name):
-        return [replace(before, clamp=meet(before.clamp, limits), biased=None, scaled=None)]
+    if isinstance(before, Pending) and ctx.has_one_reader(name):
+        return [replace(before, clamp=join_clamps(before.clamp, limits), add_bias=None, scale_channels=None)]
     x = ctx.held(node, integers=True)
     if x.integers:  # only a Clip to the whole range of the type is allowed
         types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if node.input(i)}
@@ -203,8 +207,8 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
         text = f"a {node.kind} of quantised integers"
         raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
 
-    def make(out: Quantization, _activation: Activation, result: str) -> Held:
-        return ctx.cut(x, limits, out, result)
+    def make(out: Quantization, _activation: Activation, result: str) -> Int8Value:
+        return ctx.emit_clamp(x, limits, out, result)
 
     return [Pending(x.shape, make)]
 
@@ -235,7 +239,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
     offset, factor = (scales.exact_scalar(np.float32(v)) for v in (beta / alpha, alpha))
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
         total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
         return sum_or_product(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
 
@@ -248,10 +252,10 @@ def multiply(ctx: Context, node: Node) -> list[Value]:
     for name, other in pairs:
         gate = ctx.origin(other, ("QuantizeLinear", "DequantizeLinear"))
         x = ctx.values.get(name)
-        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Held) or x.integers:
+        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Int8Value) or x.integers:
             continue
         source = ctx.values.get(gate.input(0))
-        same = isinstance(source, Held) and source.tensor == x.tensor and source.shape == x.shape
+        same = isinstance(source, Int8Value) and source.tensor == x.tensor and source.shape == x.shape
         usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
         if same and usual:
             return [_look_up(ctx, OpKind.HARD_SWISH, x)]
@@ -265,7 +269,7 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
         if np.unique(slope.data).size == 1:
             alpha = float(np.float32(slope.data.reshape(-1)[0]))
             return [_look_up(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
-        operand: Held | Quantized = scales.round_constants(slope.data, node.input(1))
+        operand: Int8Value | Quantized = scales.round_constants(slope.data, node.input(1))
     else:
         operand = ctx.operand(node, 1)
     if not isinstance(operand, Quantized):
@@ -274,12 +278,12 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
     if operand.data.ndim > len(x.shape):
         shape = list(operand.data.shape)
         raise ModelError(f"slopes of shape {shape} for an input of shape {list(x.shape)}")
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     tensors = [tensor, _in_order(ctx, operand, order)]
-    return [ctx.pending(OpKind.PRELU, tensors, x.shape, *lying(x.shape, order))]
+    return [ctx.pending(OpKind.PRELU, tensors, x.shape, *place_in_memory(x.shape, order))]
 
 
-def _look_up(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
+def _look_up(ctx: Context, kind: OpKind, x: Int8Value, attrs: Attrs | None = None) -> Pending:
     """Returns an operator of kind `kind` on each element of `x`. The result has the layout of `x`."""
     return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 
@@ -295,7 +299,7 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
         text = f"a {node.kind} over several dimensions (opset below 13)"
         hint = "convert the model: onnx.version_converter.convert_version(model, 17)"
         raise UnsupportedError(text, hint=hint)
-    _, order = ctx.build.natural(x)
+    _, order = ctx.build.without_move(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.in_file_order(x, order)
-    return [ctx.pending(kind, [tensor], x.shape, *lying(x.shape, order), attrs)]
+    return [ctx.pending(kind, [tensor], x.shape, *place_in_memory(x.shape, order), attrs)]

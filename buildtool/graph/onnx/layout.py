@@ -57,7 +57,7 @@ def plain(shape: Sequence[int]) -> Layout:
     return canonical(shape, range(len(shape)))
 
 
-def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
+def place_in_memory(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
     """Returns (shape in memory, layout) of a tensor with the shape `shape` in the file.
 
     Dimension i in memory is the file's dimension order[i].
@@ -151,7 +151,7 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
     return tuple(fine.factors[k] for k in owners[-1]), tuple(k - first for k in fine.perm[first:])
 
 
-def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
+def find_transpose(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
     """Returns (shape, permutation) of the transposition in memory from `source` to `target`.
 
     `shape` is the source's shape in memory, with as few dimensions as possible. Returns None if the layouts

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import cuts, picking
+from buildtool.graph.geometry import cuts, pick_elements
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, permutation, shape_after
-from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, transpose_layout
-from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.layout import canonical, order_of, place_in_memory, plain, transpose_layout
+from buildtool.graph.onnx.values import IndexOutput, Int8Value, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.quantrules import same_quantization
@@ -46,7 +46,7 @@ def transpose(ctx: Context, node: Node) -> list[Value]:
     return [permute(ctx, x, permutation(node, len(x.shape)))]
 
 
-def permute(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
+def permute(ctx: Context, x: Int8Value, perm: tuple[int, ...]) -> Int8Value:
     """Returns `x` with its dimension perm[i] as dimension i."""
     shape = tuple(x.shape[p] for p in perm)
     layout = transpose_layout(x.shape, x.layout, perm)
@@ -81,13 +81,13 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
 
 def concat(ctx: Context, node: Node) -> list[Value]:
     """Reads Concat. Parts with another quantisation than the result are requantised."""
-    parts: list[Held] = []
+    parts: list[Int8Value] = []
     for i, name in enumerate(node.inputs):
         if isinstance(ctx.value(name), Quantized):
             operand = ctx.operand(node, i)
             assert isinstance(operand, Quantized)
             tensor = ctx.build.constant(f"{node.outputs[0]}/constant{i}", operand.data, operand.quant)
-            parts.append(Held(tensor, operand.data.shape, plain(operand.data.shape), operand.quant))
+            parts.append(Int8Value(tensor, operand.data.shape, plain(operand.data.shape), operand.quant))
         else:
             parts.append(ctx.held(node, i, integers=True))
     if not parts or len({p.integers for p in parts}) > 1:
@@ -99,15 +99,15 @@ def concat(ctx: Context, node: Node) -> list[Value]:
             shapes = f"{list(first.shape)} and {list(part.shape)}"
             raise ModelError(f"parts of shapes {shapes} cannot be joined along dimension {axis}")
     shape[axis] = sum(p.shape[axis] for p in parts)
-    _, order = ctx.build.natural(max(parts, key=lambda p: math.prod(p.shape)))
-    memory, layout = lying(shape, order)
+    _, order = ctx.build.without_move(max(parts, key=lambda p: math.prod(p.shape)))
+    memory, layout = place_in_memory(shape, order)
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
         operands = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
         tensors = [ctx.build.in_file_order(p, order) for p in operands]
         attrs = AxisAttrs(order.index(axis))
         result = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
-        return Held(result, tuple(shape), layout, out, first.integers)
+        return Int8Value(result, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
@@ -129,7 +129,7 @@ def split(ctx: Context, node: Node) -> list[Value]:
         sizes = (*(each for _ in range(count - 1)), size - each * (count - 1))
     if len(sizes) != count or sum(sizes) != size or min(sizes) < 1:
         raise ModelError(f"parts {list(sizes[:16])} of {size} elements")
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     position = order.index(axis)
     parts = cuts([x.shape[d] for d in order], position, sizes)
     quant, slices = x.quant, list(zip(node.outputs, parts, strict=True))
@@ -141,7 +141,7 @@ def split(ctx: Context, node: Node) -> list[Value]:
         tensors = [make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in slices]
     shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
     pairs = zip(tensors, shapes, strict=True)
-    return [Held(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
+    return [Int8Value(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
@@ -159,7 +159,7 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
         if not indices:
             raise UnsupportedError("a Slice without elements", hint="remove it from the network")
         begin[d], stride[d], extent[d] = indices.start, step, len(indices)
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
     return [ctx.build.move(kind, x, tensor, order, node.outputs[0], extent, attrs)]
@@ -191,7 +191,7 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
         hint = "supported: constant, reflect, and edge by one element"
         raise UnsupportedError(f"a Pad of mode {mode[:20]}", hint=hint)
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
@@ -226,8 +226,8 @@ def gather(ctx: Context, node: Node) -> list[Value]:
     positions = [int(i) + size if i < 0 else int(i) for i in indices.reshape(-1)]
     if not 0 <= min(positions) <= max(positions) < size:
         raise ModelError(f"an index is outside a dimension of {size}")
-    tensor, order = ctx.build.natural(x)
-    kind, attrs = picking([x.shape[d] for d in order], order.index(axis), positions)
+    tensor, order = ctx.build.without_move(x)
+    kind, attrs = pick_elements([x.shape[d] for d in order], order.index(axis), positions)
     shape = (*x.shape[:axis], len(positions), *x.shape[axis + 1 :])
     result = ctx.build.move(kind, x, tensor, order, node.outputs[0], shape, attrs)
     return [replace(result, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
@@ -251,8 +251,8 @@ def expand(ctx: Context, node: Node) -> list[Value]:
     return [_tile(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
 
 
-def _tile(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
-    tensor, order = ctx.build.natural(x)
+def _tile(ctx: Context, node: Node, x: Int8Value, repeats: tuple[int, ...]) -> Int8Value:
+    tensor, order = ctx.build.without_move(x)
     sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
     attrs = TileAttrs(tuple(repeats[d] for d in order))
     return ctx.build.move(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
@@ -278,6 +278,6 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     own = order_of(x.shape, x.layout)
     order = own if own is not None and [d for d in own if d != axis] == rest else (*rest, axis)
     tensor = ctx.build.in_file_order(x, order)
-    result = ctx.build.places(node.outputs[0], [x.shape[d] for d in rest])
+    result = ctx.build.int64_output(node.outputs[0], [x.shape[d] for d in rest])
     ctx.build.op(kind, [tensor], [result], AxisAttrs(tuple(order).index(axis)))
-    return [Places(result, tuple(x.shape[d] for d in rest))]
+    return [IndexOutput(result, tuple(x.shape[d] for d in rest))]

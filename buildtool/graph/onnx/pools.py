@@ -11,8 +11,8 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axes_of
-from buildtool.graph.onnx.layout import Layout, lying
-from buildtool.graph.onnx.values import Held, Pending, Value
+from buildtool.graph.onnx.layout import Layout, place_in_memory
+from buildtool.graph.onnx.values import Int8Value, Pending, Value
 from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
 from buildtool.graph.ops import ONNX
 from buildtool.graph.reference.resize import nearest_indices
@@ -31,7 +31,7 @@ from buildtool.graph.types import (
 _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape in memory, layout
 
 
-def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
+def _pool(ctx: Context, node: Node, x: Int8Value) -> tuple[Window, int, _Lying]:
     """Returns (window, number of the channels-last input tensor, the result's shapes and layout)."""
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
@@ -40,7 +40,7 @@ def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
     win = window(node, (sizes[0], sizes[1]), pair(node, "kernel_shape", count), count)
     if win.dilation != (1, 1):
         raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
-    result = (n, c, *win.out[2 - count :]), *lying((n, c, *win.out), NHWC)
+    result = (n, c, *win.out[2 - count :]), *place_in_memory((n, c, *win.out), NHWC)
     return win, ctx.build.in_file_order(image, NHWC), result
 
 
@@ -73,7 +73,9 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
     pad, sizes = win.pad, ctx.build.tensors[tensor].shape[1:3]
     is_global = win.kernel == sizes and win.out == (1, 1) and pad == Pad()
     if node.integer("count_include_pad", 0) and pad != Pad():
-        if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # ceil_mode can do this
+        if (
+            win.pad.bottom > win.pad_in_file.bottom or win.pad.right > win.pad_in_file.right
+        ):  # ceil_mode can do this
             text = "an AveragePool with count_include_pad and ceil_mode whose windows extend beyond the pads"
             raise UnsupportedError(text, hint="use a separate Pad operator")
         n, h, w, c = ctx.build.tensors[tensor].shape
@@ -88,7 +90,7 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         return [pool]
     mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
 
-    def make(out: Quantization, activation: Activation, name: str) -> Held:
+    def make(out: Quantization, activation: Activation, name: str) -> Int8Value:
         return (pool if out == x.quant else mean).make(out, activation, name)
 
     return [replace(pool, make=make)]
@@ -113,22 +115,22 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
     axes = axes_of(axes or tuple(range(len(x.shape))), len(x.shape))
     if kind is OpKind.MEAN:
         return [_make_mean(ctx, x, axes, keep)]
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     attrs = MeanAttrs(tuple(sorted(order.index(a) for a in axes)), True)
     sizes = [1 if d in axes else n for d, n in enumerate(x.shape)]
     held = ctx.build.move(kind, x, tensor, order, node.outputs[0], sizes, attrs)
     return [replace(held, shape=tuple(n for d, n in enumerate(sizes) if keep or d not in axes))]
 
 
-def _make_mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
+def _make_mean(ctx: Context, x: Int8Value, axes: tuple[int, ...], keep: bool) -> Pending:
     """Returns a MEAN over the file's dimensions `axes`. Dimensions keep their order in memory."""
-    tensor, order = ctx.build.natural(x)
+    tensor, order = ctx.build.without_move(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
     if not keep:
         rest = [d for d in range(len(x.shape)) if d not in axes]
         order = tuple(rest.index(d) for d in order if d not in axes)
-    return ctx.pending(OpKind.MEAN, [tensor], shape, *lying(shape, order), MeanAttrs(places, keep))
+    return ctx.pending(OpKind.MEAN, [tensor], shape, *place_in_memory(shape, order), MeanAttrs(places, keep))
 
 
 # ---- Resize ------------------------------------------------------------------------------------------
@@ -150,10 +152,10 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     tensor = ctx.build.in_file_order(x, NHWC)
     if mode == "nearest":
         return [ctx.build.move(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
-    return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
+    return [ctx.pending(kind, [tensor], sizes, *place_in_memory(sizes, NHWC), attrs, own=x.quant)]
 
 
-def _read_sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _read_sizes(ctx: Context, node: Node, x: Int8Value) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Returns (output sizes, scale factors), each with one number per dimension."""
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"

@@ -18,12 +18,12 @@ from buildtool.graph.onnx.context import QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, printable_name, read_file
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
-from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.values import Constant, IndexOutput, Int8Value, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.refusals import together
+from buildtool.graph.refusals import join_errors
 from buildtool.graph.types import Graph
 
 _IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
@@ -120,7 +120,7 @@ class _Reader:
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
         self.inputs = frozenset(interface.name for interface in file.inputs)
-        self.named: set[int] = set()  # network inputs and outputs, which keep their names
+        self.kernels_by_name: set[int] = set()  # network inputs and outputs, which keep their names
 
     def graph(self) -> Graph:
         """Reads and returns the whole network."""
@@ -154,7 +154,7 @@ class _Reader:
             elif len(unknown) == 1:  # the name may be misspelt
                 hint = did_you_mean(node.kind, ONNX)
             errors.append(UnsupportedError(text, operator=node.place, hint=hint))
-        raise together(errors)
+        raise join_errors(errors)
 
     # ---- one operator --------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class _Reader:
         quant = ctx.quantization(node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
-        if isinstance(value, Places) or value.integers:
+        if isinstance(value, IndexOutput) or value.integers:
             raise ModelError("quantises a tensor that is already quantised", tensor=printable_name(name))
         if name in self.inputs and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it only once"
@@ -227,7 +227,7 @@ class _Reader:
         value = ctx.value(name)
         if isinstance(value, Constant):
             return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
-        if not isinstance(value, Held) or not value.integers:
+        if not isinstance(value, Int8Value) or not value.integers:
             raise ModelError("dequantises a tensor that is not quantised", tensor=printable_name(name))
         quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
@@ -242,14 +242,14 @@ class _Reader:
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
             raise ModelError("two network inputs have the same name", tensor=printable_name(name))
-        quant = ctx.ahead(name)
+        quant = ctx.later_quantization(name)
         if quant is None:
-            ctx.island(name)
+            ctx.refuse_float(name)
         order = self._order_input(name, len(shape))
         tensor = ctx.build.activation(name, [shape[d] for d in order], quant)
-        self.named.add(tensor)
+        self.kernels_by_name.add(tensor)
         integers = interface.dtype != "float32"
-        ctx.values[name] = Held(tensor, shape, canonical(shape, order), quant, integers)
+        ctx.values[name] = Int8Value(tensor, shape, canonical(shape, order), quant, integers)
         return tensor
 
     def _order_input(self, name: str, rank: int) -> tuple[int, ...]:
@@ -272,15 +272,15 @@ class _Reader:
         ctx = self.ctx
         value = ctx.value(name)
         if isinstance(value, Pending):
-            quant = ctx.ahead(name) or value.natural
+            quant = ctx.later_quantization(name) or value.demanded_quant
             if quant is None:
                 maker = ctx.makers.get(name)
                 text, place = "a network output that is not quantised", maker.place if maker else ""
                 raise UnsupportedError(text, tensor=printable_name(name), operator=place, hint=QUANTISE)
             value = ctx.settle(name, value, quant)
-        if isinstance(value, Places):
+        if isinstance(value, IndexOutput):
             return value.tensor
-        if not isinstance(value, Held):
+        if not isinstance(value, Int8Value):
             hint = "remove the output from the network"
             text = "a network output that does not depend on the input"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
@@ -290,7 +290,7 @@ class _Reader:
         if len(order) == 4 and not own:  # the file itself does not transpose it to channels last
             order = NHWC
         tensor = ctx.build.in_file_order(value, order)
-        if tensor not in self.named:  # a network output gets its name in the file
-            self.named.add(tensor)
+        if tensor not in self.kernels_by_name:  # a network output gets its name in the file
+            self.kernels_by_name.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor

@@ -57,7 +57,7 @@ class Quantized:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class Int8Value:
     """An int8 activation. `tensor` is its number in the graph, `layout` the order of its bytes.
 
     `shape` is the shape in the file. `integers` is true if the tensor in the file holds quantised
@@ -77,28 +77,28 @@ class Pending:
 
     `make(quantisation, activation, output name)` emits the operator and returns its result. `clamp` is the
     range to which later operators clamp the result; `fuses` tells whether the operator can do that itself.
-    `biased(bias)` returns the same operator with a bias; it is None if a bias cannot be added.
-    `scaled(factors, offsets)` returns the operator with each channel times its factor plus its offset; it is
-    None if that is not possible. `natural` is the output quantisation that TFLite's kernel demands.
+    `add_bias(bias)` returns the same operator with a bias; it is None if a bias cannot be added.
+    `scale_channels(factors, offsets)` returns the operator with each channel times its factor plus its
+    offset; it is None if that is not possible. `demanded_quant`: the output quantisation that TFLite demands.
     `channel` is the result's dimension that a bias belongs to.
     """
 
     shape: tuple[int, ...]
-    make: Callable[[Quantization, Activation, str], Held]
+    make: Callable[[Quantization, Activation, str], Int8Value]
     clamp: Clamp = NO_CLAMP
     fuses: bool = False
-    biased: Callable[[Constant | Quantized], Pending] | None = None
-    scaled: Callable[[Array, Array], Pending] | None = None
-    natural: Quantization | None = None
+    add_bias: Callable[[Constant | Quantized], Pending] | None = None
+    scale_channels: Callable[[Array, Array], Pending] | None = None
+    demanded_quant: Quantization | None = None
     channel: int = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class IndexOutput:
     """The int64 result of ArgMax or ArgMin. It must be a network output. `shape` is its shape in memory."""
 
     tensor: int
     shape: tuple[int, ...]
 
 
-Value = Constant | Quantized | Held | Pending | Places
+Value = Constant | Quantized | Int8Value | Pending | IndexOutput

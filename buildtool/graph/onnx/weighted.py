@@ -10,8 +10,8 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import broadcast_of
-from buildtool.graph.onnx.layout import canonical, lying, plain, tail_order
-from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.layout import canonical, place_in_memory, plain, tail_order
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
     Activation,
@@ -60,12 +60,12 @@ class _Layer:
             self.shape,
             self._make,
             fuses=True,
-            biased=self._add_bias if bias is None else None,
-            scaled=None if raw else self._scale_channels,
+            add_bias=self._add_bias if bias is None else None,
+            scale_channels=None if raw else self._scale_channels,
             channel=-1 if self.kind is OpKind.FULLY_CONNECTED else 1,
         )
 
-    def _make(self, out: Quantization, activation: Activation, name: str) -> Held:
+    def _make(self, out: Quantization, activation: Activation, name: str) -> Int8Value:
         build, memory, factors = self.ctx.build, self.memory, self.quant.scales
         weights = build.constant(f"{name}/weights", self.data, self.quant)
         source, index = build.quant(self.x), -1
@@ -77,7 +77,7 @@ class _Layer:
         tensor = build.make(self.kind, [self.x, weights, index], name, memory, out, fused)
         dense = self.kind is OpKind.FULLY_CONNECTED
         layout = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
-        return Held(tensor, self.shape, layout, out)
+        return Int8Value(tensor, self.shape, layout, out)
 
     def _add_bias(self, bias: Constant | Quantized) -> Pending:
         return replace(self, bias=bias).pending()
@@ -97,7 +97,7 @@ class _Layer:
         return replace(self, data=cleared.astype(np.int8), quant=quant, bias=bias).pending()
 
 
-def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
+def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Int8Value, int, Quantized, Array]:
     """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's data in 4-D)."""
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
@@ -187,7 +187,7 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 def matmul(ctx: Context, node: Node) -> list[Value]:
     """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
-    computed = (Held, Pending)
+    computed = (Int8Value, Pending)
     is_dense = isinstance(first, computed) and not isinstance(second, computed)
     if is_dense and isinstance(second, Quantized) and len(second.quant.scales) == 1:
         # A dense layer needs a matrix whose zero points are 0 or can be made 0.
@@ -213,11 +213,15 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
         else ctx.build.in_file_order(v, range(len(v.shape)))
         for i, v in enumerate((x, y))
     ]
-    return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
+    return [
+        ctx.pending(
+            OpKind.BATCH_MATMUL, tensors, shape, *place_in_memory(shape, range(len(shape))), MatmulAttrs()
+        )
+    ]
 
 
 def _make_dense(
-    ctx: Context, x: Held, w: Quantized, transposed: bool, bias: Constant | Quantized | None
+    ctx: Context, x: Int8Value, w: Quantized, transposed: bool, bias: Constant | Quantized | None
 ) -> Pending:
     """Returns a FULLY_CONNECTED. The weights are (out, in) if `transposed`, otherwise (in, out).
 
@@ -265,11 +269,11 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     shift = offset - mean * factor
     name = node.input(0)
     before = ctx.value(name)
-    folds = isinstance(before, Pending) and before.clamp == NO_CLAMP and ctx.alone(name)
-    if isinstance(before, Pending) and folds and before.scaled is not None:
+    folds = isinstance(before, Pending) and before.clamp == NO_CLAMP and ctx.has_one_reader(name)
+    if isinstance(before, Pending) and folds and before.scale_channels is not None:
         if factor.size != before.shape[before.channel]:
             raise ModelError(f"{factor.size} factors for {before.shape[before.channel]} channels")
-        return [before.scaled(factor, shift)]
+        return [before.scale_channels(factor, shift)]
     x = ctx.held(node)
     image, _ = as_image(x, "a BatchNormalization")
     n, c, height, width = image.shape

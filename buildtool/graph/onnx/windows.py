@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import dilated_extent, same_padding
 from buildtool.graph.onnx.file import Node
-from buildtool.graph.onnx.values import Held
+from buildtool.graph.onnx.values import Int8Value
 from buildtool.graph.types import Pad
 
 Pair = tuple[int, int]
@@ -18,7 +18,7 @@ _MOST = 1 << 20  # upper limit for a stride, dilation, kernel size or padding
 class Window:
     """A window's geometry, rows before columns. `out` is the output's size.
 
-    `pad` is the padding that the windows really cover. `asked` is the padding that the file gives.
+    `pad` is the padding that the windows really cover. `pad_in_file` is the padding that the file gives.
     """
 
     kernel: Pair
@@ -26,10 +26,10 @@ class Window:
     dilation: Pair
     pad: Pad
     out: Pair
-    asked: Pad
+    pad_in_file: Pad
 
 
-def as_image(x: Held, text: str) -> tuple[Held, int]:
+def as_image(x: Int8Value, text: str) -> tuple[Int8Value, int]:
     """Returns (`x` as an NCHW tensor, its number of spatial dimensions in the file, 1 or 2).
 
     An (N, C, L) tensor gets one row; its bytes stay the same. `text` names the operator in errors.

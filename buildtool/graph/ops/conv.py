@@ -8,14 +8,14 @@ from buildtool.graph import types as g
 from buildtool.graph.geometry import (
     attributes,
     broadcast,
+    check_images,
     check_window,
     demand,
     dilated_extent,
-    images,
     spatial,
 )
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
+from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, check_ratio, per_tensor
 from buildtool.graph.types import DType, Graph, Op, OpKind
 
 _LARGEST_WIDE = 2.0**7  # factor of 64-bit sums, which LiteRT's multiplication demands
@@ -36,7 +36,7 @@ def _conv_shape(op: Op, attrs: g.ConvAttrs, shapes: list[Shape], channels: int) 
 
 
 def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    images(shapes, 2)
+    check_images(shapes, 2)
     x, (cout, _, _, per_group) = shapes[0], shapes[1]
     attrs = attributes(op, g.ConvAttrs)
     check_window(attrs)
@@ -47,7 +47,7 @@ def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    images(shapes, 2)
+    check_images(shapes, 2)
     x, (one, _, _, cout) = shapes[0], shapes[1]
     attrs = attributes(op, g.DepthwiseAttrs)
     check_window(attrs)
@@ -59,7 +59,7 @@ def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape])
 
 
 def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
-    images(shapes, 2)
+    check_images(shapes, 2)
     x, (cout, kh, kw, cin) = shapes[0], shapes[1]
     attrs = attributes(op, g.ConvAttrs)
     check_window(attrs)
@@ -111,7 +111,7 @@ def _weighted_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"the filter is quantised along axis {weights.quant.axis}, expected {axis}", weights)
     sizes = [abs(scale) for scale in weights.quant.scales if scale != 0]
     for scale in (min(sizes), max(sizes)) if sizes else ():
-        ratio(source.scale * scale / out.scale, weights, _LARGEST_WIDE if wide else LARGEST_RATIO)
+        check_ratio(source.scale * scale / out.scale, weights, _LARGEST_WIDE if wide else LARGEST_RATIO)
     if op.inputs[2] >= 0:
         bias = graph.tensors[op.inputs[2]]
         expected = DType.INT64 if wide else DType.INT32
@@ -175,7 +175,7 @@ DEFS = (
         _matmul_shape,
         "matmul:batch_matmul",
         written=Plain(2, "BatchMatMulOptions", g.MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
-        quant=quantrules.product,
+        quant=quantrules.check_product_scales,
         call=CallForm.MATRICES,
         case="matmul",
         operands=2,

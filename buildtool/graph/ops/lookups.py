@@ -6,7 +6,7 @@ from functools import partial
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import QuantError, check_type, per_tensor, quants, ratio
+from buildtool.graph.quantrules import QuantError, check_ratio, check_type, per_tensor, quants
 from buildtool.graph.types import (
     DType,
     GeluAttrs,
@@ -36,7 +36,7 @@ def _channelwise_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Sh
 
 
 def _leaky_scales(graph: Graph, op: Op) -> None:
-    quantrules.one_to_one(graph, op)
+    quantrules.check_first_scale(graph, op)
     alpha = getattr(op.attrs, "alpha", 0.0)
     if not math.isfinite(alpha):
         raise QuantError(f"alpha is {alpha}")
@@ -46,7 +46,7 @@ def _root_scales(graph: Graph, op: Op) -> None:
     (a,), out = quants(graph, op)
     inverse = op.kind is OpKind.RSQRT
     factor = 1 / (math.sqrt(a.scale) * out.scale) if inverse else 16 * math.sqrt(a.scale) / out.scale
-    ratio(factor, graph.tensors[op.outputs[0]])
+    check_ratio(factor, graph.tensors[op.outputs[0]])
 
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
@@ -64,7 +64,7 @@ def _softmax_types(graph: Graph, op: Op) -> None:
     """Demands that SOFTMAX is from int8 to int8, from int16 to int16, or from int8 to int16."""
     source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if (source.dtype, out.dtype) != (DType.INT8, DType.INT16):
-        quantrules.int16_too(graph, op)
+        quantrules.check_int8_or_int16(graph, op)
         return
     per_tensor(source, DType.INT8)
     if not quantrules.is_share(out):
@@ -103,7 +103,7 @@ def _quantize_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"{x.dtype} to {out.dtype}, which LiteRT's kernel does not take", out)
     if x.dtype == out.dtype == DType.UINT8:
         raise QuantError("uint8 on both sides", out)
-    ratio(source.scale / result.scale, out)
+    check_ratio(source.scale / result.scale, out)
 
 
 def _dequantize_types(graph: Graph, op: Op) -> None:
@@ -124,11 +124,11 @@ _function = partial(
     traits=Trait.TABLE,
 )
 _signed = partial(_function, no_uint8=NO_UINT8)
-_wide = partial(_function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide")
-_clamp = partial(_wide, byte="activation:clamp", quant=quantrules.one_to_one)
-_byte_clamp = partial(
-    _clamp, written=Plain(1, ""), types=quantrules.int8_activations, int16=_NO_INT16, wide=""
+_wide = partial(
+    _function, types=quantrules.check_int8_or_int16, int16=Int16.READ, wide="activation:apply_wide"
 )
+_clamp = partial(_wide, byte="activation:clamp", quant=quantrules.check_first_scale)
+_byte_clamp = partial(_clamp, written=Plain(1, ""), types=quantrules.check_int8, int16=_NO_INT16, wide="")
 # Functions of all channels of a pixel.
 _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 
@@ -153,7 +153,7 @@ DEFS = (
         OpKind.HARD_SWISH,
         byte="activation:hard_swish",
         written=Plain(1),
-        quant=quantrules.one_to_one,
+        quant=quantrules.check_first_scale,
         int16=_NO_INT16,
         onnx={"HardSwish": _UNARY},
     ),
@@ -174,7 +174,7 @@ DEFS = (
         OpKind.ABS,
         byte="activation:absolute",
         written=Plain(2),
-        quant=quantrules.one_to_one,
+        quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
     _signed(OpKind.EXP, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
@@ -201,7 +201,7 @@ DEFS = (
         OpKind.LOGICAL_NOT,
         reference="pairs:negate",
         written=Plain(1),
-        types=quantrules.truth_values,
+        types=quantrules.check_truth_values,
         int16=_NO_INT16,
         case="denied",
     ),

@@ -10,7 +10,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph import types as g
-from buildtool.graph.geometry import attributes, axis_of, demand, images
+from buildtool.graph.geometry import attributes, axis_of, check_images, demand
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import Graph, Op, OpKind
@@ -98,7 +98,7 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     """Returns the output shape of DEPTH_TO_SPACE or SPACE_TO_DEPTH."""
-    images(shapes, 1)
+    check_images(shapes, 1)
     block, (batch, rows, columns, depth) = attributes(op, g.BlockAttrs).block, shapes[0]
     demand(block >= 1, f"a block of {block}")
     if op.kind is OpKind.DEPTH_TO_SPACE:
@@ -155,7 +155,7 @@ _padded = partial(
     reference="shape:pad",
     int16=Int16.READ,
     written="movement:write_pad",
-    types=quantrules.int16_too,
+    types=quantrules.check_int8_or_int16,
     case="pad",
 )
 # DEPTH_TO_SPACE, SPACE_TO_DEPTH.

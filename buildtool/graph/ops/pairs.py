@@ -5,7 +5,7 @@ from functools import partial
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
-from buildtool.graph.quantrules import QuantError, check_type, per_tensor, quants, ratio
+from buildtool.graph.quantrules import QuantError, check_ratio, check_type, per_tensor, quants
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
 _LARGEST_QUOTIENT = 2.0**22  # factor of DIV: with a larger one LiteRT's shift becomes negative
@@ -69,7 +69,7 @@ def _sum_scales(graph: Graph, op: Op) -> None:
     (a, b, *_), out = quants(graph, op)
     total = graph.tensors[op.outputs[0]]
     steps = 1 << (15 if total.dtype is DType.INT16 else 20)
-    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), total, 1.0)
+    check_ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), total, 1.0)
 
 
 def _difference_scales(graph: Graph, op: Op) -> None:
@@ -80,12 +80,12 @@ def _difference_scales(graph: Graph, op: Op) -> None:
     """
     (a, b), out = quants(graph, op)
     twice = 2.0 * max(a.scale, b.scale)
-    ratio(twice * twice / ((1 << 14) * out.scale), graph.tensors[op.outputs[0]], 1.0)
+    check_ratio(twice * twice / ((1 << 14) * out.scale), graph.tensors[op.outputs[0]], 1.0)
 
 
 def _quotient_scales(graph: Graph, op: Op) -> None:
     (a, b), out = quants(graph, op)
-    ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
+    check_ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
 
 
 # Two operands and no parameters.
@@ -98,7 +98,7 @@ _arithmetic = partial(
     decode="pointwise:arithmetic",
     int16=Int16.READ,
     written="pointwise:write_arithmetic",
-    types=quantrules.int16_too,
+    types=quantrules.check_int8_or_int16,
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
@@ -107,7 +107,7 @@ _comparison = partial(
     _plain, reference="pairs:compare", written=Plain(2), types=_comparison_types, traits=Trait.COMPARISON
 )
 # Operators on truth values.
-_logical = partial(_plain, written=Plain(1), types=quantrules.truth_values, int16=Int16.NOT_IN_LITERT)
+_logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values, int16=Int16.NOT_IN_LITERT)
 
 DEFS = (
     _arithmetic(
@@ -127,7 +127,7 @@ DEFS = (
     _arithmetic(
         OpKind.MUL,
         reference="elementwise:mul",
-        quant=quantrules.product,
+        quant=quantrules.check_product_scales,
         numpy="multiply",
         onnx={
             "Mul": "elementwise:multiply",
@@ -179,7 +179,7 @@ DEFS = (
         reference="elementwise:prelu",
         decode="pointwise:prelu",
         written=Plain(1, ""),
-        quant=quantrules.product,
+        quant=quantrules.check_product_scales,
         case="prelu",
         traits=Trait.PIXEL,
         onnx={"PRelu": "elementwise:prelu"},

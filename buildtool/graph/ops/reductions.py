@@ -3,14 +3,14 @@
 from functools import partial
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import attributes, axis_of, check_window, demand, images, spatial
+from buildtool.graph.geometry import attributes, axis_of, check_images, check_window, demand, spatial
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
+from buildtool.graph.quantrules import QuantError, check_ratio, per_tensor, quants
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
 def _pool_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    images(shapes, 1)
+    check_images(shapes, 1)
     x, attrs = shapes[0], attributes(op, PoolAttrs)
     check_window(attrs)
     demand(min(attrs.kernel) >= 1, f"window {list(attrs.kernel)} is not positive")
@@ -27,8 +27,8 @@ def _pool_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
-    images(shapes, 1)
-    images(outputs, 1)
+    check_images(shapes, 1)
+    check_images(outputs, 1)
     return (shapes[0][0], *outputs[0][1:3], shapes[0][3])
 
 
@@ -73,7 +73,7 @@ def product_step(graph: Graph, op: Op) -> float:
 
 
 def _product_scales(graph: Graph, op: Op) -> None:
-    ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # the limit of LiteRT's shift
+    check_ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # the limit of LiteRT's shift
 
 
 _pool = partial(
@@ -83,7 +83,7 @@ _pool = partial(
     decode="weighted:pool",
     int16=Int16.READ,
     written="weighted:write_pool",
-    types=quantrules.int16_too,
+    types=quantrules.check_int8_or_int16,
     quant=_pool_scales,
     call=CallForm.ONE_TO_ONE,
     case="pool",
@@ -95,7 +95,7 @@ _resize = partial(
     decode="weighted:resize",
     int16=Int16.READ,
     written="weighted:write_resize",
-    types=quantrules.int16_too,
+    types=quantrules.check_int8_or_int16,
     call=CallForm.ONE_TO_ONE,
     case="resize",
     traits=Trait.UNEVEN,
@@ -138,8 +138,8 @@ DEFS = (
         OpKind.MEAN,
         reference="reduction:mean",
         int16=Int16.READ,
-        types=quantrules.int16_too,
-        quant=quantrules.one_to_one,
+        types=quantrules.check_int8_or_int16,
+        quant=quantrules.check_first_scale,
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from buildtool.graph.quantrules import int8_activations
+from buildtool.graph.quantrules import check_int8
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
@@ -127,7 +127,7 @@ class OpDef:
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
     # Checks the types that it takes.
-    types: QuantRule = int8_activations
+    types: QuantRule = check_int8
     # The quantisation that its int8 output always has.
     output: Quantization | None = None
     # Checks the scales, where there is more to check.

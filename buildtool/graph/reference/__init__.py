@@ -49,7 +49,7 @@ def execute(
         raise UsageError(f"the network has {len(graph.inputs)} inputs, but got {len(inputs)} values")
     states = [state.before for state in graph.states]
     values: dict[int, Values] = {}
-    starts = [*inputs, *(initially(graph) if held is None else held)]
+    starts = [*inputs, *(initial_states(graph) if held is None else held)]
     for t, value in zip((*graph.inputs, *states), starts, strict=True):
         values[t] = _check_value(graph.tensors[t], np.asarray(value))
     for op in graph.ops:
@@ -57,12 +57,12 @@ def execute(
     return values
 
 
-def initially(graph: Graph) -> list[Values]:
+def initial_states(graph: Graph) -> list[Values]:
     """Returns the values of the states after init or reset, in the order of Graph.states."""
     return [np.asarray(state.initial) for state in graph.states]
 
 
-def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
+def next_states(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
     """Returns the values of the states for the next invoke.
 
     `values` is the result of `execute` for this invoke.

@@ -58,7 +58,7 @@ def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[V
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
     if inputs[0].dtype == _WIDE:
         return [clip(graph, op, multiply_wide(total, multipliers, shifts))]
-    return [tensors.requantised(graph, op, total, (multipliers, shifts))]
+    return [tensors.requantise_output(graph, op, total, (multipliers, shifts))]
 
 
 def _centre_filter(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:

@@ -39,14 +39,14 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << left, *factor)
         for i, factor in enumerate(factors)
     )
-    return [tensors.requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
+    return [tensors.requantise_output(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
 
 
 def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes MUL. The factor is in float32, as in TFLite."""
     product = centre(graph, op, 0, inputs[0]) * centre(graph, op, 1, inputs[1])
     factor = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
-    return [tensors.requantised(graph, op, product, factor)]
+    return [tensors.requantise_output(graph, op, product, factor)]
 
 
 def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.geometry import attributes
-from buildtool.graph.reference.tensors import Factor, Values, centre, quantization, requantised
+from buildtool.graph.reference.tensors import Factor, Values, centre, quantization, requantise_output
 from buildtool.graph.types import Graph, MatmulAttrs, Op
 
 
@@ -20,4 +20,4 @@ def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     x, y = (centre(graph, op, n, value) for n, value in enumerate(inputs))
     x = x.swapaxes(-1, -2) if attrs.adj_x else x
     y = y.swapaxes(-1, -2) if attrs.adj_y else y
-    return [requantised(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))]
+    return [requantise_output(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))]

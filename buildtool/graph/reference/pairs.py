@@ -56,7 +56,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
         multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
         for i, pair in enumerate(pairs)
     )
-    return [tensors.requantised(graph, op, (a - b) ** 2, square)]
+    return [tensors.requantise_output(graph, op, (a - b) ** 2, square)]
 
 
 # ---- DIV ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from buildtool.graph.fixedpoint import RANGES, multiply_wide, quantize_multiplie
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
-from buildtool.graph.reference.tensors import Int64, Values, centre, requantised
+from buildtool.graph.reference.tensors import Int64, Values, centre, requantise_output
 from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
@@ -31,7 +31,7 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     multiplier, shift = quantize_multiplier(source.scale / out.scale)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     total = wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
-    return [requantised(graph, op, total, ((multiplier << bits) // count, shift - bits))]
+    return [requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))]
 
 
 def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

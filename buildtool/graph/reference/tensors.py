@@ -67,7 +67,7 @@ def requantise(
     return np.asarray(np.clip(y, *limits))
 
 
-def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> Values:
+def requantise_output(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> Values:
     """Requantises `x` to elements of the operator's output and applies its fused activation."""
     zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
     return requantise(x, *factor, zero_point, output_limits(graph, op)).astype(dtype.value)

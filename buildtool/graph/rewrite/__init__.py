@@ -5,7 +5,7 @@ from collections.abc import Callable
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite import blocks, edges, moves, pads, weights
 from buildtool.graph.rewrite.draft import Draft
-from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, look_up
+from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
 from buildtool.graph.states import settle_states
 from buildtool.graph.types import Graph
 
@@ -47,7 +47,7 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
     blocks.lower_blocks(draft)  # the blocks that have not become part of a convolution
     _settle(draft)
     if lookups:  # last, after other passes have fused operators
-        look_up(draft)
+        fuse_lookups(draft)
     result = draft.graph()
     if result.states:
         draft = Draft(settle_states(result))

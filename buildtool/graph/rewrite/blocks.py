@@ -77,7 +77,7 @@ def _dilate(draft: Draft, node: Node) -> None:
         batch, height, width, depth = result.shape
         shape = (batch, height + cuts[0] + cuts[1], width + cuts[2] + cuts[3], depth)
         part = g.SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, result.shape)
-        draft.put_behind(conv, variant(result, "uncut", shape), OpKind.SLICE, part)
+        draft.put_after(conv, variant(result, "uncut", shape), OpKind.SLICE, part)
 
 
 def _make_image(draft: Draft, node: Node) -> None:
@@ -104,7 +104,7 @@ def _make_image(draft: Draft, node: Node) -> None:
     edges_2d = (edges, (0, 0)) if tall else ((0, 0), edges)
     node.attrs = replace(attrs, block=block_2d, edges=edges_2d)
     draft.put_reshape_before(node, image(node.inputs[0]))
-    draft.put_behind(node, image(node.outputs[0]), OpKind.RESHAPE, Attrs())
+    draft.put_after(node, image(node.outputs[0]), OpKind.RESHAPE, Attrs())
 
 
 # ---- copies ------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class Draft:
         states = [replace(state, before=before, after=after) for state, before, after in sides]
         return graph_of(self.name, self.tensors, ops, self.inputs[:inputs], self.outputs[:outputs], states)
 
-    def alone(self, node: Node, *, free: bool = False) -> Graph:
+    def single_op_graph(self, node: Node, *, free: bool = False) -> Graph:
         """Returns a graph of this operator only. Its input is the first operand, as tensor 0.
 
         With `free`, this operand is not a constant. The other operands keep their values, even if they are
@@ -153,7 +153,7 @@ class Draft:
         self.set_input(node, 0, inner)
         self.insert(node, new, behind=False)
 
-    def put_behind(
+    def put_after(
         self, node: Node, inner_tensor: Tensor, kind: OpKind, attrs: Attrs, index: int = -1
     ) -> None:
         """Inserts an operator of `kind` after `node`.

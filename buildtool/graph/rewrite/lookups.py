@@ -59,7 +59,10 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
     if node.kind in ALIAS_KINDS:
         values = [data.reshape(shapes[0])]
     else:
-        largest, graph = max(draft.tensors[t].size for t in node.outputs), draft.alone(node, free=True)
+        largest, graph = (
+            max(draft.tensors[t].size for t in node.outputs),
+            draft.single_op_graph(node, free=True),
+        )
         if largest > MAX_BYTES or total > MAX_TOTAL or _estimate_work(graph) > MAX_WORK:
             text = f"it computes a constant of {largest} bytes, which is too large to fold"
             raise UnsupportedError(text, operator=node.place, hint="store the constant in the model")
@@ -112,7 +115,7 @@ def _can_fuse(draft: Draft, before: Node, node: Node) -> bool:
     low, high = activation_range(_FUSED[node.kind], out.quant, out.dtype)
     values = np.arange(256, dtype=np.uint8).view(np.int8)
     clamped = np.clip(values, low, high).astype(np.int8)
-    alone = draft.alone(node)
+    alone = draft.single_op_graph(node)
     return bool(np.array_equal(table(alone, alone.ops[0]).view(np.int8), clamped))
 
 
@@ -127,7 +130,7 @@ class _Function:
     nodes: tuple[Node, ...]  # the first writes the result; the readers of every other precede it here
 
 
-def look_up(draft: Draft) -> None:
+def fuse_lookups(draft: Draft) -> None:
     """Turns every function of one byte into a LOOKUP if it has several operators or reads one tensor twice.
 
     A single operator of a tensor and a constant is not replaced. Neither are functions that consist of sums

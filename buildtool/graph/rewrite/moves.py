@@ -168,7 +168,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
         draft.set_input(mean, 0, source)
         if back != tuple(range(len(back))):
             reduced = replace(old, shape=tuple(1 if p in axes else shape[p] for p in after), source=origin)
-            draft.put_behind(mean, reduced, OpKind.TRANSPOSE, g.TransposeAttrs(back))
+            draft.put_after(mean, reduced, OpKind.TRANSPOSE, g.TransposeAttrs(back))
     draft.remove(node)
     return True
 
@@ -212,4 +212,4 @@ def pool_extremes(draft: Draft) -> None:
         if not attrs.keep_dims:
             out = draft.tensors[node.outputs[0]]
             pooled = variant(out, "pooled", (x.shape[0], 1, 1, x.shape[3]))
-            draft.put_behind(node, pooled, OpKind.RESHAPE, Attrs())
+            draft.put_after(node, pooled, OpKind.RESHAPE, Attrs())

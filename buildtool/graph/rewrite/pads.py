@@ -97,7 +97,7 @@ def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     moved = replace(attrs, paddings=tuple(paddings))
     draft.become(alias, OpKind.RESHAPE, Attrs())
     draft.set_input(alias, 0, node.inputs[0])
-    draft.put_behind(alias, variant(x, "unpadded", tuple(shape)), OpKind.PAD, moved, node.index)
+    draft.put_after(alias, variant(x, "unpadded", tuple(shape)), OpKind.PAD, moved, node.index)
     draft.remove(node)
     return True
 

@@ -128,4 +128,4 @@ def _convolve(draft: Draft, node: Node) -> None:
     draft.become(node, OpKind.CONV_2D, g.ConvAttrs())
     draft.set_inputs(node, [node.inputs[0], filters, -1])
     draft.put_reshape_before(node, variant(x, "row", (1, 1, pixels, x.shape[-1])))
-    draft.put_behind(node, variant(out, "row", (1, 1, pixels, out.shape[-1])), OpKind.RESHAPE, Attrs())
+    draft.put_after(node, variant(out, "row", (1, 1, pixels, out.shape[-1])), OpKind.RESHAPE, Attrs())

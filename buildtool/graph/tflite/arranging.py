@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import attributes, cuts, picking
+from buildtool.graph.geometry import attributes, cuts, pick_elements
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.movement import pairs
@@ -32,7 +32,7 @@ def pack(view: OpView) -> None:
     inputs = []
     for n, part in enumerate(parts):
         shape = (*part.shape[:axis], 1, *part.shape[axis:])
-        inputs.append(view.then(OpKind.RESHAPE, view.operand(n), shape))
+        inputs.append(view.emit_new(OpKind.RESHAPE, view.operand(n), shape))
     view.emit(OpKind.CONCATENATION, inputs, AxisAttrs(axis))
 
 
@@ -58,7 +58,7 @@ def split_v(view: OpView) -> None:
     if min(sizes) < 0 or sum(sizes) != source.shape[axis]:
         raise ModelError(f"sizes {sizes} do not fit a dimension of {source.shape[axis]}")
     if len(set(sizes)) == 1:
-        view.same(OpKind.SPLIT, AxisAttrs(axis))
+        view.emit_like_file(OpKind.SPLIT, AxisAttrs(axis))
     else:
         _cut(view, OpKind.SLICE, axis, sizes)
 
@@ -77,7 +77,7 @@ def reverse_v2(view: OpView) -> None:
         view.refuse("the axes are not adjacent", "LiteRT refuses this too: reverse one axis at a time")
     begin = tuple(n - 1 if d in axes else 0 for d, n in enumerate(shape))
     stride = tuple(-1 if d in axes else 1 for d in range(len(shape)))
-    view.same(OpKind.STRIDED_SLICE, SliceAttrs(begin, stride, shape))
+    view.emit_like_file(OpKind.STRIDED_SLICE, SliceAttrs(begin, stride, shape))
 
 
 def gather(view: OpView) -> None:
@@ -141,18 +141,18 @@ def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> 
     """Reshapes the input to `shape`, takes elements along `axis` and reshapes them to the output's shape."""
     source, result = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
     if shape != view.input(0).shape:
-        source = view.then(OpKind.RESHAPE, source, shape)
-    kind, attrs = picking(shape, axis, [int(i) for i in indices.reshape(-1)])
+        source = view.emit_new(OpKind.RESHAPE, source, shape)
+    kind, attrs = pick_elements(shape, axis, [int(i) for i in indices.reshape(-1)])
     if result == view.output.shape:
         view.emit(kind, (source,), attrs)
     else:
         (output,) = view.outputs()
-        view.emit(OpKind.RESHAPE, (view.then(kind, source, result, attrs, like=output),))
+        view.emit(OpKind.RESHAPE, (view.emit_new(kind, source, result, attrs, like=output),))
 
 
 def tile(view: OpView) -> None:
     """Decodes TILE (x, multiples)."""
-    view.same(OpKind.TILE, TileAttrs(view.ints(1)))
+    view.emit_like_file(OpKind.TILE, TileAttrs(view.ints(1)))
 
 
 def broadcast_to(view: OpView) -> None:
@@ -164,7 +164,7 @@ def broadcast_to(view: OpView) -> None:
         raise ModelError(f"shape {list(x.shape)} does not broadcast to {list(target)}")
     source = view.operand(0)
     if shape != x.shape:
-        source = view.then(OpKind.RESHAPE, source, shape)
+        source = view.emit_new(OpKind.RESHAPE, source, shape)
     multiples = tuple(size // n for n, size in zip(shape, target, strict=True))
     view.emit(OpKind.TILE, (source,), TileAttrs(multiples))
 
@@ -175,7 +175,9 @@ def batch_blocks(view: OpView) -> None:
     if len(flat) != 2 * len(block) or rank not in (3, 4) or len(block) != rank - 2:
         raise ModelError(f"block {list(block)} and {len(flat)} paddings or crops for {rank} dimensions")
     quant = view.output.quant if view.kind is OpKind.SPACE_TO_BATCH_ND else None
-    view.same(view.kind, BatchBlockAttrs(block, pairs(flat), quant.zero_point if quant is not None else 0))
+    view.emit_like_file(
+        view.kind, BatchBlockAttrs(block, pairs(flat), quant.zero_point if quant is not None else 0)
+    )
 
 
 def fill(view: OpView) -> None:

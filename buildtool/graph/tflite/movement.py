@@ -26,7 +26,7 @@ def _emit_pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None
     flat = view.ints(1)
     if len(flat) != 2 * len(view.input(0).shape):
         raise ModelError(f"{len(flat)} paddings for {len(view.input(0).shape)} dimensions")
-    view.same(kind, PadAttrs(pairs(flat), mode, value))
+    view.emit_like_file(kind, PadAttrs(pairs(flat), mode, value))
 
 
 def pad(view: OpView) -> None:
@@ -68,7 +68,7 @@ def reshape(view: OpView) -> None:
             target = tuple(elements // rest if n == -1 else n for n in target)
     if target is not None and not (target == (0,) and shape == ()):
         view.demand_output(target, "the parameter says")
-    view.same(OpKind.RESHAPE)
+    view.emit_like_file(OpKind.RESHAPE)
 
 
 def squeeze(view: OpView) -> None:
@@ -83,21 +83,21 @@ def squeeze(view: OpView) -> None:
     if any(shape[d] != 1 for d in dims):
         raise ModelError(f"dimensions {sorted(dims)} of {list(shape)} do not all have size 1")
     view.demand_output(tuple(n for i, n in enumerate(shape) if i not in dims))
-    view.same(OpKind.SQUEEZE)
+    view.emit_like_file(OpKind.SQUEEZE)
 
 
 def expand_dims(view: OpView) -> None:
     """Decodes EXPAND_DIMS."""
     shape = view.input(0).shape
-    axis = view.axis_at(1, len(shape) + 1)
+    axis = view.read_axis(1, len(shape) + 1)
     view.demand_output((*shape[:axis], 1, *shape[axis:]))
-    view.same(OpKind.EXPAND_DIMS)
+    view.emit_like_file(OpKind.EXPAND_DIMS)
 
 
 def transpose(view: OpView) -> None:
     """Decodes TRANSPOSE."""
     rank = len(view.input(0).shape)
-    view.same(OpKind.TRANSPOSE, TransposeAttrs(tuple(view.axis(p, rank) for p in view.ints(1))))
+    view.emit_like_file(OpKind.TRANSPOSE, TransposeAttrs(tuple(view.axis(p, rank) for p in view.ints(1))))
 
 
 def concatenation(view: OpView) -> None:
@@ -106,12 +106,12 @@ def concatenation(view: OpView) -> None:
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
         view.refuse("a fused activation on a concatenation", "use a separate operator for it")
     axis = view.axis(int(options.Axis()), len(view.input(0).shape))
-    view.same(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
+    view.emit_like_file(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
 
 
 def split(view: OpView) -> None:
     """Decodes SPLIT (axis, x). The axis becomes an attribute."""
-    axis = view.axis_at(0, len(view.input(1).shape))
+    axis = view.read_axis(0, len(view.input(1).shape))
     parts = view.options(tflite.SplitOptions).NumSplits()
     if parts != len(view.op.outputs):
         raise ModelError(f"{parts} parts, but {len(view.op.outputs)} outputs")
@@ -124,14 +124,14 @@ def slice_(view: OpView) -> None:
     if not len(shape) == len(begin) == len(size):
         raise ModelError(f"{len(begin)} begins and {len(size)} sizes for {len(shape)} dimensions")
     extent = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begin, size, strict=True))
-    view.same(OpKind.SLICE, SliceAttrs(begin, (1,) * len(shape), extent))
+    view.emit_like_file(OpKind.SLICE, SliceAttrs(begin, (1,) * len(shape), extent))
 
 
 def strided_slice(view: OpView) -> None:
     """Decodes STRIDED_SLICE (x, begin, end, strides) and resolves its masks."""
     attrs, shape = strided_spec(view)
     view.demand_output(shape)
-    view.same(OpKind.STRIDED_SLICE, attrs)
+    view.emit_like_file(OpKind.STRIDED_SLICE, attrs)
 
 
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:

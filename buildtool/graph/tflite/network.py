@@ -16,7 +16,7 @@ from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.states import QUANTISED, STATE_TYPES
 from buildtool.graph.tflite.flat import MAX_NAME, FlatFile, RawOperator, RawTensor, printable
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.tflite.uint8 import ANEW
+from buildtool.graph.tflite.uint8 import RECONVERT_HINT
 from buildtool.graph.types import DType, Op, OpKind, Source, State, Tensor
 
 REEXPORT = (
@@ -235,5 +235,5 @@ def _check_type(variable: _Variable, raw: RawTensor) -> None:
 def _check_state_type(raw: RawTensor, what: str) -> None:
     """Refuses a type that state cannot have. `what` starts the message."""
     if raw.dtype not in STATE_TYPES:
-        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
+        hint = RECONVERT_HINT if raw.dtype == DType.UINT8 else QUANTISED
         raise UnsupportedError(f"{what} of type {raw.dtype}", tensor=raw.name, hint=hint)

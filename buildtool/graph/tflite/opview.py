@@ -56,7 +56,7 @@ class OpView:
             raise ModelError(f"input {position} is missing")
         return tensor
 
-    def image(self, position: int) -> tuple[int, int, int, int]:
+    def image_shape(self, position: int) -> tuple[int, int, int, int]:
         """Returns the shape of input `position`. Raises ModelError unless it has 4 dimensions above 0."""
         tensor = self.input(position)
         if len(tensor.shape) != 4:
@@ -116,7 +116,7 @@ class OpView:
             raise ModelError(f"axis {value} does not exist in {rank} dimensions")
         return value % rank
 
-    def axis_at(self, position: int, rank: int) -> int:
+    def read_axis(self, position: int, rank: int) -> int:
         """Returns the axis in input `position`, which must have one element."""
         axes = self.ints(position)
         if len(axes) != 1:
@@ -145,11 +145,11 @@ class OpView:
         results = tuple(outputs) or self.outputs()
         self.network.ops.append(Op(kind, tuple(inputs), results, attrs or Attrs(), self.op.index))
 
-    def same(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> None:
+    def emit_like_file(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> None:
         """Adds an operator whose inputs are the first `operands` inputs of the file's operator."""
         self.emit(kind, [self.operand(i) for i in range(operands)], attrs)
 
-    def then(
+    def emit_new(
         self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
     ) -> int:
         """Adds an operator from tensor `source` to a new tensor of `shape`. Returns the new tensor.
@@ -164,7 +164,7 @@ class OpView:
         return result
 
 
-def plain(view: OpView) -> None:
+def decode_plain(view: OpView) -> None:
     """Decodes an operator whose kind has the same name. Fields of its option table become its attributes."""
     definition = DEFS[view.kind]
     form, attrs = definition.written, Attrs()
@@ -175,4 +175,4 @@ def plain(view: OpView) -> None:
             attrs = form.attrs()
         else:
             attrs = form.attrs(**{name: getattr(options, field)() for field, name in form.fields.items()})
-    view.same(view.kind, attrs, definition.operands or 1)
+    view.emit_like_file(view.kind, attrs, definition.operands or 1)

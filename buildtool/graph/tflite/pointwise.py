@@ -6,7 +6,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering
-from buildtool.graph.tflite.opview import OpView, plain
+from buildtool.graph.tflite.opview import OpView, decode_plain
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs, Op, OpKind, QuotientAttrs
 
@@ -29,7 +29,7 @@ def arithmetic(view: OpView) -> None:
                 "set pot_scale_int16 to false, or change the scale of one of the three tensors",
             )
     attrs = QuotientAttrs if kind is OpKind.DIV else ElementwiseAttrs
-    view.same(kind, attrs(view.activation(options)), 2)
+    view.emit_like_file(kind, attrs(view.activation(options)), 2)
 
 
 def select(view: OpView) -> None:
@@ -42,7 +42,7 @@ def select(view: OpView) -> None:
 
 def select_v2(view: OpView) -> None:
     """Decodes SELECT_V2. The condition and both operands broadcast."""
-    view.same(OpKind.SELECT_V2, None, 3)
+    view.emit_like_file(OpKind.SELECT_V2, None, 3)
 
 
 def l2_normalization(view: OpView) -> None:
@@ -50,14 +50,14 @@ def l2_normalization(view: OpView) -> None:
     options = view.op.options(tflite.L2NormOptions)
     if options is not None and options.FusedActivationFunction():
         view.refuse("a fused activation, which LiteRT's int8 kernel does not support")
-    plain(view)
+    decode_plain(view)
 
 
 def prelu(view: OpView) -> None:
     """Decodes PRELU (x, alpha)."""
     if not view.input(1).is_constant:
         view.refuse("alpha is not constant")
-    plain(view)
+    decode_plain(view)
 
 
 def reduce(view: OpView) -> None:
@@ -67,12 +67,12 @@ def reduce(view: OpView) -> None:
     if not axes:
         what = "mean" if view.kind is OpKind.MEAN else "reduction"
         view.refuse(f"a {what} without axes", "remove the operator")
-    view.same(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
+    view.emit_like_file(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
 def arg(view: OpView) -> None:
     """Decodes ARG_MAX and ARG_MIN."""
-    view.same(view.kind, AxisAttrs(view.axis_at(1, len(view.input(0).shape))))
+    view.emit_like_file(view.kind, AxisAttrs(view.read_axis(1, len(view.input(0).shape))))
 
 
 # ---- into a file -------------------------------------------------------------------------------

@@ -11,13 +11,13 @@ from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
-from buildtool.graph.refusals import together
+from buildtool.graph.refusals import join_errors
 from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
-from buildtool.graph.tflite.uint8 import ANEW, Shifted, is_of_uint8
+from buildtool.graph.tflite.uint8 import RECONVERT_HINT, Int8Network, computes_in_uint8
 from buildtool.graph.types import DType, Graph, OpKind
 
 _FLOAT = "quantise the network after training, or use quantisation-aware training: " + REEXPORT
@@ -69,13 +69,13 @@ def _read(file: FlatFile) -> Graph:
         except BuildtoolError as error:
             raise error.at(operator=op.place) from error.__cause__
     if refused:
-        raise together(refused)
+        raise join_errors(refused)
     _refuse_variable(file, file.inputs)
     inputs, outputs = (tuple(map(network.place, side)) for side in (file.inputs, file.outputs))
     states = network.variables.states()
     tensors, ops = network.tensors, network.ops
-    if is_of_uint8(tensors, ops) and not states:
-        shifted = Shifted(tensors)
+    if computes_in_uint8(tensors, ops) and not states:
+        shifted = Int8Network(tensors)
         shifted.convert(ops, inputs, outputs)
         tensors, ops = shifted.tensors, shifted.ops
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
@@ -142,7 +142,7 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     if "int16" in types and op.code not in support.INT16:
         raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 and int8 in one operator", hint=ANEW)
+        raise UnsupportedError("uint8 and int8 in one operator", hint=RECONVERT_HINT)
     others = sorted(types - frozenset(DType))
     if others:
         raise UnsupportedError(f"values of type {others[0]}", hint=REEXPORT)

@@ -24,10 +24,10 @@ _WITH_ZERO_POINT = {
     g.DepthwiseAttrs: g.DepthwiseAsUint8,
     g.FullyConnectedAttrs: g.FullyConnectedAsUint8,
 }
-ANEW = "convert the network again with int8 quantisation, the scheme of TensorFlow 2's converter"
+RECONVERT_HINT = "convert the network again with int8 quantisation, the scheme of TensorFlow 2's converter"
 
 
-def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
+def computes_in_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
     """Whether the network computes in uint8. It does not if only its inputs and outputs are uint8."""
     for op in ops:
         types = [tensors[t].dtype == DType.UINT8 for t in (*op.inputs, *op.outputs) if t >= 0]
@@ -37,7 +37,7 @@ def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
 
 
 @dataclass
-class Shifted:
+class Int8Network:
     """An int8 network under construction. Old tensors keep their numbers, and new tensors follow."""
 
     tensors: list[Tensor]
@@ -63,7 +63,7 @@ class Shifted:
             if t in edges:
                 if tensor.quant is None:
                     text = "a uint8 network input or output without scale and zero point"
-                    raise UnsupportedError(text, tensor=tensor.name, hint=ANEW)
+                    raise UnsupportedError(text, tensor=tensor.name, hint=RECONVERT_HINT)
                 name = f"{tensor.name}/int8"
                 self._twins[t] = self.add(replace(_shift(tensor), name=name, source=None))
             elif t in operands | written:
@@ -81,7 +81,7 @@ class Shifted:
             self.ops.append(op)
             return
         if DEFS[op.kind].no_uint8:
-            raise UnsupportedError(f"{op.kind} in uint8: {DEFS[op.kind].no_uint8}", hint=ANEW)
+            raise UnsupportedError(f"{op.kind} in uint8: {DEFS[op.kind].no_uint8}", hint=RECONVERT_HINT)
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs
@@ -108,14 +108,16 @@ class Shifted:
         if weights is None or weights.data is None or weights.quant is None:
             return inputs, attrs  # the consistency check says what is wrong
         if len(weights.quant.scales) != 1:
-            raise UnsupportedError("a uint8 filter quantised per channel", tensor=weights.name, hint=ANEW)
+            raise UnsupportedError(
+                "a uint8 filter quantised per channel", tensor=weights.name, hint=RECONVERT_HINT
+            )
         centred = weights.data.astype(np.int16) - np.int16(weights.quant.zero_point)
         if centred.min() >= -SHIFT and centred.max() < SHIFT:
             quant = replace(weights.quant, zero_points=(0,))
             filters = replace(weights, dtype=DType.INT8, data=centred.astype(np.int8), quant=quant)
         elif op.kind is OpKind.TRANSPOSE_CONV:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
-            raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
+            raise UnsupportedError(text, tensor=weights.name, hint=RECONVERT_HINT)
         else:
             filters, attrs = _shift(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
         # dense layers have the same multiplier in int8 and uint8 kernels

@@ -69,16 +69,16 @@ def _convert_bias(view: OpView, index: int, x: int) -> int:
 def conv_2d(view: OpView) -> None:
     """Decodes CONV_2D. The filter has the layout OHWI."""
     options = view.options(tflite.Conv2DOptions)
-    _, h, w, _ = view.image(0)
-    _, kh, kw, _ = view.image(1)
+    _, h, w, _ = view.image_shape(0)
+    _, kh, kw, _ = view.image_shape(1)
     _add_layer(view, OpKind.CONV_2D, g.ConvAttrs(**_read_window(view, options, (h, w), (kh, kw))))
 
 
 def depthwise_conv_2d(view: OpView) -> None:
     """Decodes DEPTHWISE_CONV_2D. The filter's shape gives the depth multiplier; the option may be 0."""
     options = view.options(tflite.DepthwiseConv2DOptions)
-    _, h, w, cin = view.image(0)
-    _, kh, kw, cout = view.image(1)
+    _, h, w, cin = view.image_shape(0)
+    _, kh, kw, cout = view.image_shape(1)
     multiplier = cout // cin
     if options.DepthMultiplier() not in (0, multiplier):
         text = f"depth multiplier {options.DepthMultiplier()} does not fit"
@@ -96,7 +96,7 @@ def transpose_conv(view: OpView) -> None:
     shape = view.ints(0)
     if len(shape) != 4 or shape != view.output.shape:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(shape)}")
-    _, kh, kw, _ = view.image(1)
+    _, kh, kw, _ = view.image_shape(1)
     attrs = g.ConvAttrs(**_read_window(view, options, (shape[1], shape[2]), (kh, kw)))
     _add_layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
 
@@ -139,9 +139,9 @@ def _add_flat(view: OpView, index: int, shape: Pair) -> int:
 def pool(view: OpView) -> None:
     """Decodes AVERAGE_POOL_2D and MAX_POOL_2D."""
     options = view.options(tflite.Pool2DOptions)
-    _, h, w, _ = view.image(0)
+    _, h, w, _ = view.image_shape(0)
     kernel = (int(options.FilterHeight()), int(options.FilterWidth()))
-    view.same(view.kind, g.PoolAttrs(kernel, **_read_window(view, options, (h, w), kernel)))
+    view.emit_like_file(view.kind, g.PoolAttrs(kernel, **_read_window(view, options, (h, w), kernel)))
 
 
 def resize(view: OpView) -> None:
@@ -154,7 +154,7 @@ def resize(view: OpView) -> None:
         attrs = g.ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
     if view.kind is OpKind.RESIZE_BILINEAR and attrs.align_corners and attrs.half_pixel_centers:
         raise ModelError("align_corners and half_pixel_centers cannot both be set")
-    view.same(view.kind, attrs)
+    view.emit_like_file(view.kind, attrs)
 
 
 # ---- into a file -------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from buildtool.graph.liveness import state_of
 from buildtool.graph.macs import total_macs
 from buildtool.graph.partviews import views
 from buildtool.graph.topology import topology_digest
-from buildtool.graph.types import Graph, of_graph
+from buildtool.graph.types import Graph, cached_on_graph
 from buildtool.plan.assemble.moves import Parted, least_between, place_in_parts
 from buildtool.plan.assemble.placement import Placed, look, place_quickly, search_placement
 from buildtool.plan.assemble.workspace import RegionFacts, Regions, Ticks, Workspace, with_turns
@@ -91,7 +91,7 @@ def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable
     return buffers
 
 
-@of_graph
+@cached_on_graph
 def _names(graph: Graph) -> dict[int, str]:
     """Names a plan's inputs and computed tensors by position. So a plan does not depend on tensors' names."""
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}

@@ -46,7 +46,7 @@ def over_two(
     rooms = (capacities[0] // alignment * alignment, capacities[1] // alignment * alignment)
     if min(rooms) < alignment:
         return None
-    kernels = target.named(plan.kernels)
+    kernels = target.kernels_by_name(plan.kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     regions = Regions.of(graph, kernels, target, plan.image, in_place, session)
     facts, buffers, permitted = contents(timeline, regions)
@@ -127,7 +127,10 @@ def count_touched_bytes(
 
     `caches`: bytes of the data cache of each memory; empty where there are no caches.
     """
-    timeline, kernels = Timeline.of(graph, plan.regions, plan.image, session), target.named(plan.kernels)
+    timeline, kernels = (
+        Timeline.of(graph, plan.regions, plan.image, session),
+        target.kernels_by_name(plan.kernels),
+    )
     touched = []
     for index in range(len(plan.arenas)):
         used = _traffic(timeline, kernels, caches[index] if caches else 0)

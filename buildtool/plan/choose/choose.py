@@ -15,13 +15,13 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import kept, problem
+from buildtool.plan.choose import cache, problem
+from buildtool.plan.choose.cache import Choice
 from buildtool.plan.choose.fronts import Point, least_cost, pareto_front, point_of, points, search_front
-from buildtool.plan.choose.kept import Choice
+from buildtool.plan.choose.hints import tried
 from buildtool.plan.choose.limits import limit_cost, merit
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
-from buildtool.plan.choose.tried import tried
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
@@ -75,7 +75,7 @@ VARIANTS = (
         lighter=problem.with_fewer_views,
     ),
     Variant(  # second passes
-        lambda prepared: enumerate(prepared.twice, len(prepared.graphs)),
+        lambda prepared: enumerate(prepared.with_second_passes, len(prepared.graphs)),
         may_pay=_passes_may_pay,
         pays=_pass_pays,
     ),
@@ -97,7 +97,7 @@ def choose_plan(prepared: Prepared) -> Placed:
 
 def choose(prepared: Prepared) -> Choice:
     """The plan that `choose_plan` returns, with its optimality gap. The session caches the result."""
-    return kept.choice(prepared, lambda: _choose_within_budget(prepared))
+    return cache.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
 def settle(prepared: Prepared) -> Prepared:
@@ -235,7 +235,7 @@ def _plans_of(
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
-            form_problem = replace(alone.of(trying), missed={})  # its optimality gap is not known yet
+            form_problem = replace(alone.of(trying), gaps={})  # its optimality gap is not known yet
             try:
                 plan = plan_of(form_problem)
             except PlanError as error:

@@ -170,7 +170,7 @@ def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]
             yield from placing.place(front.lean(front.points[index].way), alone)
     if alone.options.max_cost is not None:
         # Plans with little memory that cost less than the points although they repeat more work.
-        from buildtool.plan.choose.least import smallest
+        from buildtool.plan.choose.selection import smallest
 
         for plan in smallest(front, replace(alone.limits(None), objective=Objective.RAM)):
             yield from placing.place(plan, alone)
@@ -207,7 +207,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
 
     Points that an earlier point beats are left out.
     """
-    fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
+    fronts = [search_front(prepared.of(graph)) for graph in prepared.with_second_passes]
     order = sorted(
         (point.live_bytes, point.work, number, index)
         for number, front in enumerate(fronts)
@@ -227,7 +227,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
     """Yields the plan with the least cost for one order of the operators, if it is within the limits."""
-    from buildtool.plan.choose.least import plan_within
+    from buildtool.plan.choose.selection import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return
@@ -272,7 +272,7 @@ def search_front(alone: Prepared) -> Front:
     from buildtool.plan.search.front import front
 
     result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
-    return replace(result, missed=alone.missed)
+    return replace(result, gaps=alone.gaps)
 
 
 def front_factor(prepared: Prepared) -> float:

@@ -91,7 +91,7 @@ def _loading(bare: Plan, prepared: Prepared) -> Loading:
     from buildtool.plan.schedule.timeline import Timeline
 
     graph, target, session = prepared.graph, prepared.target, prepared.session
-    kernels = target.named(bare.kernels)
+    kernels = target.kernels_by_name(bare.kernels)
     timeline = Timeline.of(graph, bare.regions, bare.image, session)
     blocks, in_place = constants(graph, kernels), prepared.options.in_place
     return Loading(timeline, target, tuple(kernels), blocks, in_place, bare.strategy, session)

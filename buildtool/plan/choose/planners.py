@@ -15,7 +15,7 @@ from buildtool.base.modes import Objective, Strategy
 from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
-from buildtool.plan.choose import kept
+from buildtool.plan.choose import cache
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, search_front
 from buildtool.plan.choose.limits import Limits, format_cost, merit
 from buildtool.plan.choose.loads import with_loads
@@ -24,7 +24,7 @@ from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
-from buildtool.target.choice import loads, roomier
+from buildtool.target.choice import loads, suggest_larger_memories
 from buildtool.target.digest import planning_digest
 
 REFUSING = PLANNING // 4  # units of work to find the memory that a refusal suggests
@@ -48,7 +48,7 @@ def plan_of(alone: Prepared) -> Plan:
     if strategy != Strategy.BEST:
         _keep_limits(plan, alone)
     if holds(alone.target.board, plan):
-        kept.check_plan(plan, alone.graph, alone)
+        cache.check_plan(plan, alone.graph, alone)
     return plan
 
 
@@ -56,7 +56,7 @@ def factor_of(alone: Prepared) -> float:
     """Returns the optimality gap of this problem's latest plan in cost or memory, see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
-    from buildtool.plan.choose.least import search_factor
+    from buildtool.plan.choose.selection import search_factor
 
     return search_factor(search_front(alone), alone.limits(alone.ram))
 
@@ -65,7 +65,7 @@ def factor_of(alone: Prepared) -> float:
 
 
 def _best(alone: Prepared) -> Plan:
-    from buildtool.plan.choose.least import best_plan
+    from buildtool.plan.choose.selection import best_plan
 
     return best_plan(search_front(alone), alone.limits(alone.ram))
 
@@ -269,14 +269,14 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]
     size, most = least_plan.arena_bytes, alone.ram or 0
     board = alone.target.board
-    beside = board.beside(board.arena) if most == alone.available else ""
+    beside = board.describe_other_contents(board.arena) if most == alone.available else ""
     # A larger limit helps only within what the board has.
     allowed = [suggest(f"F {least_plan.f:.3f}", ram=size)] if size <= alone.available else []
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
         f"{beside}: {size - most} too many",
         operator=binding(least_plan, free[0].graph, alone.session).place,
-        hint=allowed or roomier(board, size, least_plan.state_bytes),
+        hint=allowed or suggest_larger_memories(board, size, least_plan.state_bytes),
     )
 
 

@@ -22,7 +22,7 @@ import msgpack
 
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import tensors_written_in_place, views, with_views
 from buildtool.graph.secondpass import with_second_passes, without_second_passes
@@ -35,7 +35,7 @@ from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.catalogue import select_all
 from buildtool.target.choice import loads
-from buildtool.target.hardware import Taken
+from buildtool.target.hardware import FirmwareUse
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # (graph, target, plan=None, session=None, *, least=False). If code lies in the arena's memory, the result is
 # for `plan`; without a plan, it is a lower bound for all plans. `least`: return the least that an estimate
 # may turn out to be after linking.
-Beside = Callable[..., tuple[Taken, ...]]
+Beside = Callable[..., tuple[FirmwareUse, ...]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Prepared:
     `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
     strategy `best` plans it.
     `beside`: returns the bytes that firmware takes in each of the board's memories.
-    `missed`: the same as `Front.missed`, shared by all fronts of this problem.
+    `gaps`: the same as `Front.gaps`, shared by all fronts of this problem.
     """
 
     path: str
@@ -77,7 +77,7 @@ class Prepared:
     varied: bool = True
     sliced: bool = False
     beside: Beside = field(default=lambda *_, **__: (), compare=False)
-    missed: dict[int, float] = field(default_factory=dict, compare=False)
+    gaps: dict[int, float] = field(default_factory=dict, compare=False)
 
     @property
     def graph(self) -> Graph:
@@ -91,10 +91,10 @@ class Prepared:
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """All graphs in `graphs`, then those in `twice`."""
-        return (*self.graphs, *self.twice)
+        """All graphs in `graphs`, then those in `with_second_passes`."""
+        return (*self.graphs, *self.with_second_passes)
 
-    def by_itself(self, options: PlanOptions) -> Prepared:
+    def with_strategy(self, options: PlanOptions) -> Prepared:
         """The problem with other options, such as another strategy, and without the board's memory limit."""
         follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
@@ -111,7 +111,7 @@ class Prepared:
         return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
 
     @cached_property
-    def twice(self) -> tuple[Graph, ...]:
+    def with_second_passes(self) -> tuple[Graph, ...]:
         """The graphs with second passes that may make a better plan. A search finds them."""
         graphs = self.graphs if self.varied else ()
         return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
@@ -202,13 +202,13 @@ def with_options(prepared: Prepared, options: PlanOptions) -> Prepared:
         options=options,
         order_status=status,
         sliced=sliced is not graph,
-        missed={},
+        gaps={},
     )
 
 
 def own_firmware(
     beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
-) -> tuple[Taken, ...]:
+) -> tuple[FirmwareUse, ...]:
     """The bytes that the firmware of a plan takes in the board's memories, as an upper bound.
 
     If the plan fits only beside the lower bound, the lower bound is returned. Linking then shows whether the
@@ -281,7 +281,7 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
             raise ValueError("not an order of these operators")
         return order
 
-    level = Level("orders", pack, unpack)
+    level = Namespace("orders", pack, unpack)
     parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
     search = least_peak_of_chains if of_chains else least_peak_order
     session.tell("searching for the best order of operators")
@@ -415,4 +415,4 @@ def _unpack(data: bytes) -> tuple[Passes, ...]:
     return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in choices)
 
 
-_LEVEL: Level[tuple[Passes, ...]] = Level("passes", _pack, _unpack)
+_LEVEL: Namespace[tuple[Passes, ...]] = Namespace("passes", _pack, _unpack)

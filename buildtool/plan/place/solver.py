@@ -19,7 +19,7 @@ import msgpack
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import Problem, Solution
@@ -233,7 +233,7 @@ def _keep(
         "permissions": [list(permission) for permission in problem.permissions],
         **how,
     }
-    return session.keep(Level("arenas", _pack, lambda data: _unpack(data, problem)), parts, make)
+    return session.keep(Namespace("arenas", _pack, lambda data: _unpack(data, problem)), parts, make)
 
 
 def _pack(result: Result) -> bytes:

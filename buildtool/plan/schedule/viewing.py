@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from buildtool.graph.partviews import joins_channels, lasting, takes_channels
+from buildtool.graph.partviews import joins_channels, takes_channels, tensors_with_own_memory
 from buildtool.graph.types import Graph, SliceAttrs
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.target.catalogue import takes_parts, writes_parts
@@ -26,7 +26,7 @@ def possible_views(
     `joined`: whether to include the concatenations whose parts can be written in place.
     """
     slices: list[int] = []
-    lasting_tensors, readers = lasting(graph), graph.consumers()
+    lasting_tensors, readers = tensors_with_own_memory(graph), graph.consumers()
     for position in reversed(range(len(graph.ops))):
         op = graph.ops[position]
         if not takes_channels(graph, op) or lasting_tensors & {op.inputs[0], op.outputs[0]}:

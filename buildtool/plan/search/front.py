@@ -54,7 +54,7 @@ class Point:
 class Front:
     """The Pareto front of memory and work, least memory first.
 
-    `missed` maps a limit in bytes to the proven optimality gap, as a factor, of the search for the least cost
+    `gaps` maps a limit in bytes to the proven optimality gap, as a factor, of the search for the least cost
     within this limit.
     """
 
@@ -63,7 +63,7 @@ class Front:
     settings: Settings
     space: Space
     session: Session  # caches timelines and placements
-    missed: dict[int, float] = field(default_factory=dict)
+    gaps: dict[int, float] = field(default_factory=dict)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

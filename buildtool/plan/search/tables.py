@@ -19,7 +19,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from buildtool.base.session import Level
+from buildtool.base.session import Namespace
 from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
@@ -143,7 +143,7 @@ class Tables:
             "chain": plain,
         }
         longest = last - self.blocks.lowest[last]
-        level = Level("tables", pack_rows, lambda data: unpack_rows(data, longest))
+        level = Namespace("tables", pack_rows, lambda data: unpack_rows(data, longest))
         return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
 
     def _rows(self, last: int) -> Numbers:

@@ -11,7 +11,7 @@ from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
-from buildtool.target.choice import roomier
+from buildtool.target.choice import suggest_larger_memories
 from buildtool.target.types import Board, Target
 
 
@@ -68,7 +68,7 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
     second_note = f" (and no way was found to divide it with '{board.second}')" if board.second else ""
     raise PlanError(
         f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
-        f"'{board.name}' has only {available} available{board.beside(board.arena)}, "
+        f"'{board.name}' has only {available} available{board.describe_other_contents(board.arena)}, "
         f"{excess} too many{second_note}; "
         f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
@@ -84,8 +84,8 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
     hints += [
         suggest(f"{size} bytes", in_place=InPlace.ROWS, image=image) for size, image in better if size <= room
     ][:1]
-    hints += roomier(board, plan.arena_bytes, plan.state_bytes)
-    if board.reserved_bytes >= excess and not board.beside(board.arena):
+    hints += suggest_larger_memories(board, plan.arena_bytes, plan.state_bytes)
+    if board.reserved_bytes >= excess and not board.describe_other_contents(board.arena):
         hints.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
     hints.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
     return hints

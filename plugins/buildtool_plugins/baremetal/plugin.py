@@ -12,8 +12,8 @@ from buildtool.base.errors import ToolError, suggest
 from buildtool.target.plugin import Harness, Timer
 from buildtool.target.types import (
     Board,
+    BoardLink,
     DebugServer,
-    Desk,
     Flashing,
     LinkerScript,
     RunRequest,
@@ -23,8 +23,8 @@ from buildtool.target.types import (
 )
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
+from buildtool_plugins.board_link import chip_code, wiring
 from buildtool_plugins.family import Family
-from buildtool_plugins.wire import chip_code, wiring
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler
@@ -174,11 +174,13 @@ class BaremetalPlugin(Family):
         """
         return wiring(board, wire)
 
-    def run_on_board(self, board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+    def run_on_board(
+        self, board: Board, image: Path, request: RunRequest, board_link: BoardLink
+    ) -> RunResult:
         """Runs the firmware image that an attached board has in flash. Raises ToolError, ProgramError."""
-        from buildtool_plugins.wire.desk import run
+        from buildtool_plugins.board_link.attached import run
 
-        return run(board, image, request, desk)
+        return run(board, image, request, board_link)
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
         """Returns how the image is flashed; raises UsageError where the board's file names no tool."""

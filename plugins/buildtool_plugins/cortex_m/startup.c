@@ -31,7 +31,7 @@ extern uint32_t __stack_guard[], __stack_bottom[], __stack_top[];
 
 int main(void);
 #ifdef CHIP_START
-void chip_start(void); /* of the board's chip: clock, wait states, caches (wire/chip.h) */
+void chip_start(void); /* of the board's chip: clock, wait states, caches (board_link/chip.h) */
 #endif
 __attribute__((noreturn)) void reset_handler(void);
 void fault_handler(void);

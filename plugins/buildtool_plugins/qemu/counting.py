@@ -11,7 +11,7 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool.base.programs import program
-from buildtool.target.executed import Executed, Ran, Waited, Work
+from buildtool.target.executed import BlockRuns, Executed, MemoryWait, Work
 from buildtool.target.hardware import Memory
 from buildtool.target.speeds import WORD
 from buildtool.target.types import Board
@@ -105,7 +105,7 @@ def parse_blocks(text: bytes, board: Board) -> Executed:
             numbers = map(int, match["sizes"].split(" "))
             uncached = sum(n * speed.access(size) for n, size in zip(numbers, _SIZES, strict=True))
             data = int(match["lines"]) * line_cycles + uncached
-            waited = Waited(memory.name, int(match["fetched"]) * each, data)
+            waited = MemoryWait(memory.name, int(match["fetched"]) * each, data)
             counted.waited.setdefault(int(match["reads"]), []).append(waited)
     if sorted(counted.blocks) != list(range(len(counted.blocks))):
         raise ToolError("the output of QEMU's counting plugin is cut off")
@@ -131,7 +131,7 @@ class _BlockCounts:
 
     blocks: dict[int, _Block] = field(default_factory=dict)
     ran: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
-    waited: dict[int, list[Waited]] = field(default_factory=dict)
+    waited: dict[int, list[MemoryWait]] = field(default_factory=dict)
 
     def executed(self, invokes: int) -> Executed:
         """Returns what ran; blocks that QEMU divided are joined again."""
@@ -141,7 +141,7 @@ class _BlockCounts:
         numbers = {number: place for place, number in enumerate(sorted(self.blocks))}
         work = {
             who: Work(
-                tuple(Ran(numbers[n], *self.ran[who][n]) for n in sorted(self.ran[who])),
+                tuple(BlockRuns(numbers[n], *self.ran[who][n]) for n in sorted(self.ran[who])),
                 tuple(self.waited.get(who, ())),
             )
             for who in sorted(self.ran)

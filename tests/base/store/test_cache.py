@@ -11,8 +11,8 @@ from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE, most_disk_bytes
 from buildtool.base.locks import hold_lock
-from buildtool.base.session import Level, Session
-from buildtool.base.store import LEVELS, care, disk, notes
+from buildtool.base.session import Namespace, Session
+from buildtool.base.store import NAMESPACES, care, disk, notes
 from buildtool.base.store.cache import Cache, Use, open_cache
 from buildtool.base.store.disk import ASIDE, evict
 from buildtool.base.store.notes import COUNTS, Notes
@@ -222,7 +222,7 @@ def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch
     assert about.total() == 30 and about.counts() == {"bad": 2}
 
 
-TEXT = Level("texts", str.encode, bytes.decode)
+TEXT = Namespace("texts", str.encode, bytes.decode)
 
 
 def test_a_session_finds_by_its_keeper_what_another_made(folder):
@@ -247,13 +247,13 @@ def test_a_session_finds_by_its_keeper_what_another_made(folder):
 
 def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
     """Neither treats the other's entries as bad ones, also in a namespace whose keys leave out the code."""
-    level, made = Level("objects", str.encode, bytes.decode, by_code=False), []
+    level, made = Namespace("objects", str.encode, bytes.decode, by_code=False), []
     for version in ("1", "2", "1", "2"):
         monkeypatch.setattr(disk, "__version__", version)
         monkeypatch.setattr(session, "__version__", version)
         cache = Cache(folder, f"code of {version}")
         Session(keeper=cache).keep(level, {"a": 1}, lambda version=version: made.append(version) or version)
-        assert Session(keeper=cache).kept(level, {"a": 1}) == version
+        assert Session(keeper=cache).load(level, {"a": 1}) == version
         cache.flush()
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
 
@@ -292,9 +292,9 @@ def test_every_level_is_known_by_name_and_documented():
     made = set()
     for path in (ROOT / "buildtool").rglob("*.py"):
         made |= set(re.findall(r"""\b[Ll]evel\(\s*"([a-z]+)\"""", path.read_text(encoding="utf-8")))
-    assert made == set(LEVELS)
+    assert made == set(NAMESPACES)
     rows = re.findall(r"^\| `([a-z]+)` \|", (ROOT / "docs/rebuilds.md").read_text(encoding="utf-8"), re.M)
-    assert sorted(rows) == sorted(LEVELS)
+    assert sorted(rows) == sorted(NAMESPACES)
 
 
 def test_a_damaged_report_is_left_out_and_fails_no_request(folder):

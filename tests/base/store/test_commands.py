@@ -9,7 +9,7 @@ import pytest
 from daemons import running
 from zeronet import small
 
-from buildtool.api import answered, handle, open_session
+from buildtool.api import handle, handle_cached, open_session
 from buildtool.base import folders
 from buildtool.fronts.cli import main as cli
 
@@ -206,7 +206,7 @@ def test_a_file_whose_name_is_not_unicode_is_kept_like_others(model, kept, capsy
         session.keeper.flush = lambda keeper=session.keeper, counts=counts: (
             counts.update(keeper.counts()) or (type(keeper).flush(keeper))
         )
-        assert answered(request, session) == expected
+        assert handle_cached(request, session) == expected
         assert counts["code"]["hits"] == hits
     with running(tmp_path) as daemon:
         assert daemon.ask(request)["files"] == expected["files"]

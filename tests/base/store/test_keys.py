@@ -7,9 +7,9 @@ import msgpack
 import numpy as np
 import pytest
 
-from buildtool.api import answered
+from buildtool.api import handle_cached
 from buildtool.base.errors import PlanError
-from buildtool.base.session import Level, Session
+from buildtool.base.session import Namespace, Session
 from buildtool.base.store import disk
 from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.writer import write_model
@@ -51,7 +51,7 @@ def ask(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **opt
     flush, counts = cache.flush, {}
     cache.flush = lambda: (counts.update(cache.counts()), flush())
     request = {"kind": kind, "model": str(path), "board": board}
-    answer = answered(request | ({"options": options} if options else {}), Session(keeper=cache), use)
+    answer = handle_cached(request | ({"options": options} if options else {}), Session(keeper=cache), use)
     return msgpack.packb(answer), counts
 
 
@@ -92,18 +92,18 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
 def test_every_option_has_a_part_in_a_plans_key(models):
     from buildtool.api.requests import parse
     from buildtool.firmware.planned import prepare
-    from buildtool.plan.choose import kept
+    from buildtool.plan.choose import cache
     from buildtool.plan.models import load_model, load_network
     from buildtool.target import choice as targets
 
     request = parse({"kind": "plan", "model": str(models / "net.tflite"), "board": "cortex-m4"})
     session = Session()
     network, target = load_network(request.model, session), targets.load_target(request.target)
-    parts = kept.parts(prepare(network, target, PlanOptions(), session))
+    parts = cache.parts(prepare(network, target, PlanOptions(), session))
     assert {field.name for field in dataclasses.fields(PlanOptions)} < parts.keys()
     assert {"schema", "topology", "target", "kernels", "most_ram"} < parts.keys()
     assert load_model(str(models / "net.tflite"))
-    level = Level("plans", bytes, bytes)
+    level = Namespace("plans", bytes, bytes)
     changed = [parts, *(parts | {name: "something else"} for name in parts)]
     assert len({session._key(level, one) for one in changed}) == len(parts) + 1
 

@@ -14,7 +14,7 @@ from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.opened import choose_positions, open_data_set
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.parsers import NAMED, normalise
-from buildtool.options.values import Wanted
+from buildtool.options.values import DataOptions
 from buildtool.zoo.drawn import NetBuilder
 
 
@@ -44,7 +44,7 @@ def npz(**arrays):
 
 def open_set(graph, file, **more):
     found = file if isinstance(file, File) else File(str(file))
-    return open_data_set(Wanted(found, **more), graph)
+    return open_data_set(DataOptions(found, **more), graph)
 
 
 def int8(*shape):
@@ -124,7 +124,7 @@ def test_an_archive_with_objects_or_text_is_refused():
 def test_only_the_inputs_that_are_chosen_are_read(tmp_path, save, order):
     values = np.asarray(int8(50, 4, 6, 3), order=order)
     save(tmp_path / "set.npz", x=values, y=np.arange(50))
-    wanted = Wanted(File(str(tmp_path / "set.npz")))
+    wanted = DataOptions(File(str(tmp_path / "set.npz")))
     data_set = open_data_set(wanted, network(), lambda count: [3, 4, count - 1])
     assert len(data_set.names) == 50 and data_set.labels == tuple(range(50))
     for i in (3, 4, 49):
@@ -136,7 +136,7 @@ def test_only_the_inputs_that_are_chosen_are_read(tmp_path, save, order):
 def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_path):
     graph = network((1, 64, 64, 3))
     np.savez_compressed(tmp_path / "set.npz", x=np.zeros((5000, 64, 64, 3), np.int8), y=np.zeros(5000, int))
-    wanted = Wanted(File(str(tmp_path / "set.npz")))
+    wanted = DataOptions(File(str(tmp_path / "set.npz")))
     tracemalloc.start()
     open_data_set(wanted, graph, lambda _: [7, 4000])
     most = tracemalloc.get_traced_memory()[1]

@@ -10,7 +10,7 @@ from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.firmware.run.cycles import Parts, block_times, find_timer, time_blocks
 from buildtool.fronts.texts import profile as text_of
-from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Ran, Waited, Work
+from buildtool.target.executed import OUTSIDE, BlockRuns, BlockTime, Executed, MemoryWait, Work
 from buildtool.target.registry import load_board
 
 
@@ -47,9 +47,9 @@ class Shelf:
 EXECUTED = Executed(
     (b"1", b"4444", b"666666"),
     {
-        0: Work((Ran(0, 5, 2), Ran(1, 10, 0)), (Waited("flash", 7, 11),)),
-        1: Work((Ran(1, 1, 1), Ran(2, 3, 3))),
-        OUTSIDE: Work((Ran(0, 1, 0),)),
+        0: Work((BlockRuns(0, 5, 2), BlockRuns(1, 10, 0)), (MemoryWait("flash", 7, 11),)),
+        1: Work((BlockRuns(1, 1, 1), BlockRuns(2, 3, 3))),
+        OUTSIDE: Work((BlockRuns(0, 1, 0),)),
     },
 )
 

@@ -41,7 +41,7 @@ def judge_inputs(name, which=Reference.AUTO, count=2):
     source, graph = read_graph(model)
     own = referrer(Reference.NUMPY, b"", source, graph)
     with judging(which, name) as judge:
-        judge.hear(model, source, graph, every=True)
+        judge.set_network(model, source, graph, every=True)
         equal = True
         for one in draw_inputs(graph, count, 3):
             values, right = judge.refer(one, False), own(one, False)
@@ -153,7 +153,7 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
     own = referrer(Reference.NUMPY, b"", source, graph)
     inputs = draw_inputs(graph, 6, 1)
     with judging(Reference.AUTO, str(path)) as judge:
-        judge.hear(model, source, graph, every=False)
+        judge.set_network(model, source, graph, every=False)
         for number, one in enumerate(inputs):
             if number == 4:  # two inputs after the reset before the third one
                 judge._child._process.kill()
@@ -169,7 +169,7 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
     model = load_model("ds_cnn")
     source, graph = read_graph(model)
     with judging(Reference.LITERT, "ds_cnn") as judge:
-        judge.hear(model, source, graph, every=True)
+        judge.set_network(model, source, graph, every=True)
         monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
         judge._child._process.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"LiteRT did not answer for 0\.2 s and was ended by signal 9"):

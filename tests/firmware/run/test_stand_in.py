@@ -7,7 +7,7 @@ from paths import script
 from probe import load_board
 
 from buildtool.api import handle
-from buildtool.api.requests.parts import OnDesk
+from buildtool.api.requests.parts import AttachedRun
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import Firmware
@@ -46,7 +46,7 @@ def test_neither_the_boards_image_nor_its_ports_are_taken_for_the_stand_ins(tmp_
     with pytest.raises(ToolError, match="has other addresses"):
         refuse_stand_in(planned, "net.elf")
     with pytest.raises(UsageError, match="without the board's ports"):
-        execute(planned, Firmware(tmp_path / "net.elf", "clang"), [], attached=OnDesk(is_emulated=True))
+        execute(planned, Firmware(tmp_path / "net.elf", "clang"), [], attached=AttachedRun(is_emulated=True))
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ NEW = [
 
 
 def names(nodes, depth=9):
-    return [(indent, node.name, node.before, node.after) for indent, node in sizetree.lines(nodes, depth)]
+    return [(indent, node.name, node.before, node.after) for indent, node in sizetree.walk(nodes, depth)]
 
 
 def test_levels_add_up_and_what_is_not_known_has_none():

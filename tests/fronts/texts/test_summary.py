@@ -12,7 +12,7 @@ from zeronet import Net
 
 from buildtool.firmware.planned import plan_model
 from buildtool.graph.macs import op_macs
-from buildtool.options import planning
+from buildtool.options import parse_planning
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -57,7 +57,7 @@ def moved_tensors():
 
 def real(board, **options):
     def plans():
-        planned = plan_model(VWW5, board, PlanOptions(**planning(options)))
+        planned = plan_model(VWW5, board, PlanOptions(**parse_planning(options)))
         return [(planned.graph, planned.target, planned.plan)]
 
     return plans
@@ -82,7 +82,10 @@ CASES = {
 def cases(name):
     """Returns graph, plan and summary of each plan of a case."""
     plans = CASES[name]()
-    return [(graph, plan, summarize(plan, graph, t.named(plan.kernels), t.costs)) for graph, t, plan in plans]
+    return [
+        (graph, plan, summarize(plan, graph, t.kernels_by_name(plan.kernels), t.costs))
+        for graph, t, plan in plans
+    ]
 
 
 def each_plan(test):
@@ -180,7 +183,7 @@ def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
 def test_what_a_buffer_is_depends_on_the_region():
     net = residual_net()
     plan = plan_layerwise(net, make_target())
-    summary = summarize(plan, net, make_target().named(plan.kernels), make_target().costs)
+    summary = summarize(plan, net, make_target().kernels_by_name(plan.kernels), make_target().costs)
     residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
     uses = [next((h.use for h in row.buffers if h.buffer == residual), None) for row in summary.regions]
     # written, read by the expansion, kept while depthwise and projection run, read by the addition
@@ -208,7 +211,7 @@ def test_weights_count_and_what_all_else_takes_is_told():
 def test_any_layer_by_layer_plan_adds_up(graph):
     target = make_target()
     plan = plan_layerwise(graph, target)
-    summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
+    summary = summarize(plan, graph, target.kernels_by_name(plan.kernels), target.costs)
     for region, row in zip(plan.regions, summary.regions, strict=True):
         (position,) = region.ops
         assert row.work.macs == row.work.once == op_macs(graph, graph.ops[position])

@@ -17,7 +17,7 @@ from needs import needs_tool
 from paths import ROOT
 from programs import said
 
-from buildtool.fronts.vscode import wanted
+from buildtool.fronts.vscode import entries
 
 # VS Code's own matcher for compilers, `$gcc`.
 GCC = re.compile(r"^(.*?):(\d+):(\d*):?\s+(?:fatal\s+)?(warning|error):\s+(.*)$")
@@ -33,7 +33,7 @@ def problems(said: str) -> list[tuple[str, int, str]]:
     """File, line (0: the whole file) and message of each problem, as our matchers find them."""
     found = []
     for line in said.splitlines():
-        for matcher in wanted.MATCHERS:
+        for matcher in entries.MATCHERS:
             pattern: Mapping[str, Any] = matcher["pattern"]
             match = re.search(pattern["regexp"], line)
             if match and match[pattern["severity"]] == "error":
@@ -124,8 +124,8 @@ def test_the_watching_task_has_a_begin_and_an_end_of_each_round(tmp_path: Path) 
     (tmp_path / "b.toml").write_text('extends = "cortex-m4"\nstack = 1\n')
     said = run(tmp_path, *MODULE, "buildtool", "watch", "ds_cnn", "--board", "b.toml", "--once")
     lines = said.splitlines()
-    begins = [i for i, line in enumerate(lines) if re.search(wanted.ROUND["beginsPattern"], line)]
-    ends = [i for i, line in enumerate(lines) if re.search(wanted.ROUND["endsPattern"], line)]
+    begins = [i for i, line in enumerate(lines) if re.search(entries.ROUND["beginsPattern"], line)]
+    ends = [i for i, line in enumerate(lines) if re.search(entries.ROUND["endsPattern"], line)]
     ((file, line, _),) = problems(said)
     assert (file, line) == ("b.toml", 2)
     (begin,), (end,) = begins, ends
@@ -145,7 +145,7 @@ def test_the_watching_task_has_a_begin_and_an_end_of_each_round(tmp_path: Path) 
     ],
 )
 def test_a_problem_of_a_whole_file(line: str, file: str | None) -> None:
-    match = re.search(wanted.IN_A_FILE["pattern"]["regexp"], line)
+    match = re.search(entries.IN_A_FILE["pattern"]["regexp"], line)
     assert (match[1] if match else None) == file
 
 
@@ -153,5 +153,5 @@ def test_a_server_for_a_debugger_says_when_it_waits() -> None:
     text = (ROOT / "buildtool/fronts/cli/debugger.py").read_text()
     assert 'f"server: {' in text
     assert 'f"waiting at {' in text
-    assert re.search(wanted.SERVING["beginsPattern"], "server: qemu")
-    assert re.search(wanted.SERVING["endsPattern"], "waiting at 127.0.0.1:3333")
+    assert re.search(entries.SERVING["beginsPattern"], "server: qemu")
+    assert re.search(entries.SERVING["endsPattern"], "waiting at 127.0.0.1:3333")

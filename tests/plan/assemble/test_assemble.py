@@ -81,7 +81,7 @@ def test_each_schedule_is_made_once_for_a_plan_and_once_for_its_check(monkeypatc
     plan = pareto.assemble(pareto.plan(0).regions)
     counts.clear()
     plan = pareto.assemble(plan.regions)
-    summarize(plan, graph, target.named(plan.kernels), target.costs, session)
+    summarize(plan, graph, target.kernels_by_name(plan.kernels), target.costs, session)
     peak(plan, graph, session=session)
     binding(plan, graph, session)
     assert not counts  # the existing timeline was used

@@ -14,7 +14,7 @@ from buildtool.graph import order
 from buildtool.graph.flow import flow_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
-from buildtool.options import planning
+from buildtool.options import parse_planning
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
 from buildtool.plan.models import Model, Network, load_network
@@ -90,7 +90,7 @@ def test_the_analysis_is_of_the_order_asked_for(branches):
 
 def test_other_orders_are_refused():
     with pytest.raises(UsageError, match="'bets' is not one of given, better, best") as caught:
-        planning({"order": "bets"})
+        parse_planning({"order": "bets"})
     assert "'best'" in caught.value.hint
 
 

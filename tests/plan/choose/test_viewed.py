@@ -99,10 +99,10 @@ def test_one_weight_image_serves_plans_with_views_and_without(model):
             model, order="given", **options
         )  # in one order, since a layout depends on the operators' positions
         graph, plan = choose.choose_plan(prepared)
-        image = weight_image(graph, prepared.target.named(plan.kernels))
+        image = weight_image(graph, prepared.target.kernels_by_name(plan.kernels))
         images.add((image.data, image.layout))
         bare = without_views(graph)
-        assert weight_image(bare, prepared.target.named(plan.kernels)).data == image.data
+        assert weight_image(bare, prepared.target.kernels_by_name(plan.kernels)).data == image.data
     assert len(images) == 1
 
 

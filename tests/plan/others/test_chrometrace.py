@@ -30,7 +30,7 @@ def planned(board="xcore"):
     options = {"image": "stream", "objective": "ram"}
     request = parse({"kind": "plan", "model": SMALL, "board": board, "options": options})
     result = plan_or_read(request.model, request.target, request.options, None, Session())
-    kernels = result.target.named(result.plan.kernels)
+    kernels = result.target.kernels_by_name(result.plan.kernels)
     return result, plan_steps(result.plan, result.graph, kernels, result.target.costs)
 
 

@@ -13,8 +13,8 @@ from plan_nets import graphs, make_target, plan_steps
 from zeronet import Net
 
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.selection import best_plan
 from buildtool.plan.schedule.costs import Calls, CostModel, Ranges, parts, region_calls
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
@@ -72,7 +72,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
         if all(_all_rows(pareto, region) for region in point.way.regions):
             assert lean.cost == searched + alone + copies
         plan = pareto.plan(index)
-        summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
+        summary = summarize(plan, graph, target.kernels_by_name(plan.kernels), target.costs)
         assert plan.cost == sum(region.work.cost for region in summary.regions)
         for region in summary.regions:
             assert sum(work.cost for work in region.groups) == sum(

@@ -17,8 +17,8 @@ from zeronet import Net
 from buildtool.base.session import Session
 from buildtool.graph.types import Pad
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.least import best_plan, cheapest
 from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.selection import best_plan, cheapest
 from buildtool.plan.models import load_network
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search

@@ -29,9 +29,9 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import problem
 from buildtool.plan.choose.choose import choose
-from buildtool.plan.choose.least import best_plan, search_factor
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.selection import best_plan, search_factor
 from buildtool.plan.models import load_network
 from buildtool.plan.search import blocks, paths
 from buildtool.plan.search.front import Settings, front

@@ -27,7 +27,7 @@ def made(name):
     model, board, options = PLANS[name]
     request = parse({"kind": "plan", "model": model, "board": board, "options": options})
     result = plan_or_read(request.model, request.target, request.options, None, Session())
-    kernels = result.target.named(result.plan.kernels)
+    kernels = result.target.kernels_by_name(result.plan.kernels)
     return result, plan_steps(result.plan, result.graph, kernels, result.target.costs, result.session)
 
 
@@ -35,7 +35,7 @@ def made(name):
 def test_costs_add_up_to_the_plans_and_the_fullest_step_is_the_one_that_binds(name):
     result, steps = made(name)
     assert steps.total == result.plan.cost
-    kernels = result.target.named(result.plan.kernels)
+    kernels = result.target.kernels_by_name(result.plan.kernels)
     summary = summarize(result.plan, result.graph, kernels, result.target.costs, result.session)
     for index, region in enumerate(summary.regions):
         of_region = steps.region == index

@@ -102,7 +102,7 @@ def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[
     return make_command
 
 
-def shows(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
+def make_show_command(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
     """Returns a command that shows the answer to its request as text.
 
     `text` names a function of `buildtool.fronts.texts`, such as "front:text". `exact` is the key of the
@@ -124,7 +124,7 @@ def load(name: str) -> Command:
     return loaded
 
 
-def out(metavar: str, sentence: str, required: bool = False) -> Own:
+def out_argument(metavar: str, sentence: str, required: bool = False) -> Own:
     """Returns the argument --out."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
@@ -168,11 +168,11 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
     mode = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
 
     def answer_here(request: Mapping[str, Any]) -> dict[str, Any]:
-        from buildtool.api import answered, open_session
+        from buildtool.api import handle_cached, open_session
 
         session = args.session or open_session()
         session.progress = lambda text: listen({"progress": {"text": text}})
-        return answered(request, session, use)
+        return handle_cached(request, session, use)
 
     try:
         with console.progress(load(args.command).begins) as listen:
@@ -181,7 +181,7 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
         raise located.restore_path(error) from None
 
 
-def inputs(args: argparse.Namespace) -> list[str]:
+def input_files(args: argparse.Namespace) -> list[str]:
     """Returns the existing files that a request's answer depends on."""
     from buildtool.client.files import Located
     from buildtool.target.registry import board_chain
@@ -203,11 +203,11 @@ def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | No
 
     `again` is an input that it may replace.
     """
-    path, protected = Path(name), {os.path.realpath(read) for read in inputs(args)}
+    path, protected = Path(name), {os.path.realpath(read) for read in input_files(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)
     return write_files({path.name: data}, path.parent)
 
 
-def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
+def paths_in(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
     """Returns the path in `folder` and the content of each file."""
     return [(Path(folder) / name, data) for name, data in files.items()]

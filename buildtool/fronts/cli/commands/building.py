@@ -18,7 +18,7 @@ from buildtool.base.outfiles import (
     write_stamp,
 )
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out
+from buildtool.fronts.cli.commands import Own, Result, ask, command, input_files, out_argument, paths_in
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BuildAnswer, BundleAnswer, DescribeAnswer, EmitAnswer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "Builds firmware: sources, weight image, .elf and files for flash.",
     positional=("model",),
     own=(
-        out("DIR", "The folder for the files.", required=True),
+        out_argument("DIR", "The folder for the files.", required=True),
         Own(
             ("--bundle",),
             "Writes, in place of firmware, a folder that any build system and any compiler can compile: "
@@ -50,7 +50,7 @@ def build(args: argparse.Namespace) -> Result:
     if args.bundle:
         return _bundle(args)
     answer: BuildAnswer = ask(args)
-    keep_inputs(below(args.out, answer["files"]), inputs(args))
+    keep_inputs(paths_in(args.out, answer["files"]), input_files(args))
     keep_networks(answer["files"], Path(args.out))
     removed = outdated_files(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
@@ -76,7 +76,7 @@ def _bundle(args: argparse.Namespace) -> Result:
     "Writes a network's sources and weight image, for a build system that compiles them.",
     positional=("model",),
     own=(
-        out("DIR", "The folder for the files. Unchanged files keep their times.", required=True),
+        out_argument("DIR", "The folder for the files. Unchanged files keep their times.", required=True),
         Own(
             ("--stamp",),
             "A file that is always written last: the output of a build system's rule.",
@@ -106,7 +106,7 @@ def emit(args: argparse.Namespace) -> Result:
     start = time.time_ns()
     answer: EmitAnswer = ask(args)
     rules = [(Path(name), None) for name in (args.stamp, args.depfile) if name]
-    keep_inputs([*below(args.out, answer["files"]), *rules], answer["depends"])
+    keep_inputs([*paths_in(args.out, answer["files"]), *rules], answer["depends"])
     keep_networks(answer["files"], Path(args.out))
     rule = None
     if args.depfile:
@@ -125,7 +125,7 @@ def emit(args: argparse.Namespace) -> Result:
     "Tells a build system what to compile, the flags, and the dependencies.",
     positional=("model",),
     optional=("model",),
-    own=(out("DIR", "The folder for the board's linker script."),),
+    own=(out_argument("DIR", "The folder for the board's linker script."),),
     examples=(("buildtool describe -b cortex-m4 --json", "Flags, sources and dependencies."),),
     begins="describing the build",
 )

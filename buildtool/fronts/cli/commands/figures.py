@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import FAIL_IF, MARKDOWN, Own, Result, ask, command, out
+from buildtool.fronts.cli.commands import FAIL_IF, MARKDOWN, Own, Result, ask, command, out_argument
 from buildtool.options import spell_name
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "Shows what a linked firmware image takes of each memory; writes its files for flash.",
     positional=("elf",),
     own=(
-        out("DIR", "The folder for the files for flash and sizes.txt."),
+        out_argument("DIR", "The folder for the files for flash and sizes.txt."),
         Own(
             ("--depth",),
             "Number of levels of the tree to show: memory, owner, library, file, symbol. "

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import Own, Result, ask, command, out, shows
+from buildtool.fronts.cli.commands import Own, Result, ask, command, make_show_command, out_argument
 
 if TYPE_CHECKING:
     from buildtool.schema.boards import CheckAnswer, ZooAnswer, ZooFile
 
 
-ops = shows(
+ops = make_show_command(
     "ops",
     "boards:ops",
     "Lists TFLite's operators by data type (read, or refused and why) and their kernels on every board; for "
@@ -28,7 +28,7 @@ ops = shows(
     begins="reading the network",
     multiplies=False,
 )
-boards = shows(
+boards = make_show_command(
     "boards",
     "boards:boards",
     "Lists the boards.",
@@ -42,7 +42,7 @@ boards = shows(
     positional=("plugin",),
     own=(
         Own(("action",), "What to do.", choices=("check",)),
-        out("DIR", "The folder for the networks on which a kernel fails."),
+        out_argument("DIR", "The folder for the networks on which a kernel fails."),
     ),
     examples=(
         (
@@ -74,7 +74,7 @@ def target(args: argparse.Namespace) -> Result:
     "Lists the networks that can be made, or writes one as .tflite.",
     positional=("model",),
     optional=("model",),
-    own=(out("DIR", "The folder for the file (default: this one)."),),
+    own=(out_argument("DIR", "The folder for the file (default: this one)."),),
     examples=(("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
     begins="making the network",
 )

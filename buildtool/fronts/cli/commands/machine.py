@@ -48,13 +48,13 @@ def cache(args: argparse.Namespace) -> Result:
         raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")
     if args.action == "stats":
         answer = care.stats()
-        return answer, upkeep.stats(answer), 0
+        return answer, upkeep.stats_text(answer), 0
     if args.action == "verify":
         answer = care.verify()
         return answer, upkeep.verify_text(answer), 1 if answer["bad"] or answer["unreadable"] else 0
     if args.action == "clear":
         answer = care.clear()
-        upkeep.forget()
+        upkeep.drop_answers()
         return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
     answer = care.explain(" ".join(args.words))
     return answer, upkeep.explain_text(answer), 0
@@ -77,8 +77,8 @@ def cache(args: argparse.Namespace) -> Result:
 def ide(args: argparse.Namespace) -> Result:
     """Writes files for an editor, merged into the existing ones."""
     from buildtool.emit.ctext import identifier
+    from buildtool.fronts.vscode.entries import Subject
     from buildtool.fronts.vscode.merge import FOLDER, merged, places
-    from buildtool.fronts.vscode.wanted import Subject
     from buildtool.options import MODEL_SUFFIXES
     from buildtool.plan.models import net_name
     from buildtool.target.registry import board_names, load_board

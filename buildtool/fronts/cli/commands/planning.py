@@ -19,10 +19,10 @@ from buildtool.fronts.cli.commands import (
     Result,
     ask,
     command,
-    inputs,
-    out,
+    input_files,
+    make_show_command,
+    out_argument,
     request_of,
-    shows,
     write_file,
 )
 from buildtool.options import spell, spell_name
@@ -67,7 +67,7 @@ def analyze(args: argparse.Namespace) -> Result:
             "FORMAT",
             choices=("tflm",),
         ),
-        out("FILE", "The file for the plan, for later builds (--plan); with --emit, for the model."),
+        out_argument("FILE", "The file for the plan, for later builds (--plan); with --emit, for the model."),
         Own(
             ("--trace",),
             "Also writes the plan over time to FILE, for Perfetto and chrome://tracing.",
@@ -131,7 +131,7 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, builds.tflm_text(answer, args.out), 0
 
 
-front = shows(
+front = make_show_command(
     "front",
     "front:text",
     "Lists the Pareto front of plans: memory against work.",
@@ -147,7 +147,7 @@ front = shows(
     "Draws a plan as one HTML file: the arena over time, the front, the network, layers and memories.",
     positional=("model",),
     own=(
-        out("FILE.html", "The file to write (default: report.html; with --json none)."),
+        out_argument("FILE.html", "The file to write (default: report.html; with --json none)."),
         Own(("--profile",), "Also runs the network, and shows the instructions of every layer."),
         Own(
             ("--profiled",),
@@ -192,7 +192,7 @@ def report(args: argparse.Namespace) -> Result:
         return answer, "", 0
     out = Path(name)
     replaceable = os.path.realpath(args.against) if args.against else ""  # it is read completely before
-    protected = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
+    protected = {os.path.realpath(read) for read in [*input_files(args), *filter(None, [args.profiled])]}
     keep_inputs([(out, None)], protected - {replaceable})
     written = write_files({out.name: page(answer, spell)}, out.parent)
     return {**answer, "files": written}, f"written: {name}", 0
@@ -214,7 +214,7 @@ def watch(args: argparse.Namespace) -> Result:
     from buildtool.fronts.cli import watch as watching
 
     args.session = open_session()  # shared by all rounds, where no daemon is used
-    files = watching.Files(lambda: inputs(args))
+    files = watching.Files(lambda: input_files(args))
     lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
 
     def plan_again() -> Mapping[str, Any]:
@@ -230,7 +230,9 @@ def watch(args: argparse.Namespace) -> Result:
     "Splits a trained network into narrow branches until it fits a board: trains, measures, writes int8.",
     positional=("network",),
     own=(
-        out("DIR", "The folder for records and results. The same command continues there. (default: split)"),
+        out_argument(
+            "DIR", "The folder for records and results. The same command continues there. (default: split)"
+        ),
     ),
     examples=(
         (
@@ -243,7 +245,7 @@ def watch(args: argparse.Namespace) -> Result:
 def split(args: argparse.Namespace) -> Result:
     """Splits a network for a board. The exit status is 1 if the result misses the goals or is not exact."""
     from buildtool.split import run
-    from buildtool.split.wanted import OUT, read_settings
+    from buildtool.split.settings import OUT, read_settings
 
     settings = read_settings(request_of(args), args.out or OUT)
     try:
@@ -258,7 +260,7 @@ def split(args: argparse.Namespace) -> Result:
 @command(
     "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
     positional=("file",),
-    own=(out("FILE", "Where to write the table with the offsets."),),
+    own=(out_argument("FILE", "Where to write the table with the offsets."),),
     examples=(("buildtool arena buffers.csv --capacity 4K -o solved.csv", "Offsets within 4 KiB."),),
     begins="placing buffers",
     multiplies=False,

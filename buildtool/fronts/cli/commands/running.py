@@ -10,7 +10,16 @@ from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli import console
-from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out, shows
+from buildtool.fronts.cli.commands import (
+    Own,
+    Result,
+    ask,
+    command,
+    input_files,
+    make_show_command,
+    out_argument,
+    paths_in,
+)
 
 if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
@@ -49,7 +58,7 @@ def validate(args: argparse.Namespace) -> Result:
     floors = [compare.parse_floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
     if args.data is not None:
         accuracy: DatasetAnswer = ask(args)
-        missed = compare.undercut(floors, accuracy)
+        missed = compare.missed_floors(floors, accuracy)
         failed = accuracy["within_bounds"] is False or missed
         text = validation.dataset_text(accuracy, missed)
         return {**accuracy, "exceeded": missed}, text, 1 if failed else 0
@@ -57,7 +66,7 @@ def validate(args: argparse.Namespace) -> Result:
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
-profile = shows(
+profile = make_show_command(
     "profile",
     "profile:text",
     "Builds, runs, and counts the instructions of every layer.",
@@ -78,7 +87,11 @@ profile = shows(
 @command(
     "Builds for a debugger, starts the server for it, and prints how to connect.",
     positional=("model",),
-    own=(out("DIR", "The folder where the firmware reads its input and writes its output.", required=True),),
+    own=(
+        out_argument(
+            "DIR", "The folder where the firmware reads its input and writes its output.", required=True
+        ),
+    ),
     examples=(
         (
             "buildtool debug wake.tflite -b cortex-m4 -o session",
@@ -105,7 +118,11 @@ def debug(args: argparse.Namespace) -> Result:
 @command(
     "Builds test firmware that answers over a link (such as UART or RTT) and writes it to a board's flash.",
     positional=("model",),
-    own=(out("DIR", "The folder for the firmware image, which other tools can use too.", required=True),),
+    own=(
+        out_argument(
+            "DIR", "The folder for the firmware image, which other tools can use too.", required=True
+        ),
+    ),
     examples=(
         (
             "buildtool flash wake.tflite -b nucleo-f767zi -o out",
@@ -120,7 +137,7 @@ def flash(args: argparse.Namespace) -> Result:
     from buildtool.fronts.cli import debugger
 
     answer: FlashAnswer = ask(args)
-    keep_inputs(below(args.out, answer["files"]), inputs(args))
+    keep_inputs(paths_in(args.out, answer["files"]), input_files(args))
     written = write_files(answer["files"], Path(args.out))
     if args.json:
         return {**answer, "files": written}, "", 0

@@ -17,7 +17,14 @@ from buildtool.base.layers import short_names
 from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
-from buildtool.fronts.texts.html.verdicts import cards, counting_words, cures, image_trees, look, sentence
+from buildtool.fronts.texts.html.verdicts import (
+    cards,
+    counting_words,
+    cures,
+    image_trees,
+    part_kind,
+    sentence,
+)
 from buildtool.fronts.texts.regions import SCHEMES, runs
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
         "size": wording.size,
         "number": wording.number,
         "short": wording.short,
-        "look": look,
+        "look": part_kind,
         "px": lambda value: f"{value:.1f}".removesuffix(".0"),
     }
     environment.globals["percent"] = wording.percent

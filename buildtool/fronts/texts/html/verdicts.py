@@ -215,6 +215,6 @@ def _leaf(node: sizetree.Node, room: int) -> Leaf:
     return Leaf(node.level, short(node.name, 80), whole, percent(whole, room) if room else "", shown)
 
 
-def look(name: str) -> str:
+def part_kind(name: str) -> str:
     """Returns the kind that decides how a part of a memory is drawn. `name` is the name of the part."""
     return next((look for begins, look in _LOOKS if name.startswith(begins)), "rest")

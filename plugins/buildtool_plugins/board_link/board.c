@@ -1,4 +1,4 @@
-/* The test firmware of a board on the desk: what a host asks for over a wire (see frames.h).
+/* The test firmware of an attached board: it answers a host over a link (see frames.h).
  *
  *   request  payload                      answer   payload
  *   'H'      -                            'h'      a `hello`, then the plan's digest as text

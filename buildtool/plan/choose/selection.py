@@ -22,7 +22,7 @@ from buildtool.plan.search.tables import Tables
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Group, Plan, Region
-from buildtool.target.choice import roomier
+from buildtool.target.choice import suggest_larger_memories
 from buildtool.target.costs import COST_UNITS
 
 MOST_PRICES = 12  # prices of work to try, each between two plans of the hull; rarely more than six are needed
@@ -94,7 +94,7 @@ def search_factor(front: Front, limits: Limits) -> float:
     if limits.objective == Objective.RAM:
         return front.factor
     # the gap at other limits, if weights needed room in the arena as well
-    return front.missed.get(_most(limits.ram), max(front.missed.values(), default=1.0))
+    return front.gaps.get(_most(limits.ram), max(front.gaps.values(), default=1.0))
 
 
 def _most(ram: float) -> int:
@@ -134,9 +134,9 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
     """
     plans = _place_ways(front, search := search or least_cost(front), limits.ram)
     most = _most(limits.ram)
-    if search.first is not None and most not in front.missed:  # the gap that is proven for the first limit
+    if search.first is not None and most not in front.gaps:  # the gap that is proven for the first limit
         weight = search.first.weight
-        front.missed[most] = 1.0 if search.first_exact else over_bound(front.space.cost_tables, weight, most)
+        front.gaps[most] = 1.0 if search.first_exact else over_bound(front.space.cost_tables, weight, most)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     laborious = plans[-1]  # cheap, but with too much work
@@ -287,7 +287,10 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
     room = available_bytes(board, state)
     if limits.ram >= room:
         check_state_fits(board, state)
-        elsewhere, beside = roomier(board, least.arena_bytes, state), board.beside(board.arena)
+        elsewhere, beside = (
+            suggest_larger_memories(board, least.arena_bytes, state),
+            board.describe_other_contents(board.arena),
+        )
     # A larger limit helps only within what the board has.
     allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
     return PlanError(

@@ -76,7 +76,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SplitSettings:
     """What to split, for which board, within which limits, and how to train it."""
 
     network: str  # a .keras file, or a name of NETWORKS, to which `width` and `size` belong
@@ -99,7 +99,7 @@ class Wanted:
         return self.network in NETWORKS
 
 
-def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
+def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> SplitSettings:
     """Reads a request of kind `split`. Raises UsageError for wrong values and values without effect."""
     if request.get("kind") != Split.kind:
         raise UsageError(f"a request of kind {request.get('kind')!r} is not a split", hint=f"'{Split.kind}'")
@@ -118,7 +118,7 @@ def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wante
         if not isinstance(path := values.need(name), str):
             raise UsageError("a split reads files of this machine", option=name, hint="give it a path")
         paths.append(path)
-    result = Wanted(
+    result = SplitSettings(
         network,
         Path(paths[0]),
         paths[1],

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.target.types import Board, Reality, RunRequest, RunResult
-from buildtool_plugins.wire.link import MOST_PAYLOAD, Link
+from buildtool_plugins.board_link.link import MOST_PAYLOAD, Link
 
 PROTOCOL = 1
 HELLO_SECONDS = 8.0
@@ -43,7 +43,7 @@ class Firmware(NamedTuple):
     arena_bytes: int
     operators: int
     core_hz: int  # 0: not known
-    counter: int  # the state of the cycle counter, see `reason`
+    counter: int  # the state of the cycle counter, see `explain_no_cycles`
     overhead: int
     row_bytes: int
     header: bytes
@@ -57,7 +57,7 @@ class Firmware(NamedTuple):
     @property
     def no_cycles(self) -> str:
         """Why cycles are not counted; "" where they are."""
-        return reason(self.counter)
+        return explain_no_cycles(self.counter)
 
 
 def read_hello(data: bytes, what: str) -> Firmware:
@@ -238,12 +238,12 @@ def rtt_block(image: Path) -> int:
         return int(symbols[0]["st_value"])
 
 
-def reason(state: int) -> str:
+def explain_no_cycles(state: int) -> str:
     """Returns why the firmware counts no cycles (see cycles.h); "" if it counts them."""
     return _COUNTERS.get(state, f"the firmware's reason is {state}")
 
 
-def settled(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
+def finish_result(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
     """Returns a run's result with its reality, and without cycles if the board's core did not count them.
 
     Raises ToolError if the core's clock differs from the board's file.

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.base.modes import Level
 from buildtool.target.hardware import MemoryKind
-from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
+from buildtool.target.types import Board, BoardLink, Reality, RunRequest, RunResult
+from buildtool_plugins.board_link import conversation
+from buildtool_plugins.board_link.link import Link, Transport
+from buildtool_plugins.board_link.ports import SerialPort, Socket, is_pseudo, only_port
 from buildtool_plugins.tools.sandbox import start
-from buildtool_plugins.wire import talk
-from buildtool_plugins.wire.link import Link, Transport
-from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,27 +31,27 @@ _START_SECONDS = 20.0
 _RTT_SERVER = ("127.0.0.1", 9090)
 
 
-def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+def run(board: Board, image: Path, request: RunRequest, board_link: BoardLink) -> RunResult:
     """Runs the firmware image that an attached board has in its flash.
 
     An emulated board is started here, with the same image. Raises ToolError, ProgramError.
     """
-    if desk.wire == "semihosting":
-        from buildtool_plugins.wire.semihosted import run as run_by_files
+    if board_link.wire == "semihosting":
+        from buildtool_plugins.board_link.semihosted import run as run_by_files
 
-        return run_by_files(board, image, request, desk)
-    expected = talk.identity(image, _read_only(board))
-    if desk.is_emulated:
+        return run_by_files(board, image, request, board_link)
+    expected = conversation.identity(image, _read_only(board))
+    if board_link.is_emulated:
         with emulate_uart(board, image) as port:
             return _run_on_port(board, request, port, expected)
-    if desk.wire == "rtt":
-        port = desk.port or _find_rtt_server(board, image)
+    if board_link.wire == "rtt":
+        port = board_link.port or _find_rtt_server(board, image)
         return _run_on_port(board, request, port, expected, over_rtt=True)
-    return _run_on_port(board, request, desk.port or only_port(), expected)
+    return _run_on_port(board, request, board_link.port or only_port(), expected)
 
 
 def _run_on_port(
-    board: Board, request: RunRequest, port: str, expected: talk.Identity, over_rtt: bool = False
+    board: Board, request: RunRequest, port: str, expected: conversation.Identity, over_rtt: bool = False
 ) -> RunResult:
     what = f"board '{board.name}'"
     baud = board.uart.baud if board.uart is not None else 0
@@ -59,11 +59,11 @@ def _run_on_port(
     reality = reality_of(port, over_rtt)
     with closing(transport):
         link = Link(transport, what)
-        firmware = talk.read_hello(link.hello(talk.HELLO_SECONDS), what)
-        talk.check_identity(firmware, expected, what)
-        talk.check_memory(link, expected, what)
-        result = talk.run(link, firmware, request, what)
-    return talk.settled(result, board, reality, firmware.core_hz)
+        firmware = conversation.read_hello(link.hello(conversation.HELLO_SECONDS), what)
+        conversation.check_identity(firmware, expected, what)
+        conversation.check_memory(link, expected, what)
+        result = conversation.run(link, firmware, request, what)
+    return conversation.finish_result(result, board, reality, firmware.core_hz)
 
 
 def _find_rtt_server(board: Board, image: Path) -> str:
@@ -76,7 +76,7 @@ def _find_rtt_server(board: Board, image: Path) -> str:
             return f"{_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
     tools = board.probe.tools if board.probe is not None else ()
     options = next((tool.options for tool in tools if tool.name == "openocd"), ("-f", "board/NAME.cfg"))
-    setup = f"rtt setup {talk.rtt_block(image):#x} 64 {{SEGGER RTT}}"
+    setup = f"rtt setup {conversation.rtt_block(image):#x} 64 {{SEGGER RTT}}"
     commands = ("init", "reset run", "sleep 500", setup, "rtt start", f"rtt server start {_RTT_SERVER[1]} 0")
     words = ["openocd", *options, *(word for text in commands for word in ("-c", text))]
     what = f"no RTT server runs at {_RTT_SERVER[0]}:{_RTT_SERVER[1]}"

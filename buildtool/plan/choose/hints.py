@@ -12,7 +12,7 @@ from buildtool.base.modes import Order, Strategy
 from buildtool.graph.topology import topology_digest
 from buildtool.options import parse
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.kept import Choice
+from buildtool.plan.choose.cache import Choice
 from buildtool.plan.choose.limits import NO_SETTING
 from buildtool.plan.choose.planners import REFUSING
 from buildtool.plan.choose.problem import Prepared, with_options

@@ -14,9 +14,9 @@ from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.locks import scratch
 from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
-from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
+from buildtool.target.types import Board, BoardLink, Reality, RunRequest, RunResult
+from buildtool_plugins.board_link.conversation import explain_no_cycles, finish_result
 from buildtool_plugins.tools.sandbox import start
-from buildtool_plugins.wire.talk import reason, settled
 
 CYCLES = "cycles.bin"
 EMULATED = Reality(Level.EMULATOR, "emulated, with the core's counter")
@@ -26,7 +26,7 @@ _EXITED = re.compile(rb"application exited (normally|with.*)")
 _LOOK_SECONDS = 0.1
 
 
-def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+def run(board: Board, image: Path, request: RunRequest, board_link: BoardLink) -> RunResult:
     """Runs a firmware image in the emulator, or on the board by OpenOCD. Raises ToolError, ProgramError."""
     from buildtool_plugins.qemu import runner
 
@@ -35,7 +35,7 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
         text = "the firmware image does not write cycles by semihosting"
         raise ToolError(text, path=str(image), hint=hint)
     profiling = dataclasses.replace(request, outputs=(*request.outputs, CYCLES), count=False)
-    if desk.is_emulated:
+    if board_link.is_emulated:
         result, reality = runner.run(board, image, profiling), EMULATED
     else:
         result, reality = _run_by_openocd(board, profiling), BOARD
@@ -43,8 +43,10 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
     state, core_hz, total = _HEAD.unpack_from(files[CYCLES])
     counts = struct.iter_unpack("<Q", files.pop(CYCLES)[_HEAD.size :])
     cycles = {i: count for i, (count,) in enumerate(counts)}
-    with_cycles = RunResult(files, result.text, cycles=cycles, total_cycles=total, no_cycles=reason(state))
-    return settled(with_cycles, board, reality, core_hz)
+    with_cycles = RunResult(
+        files, result.text, cycles=cycles, total_cycles=total, no_cycles=explain_no_cycles(state)
+    )
+    return finish_result(with_cycles, board, reality, core_hz)
 
 
 def _run_by_openocd(board: Board, request: RunRequest) -> RunResult:

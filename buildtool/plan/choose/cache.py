@@ -18,12 +18,12 @@ import msgpack
 
 from buildtool.base.errors import PlanError, from_data, to_data
 from buildtool.base.plain import to_plain
-from buildtool.base.session import Level
+from buildtool.base.session import Namespace
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.digest import planning_digest
-from buildtool.target.hardware import Taken
+from buildtool.target.hardware import FirmwareUse
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
@@ -45,28 +45,28 @@ class Choice:
     index: int
     plan: Plan
     factor: float
-    firmware: tuple[Taken, ...] = ()
+    firmware: tuple[FirmwareUse, ...] = ()
     ended: bool = False
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     """The cached choice, or the one that `make` returns. A PlanError from `make` is cached, too."""
     session, key = prepared.session, parts(prepared)
-    level = Level("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
-    cached = session.kept(level, key)
+    level = Namespace("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
+    cached = session.load(level, key)
     if cached is not None:
         return cached
     named = {**key, "names": _names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
-    refusal = session.kept(_REFUSALS, named, _MOST_REFUSALS)
+    refusal = session.load(_REFUSALS, named, _MOST_REFUSALS)
     if refusal is not None:
         raise from_data(refusal).at(path=prepared.path)
     try:
         new = make()
     except PlanError as error:
         path = "" if error.path == prepared.path else error.path
-        session.hold(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
+        session.store(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
         raise
-    session.hold(level, key, new)
+    session.store(level, key, new)
     return new
 
 
@@ -108,7 +108,7 @@ def _names_digest(graph: Graph) -> str:
 # ---- payloads ----------------------------------------------------------------------------------------
 
 
-def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
+def _taken(firmware: tuple[FirmwareUse, ...]) -> list[list[str | int]]:
     return [[one.memory, one.what, one.bytes] for one in firmware]
 
 
@@ -142,7 +142,7 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
     check_plan(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
-    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in needs)
+    firmware = tuple(FirmwareUse(str(memory), str(what), int(size)) for memory, what, size in needs)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")
     return Choice(index, plan, factor, firmware, ended)
@@ -155,6 +155,6 @@ def _unpack_refusal(data: bytes) -> Mapping[str, Any]:
     return content
 
 
-_REFUSALS: Level[Mapping[str, Any]] = Level(
+_REFUSALS: Namespace[Mapping[str, Any]] = Namespace(
     "refusals", lambda error: bytes(msgpack.packb(error, unicode_errors="surrogateescape")), _unpack_refusal
 )

@@ -15,7 +15,7 @@ from typing import Protocol
 from buildtool.base.errors import Hint, ToolError
 from buildtool.target.plugin import ProgramError
 
-AGAIN_SECONDS = 0.5  # without an answer, after which a request is sent again
+RESEND_SECONDS = 0.5  # without an answer, after which a request is sent again
 SHOWN = 60  # bytes of unknown data that an error message shows
 _NO_SESSION = 1
 MOST_PAYLOAD = 240
@@ -129,7 +129,7 @@ class Link:
         data = Frame(kind, self._sequence, self._session, payload).encode()
         end, received_before = time.monotonic() + seconds, self._received
         self._transport.write(data)
-        resend_at = time.monotonic() + AGAIN_SECONDS
+        resend_at = time.monotonic() + RESEND_SECONDS
         while True:
             now = time.monotonic()
             if now >= end:
@@ -137,7 +137,7 @@ class Link:
             if now >= resend_at:
                 self.again += 1
                 self._transport.write(data)
-                resend_at = now + AGAIN_SECONDS
+                resend_at = now + RESEND_SECONDS
             received = self._transport.read(max(min(end, resend_at) - now, 0.0))
             self._received += len(received)
             for frame in self._decoder.feed(received):

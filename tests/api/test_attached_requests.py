@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from buildtool_plugins.board_link import KINDS
 from buildtool_plugins.qemu.runner import command
-from buildtool_plugins.wire import KINDS
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -38,18 +38,18 @@ def test_the_options_know_the_wires_that_there_are():
     assert WIRES == KINDS
 
 
-def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_boards_wire():
+def test_a_description_for_an_attached_board_has_the_firmware_that_answers_over_the_boards_wire():
     request = {"kind": "describe", "board": "nucleo-f767zi", "model": "ds_cnn"}
-    plain, desk = handle(request), handle({**request, "on": "board"})
+    plain, attached = handle(request), handle({**request, "on": "board"})
 
     def harness(answer):
         (group,) = (group for group in answer["groups"] if group["name"] == "harness")
         return [Path(source["file"]["path"]).name for source in group["sources"]]
 
     assert harness(plain) == ["harness.c", "harness_io.c"]
-    assert {"board.c", "frames.c", "stm32_usart_v2.c", "cycles.c"} <= set(harness(desk))
-    assert "NN_CYCLES" in desk["tools"]["defines"] and "NN_CYCLES" not in plain["tools"]["defines"]
-    assert {"-DWIRE_BASE=1073760256u", "-DNN_WIRE"} <= set(desk["tools"]["cflags"])
+    assert {"board.c", "frames.c", "stm32_usart_v2.c", "cycles.c"} <= set(harness(attached))
+    assert "NN_CYCLES" in attached["tools"]["defines"] and "NN_CYCLES" not in plain["tools"]["defines"]
+    assert {"-DWIRE_BASE=1073760256u", "-DNN_WIRE"} <= set(attached["tools"]["cflags"])
     assert "rtt.c" in harness(handle({**request, "wire": "rtt"}))
     with pytest.raises(UsageError, match="cannot answer over a link"):
         handle({"kind": "describe", "board": "host", "on": "board"})
