@@ -85,7 +85,7 @@ class Plan(Planning, handler="api.answers.planreport:answer", prepared=True):
     compare: bool = False
 
 
-class Trace(Planning, handler="api.answers.planreport:traced"):
+class Trace(Planning, handler="api.answers.planreport:trace_answer"):
     """A plan over time, for trace viewers."""
 
 

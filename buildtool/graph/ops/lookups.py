@@ -225,7 +225,7 @@ DEFS = (
         OpKind.CAST,
         geometry.same,
         "wide:cast",
-        decode="opview:plain",
+        decode="opview:decode_plain",
         int16=Int16.READ,
         written="pointwise:write_cast",
         types=_cast_types,

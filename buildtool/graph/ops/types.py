@@ -160,7 +160,7 @@ class OpDef:
     @property
     def read(self) -> tuple[Spelling, ...]:
         """The TFLite operators that are read as this kind."""
-        decode = self.decode or ("opview:plain" if isinstance(self.written, Plain) else "")
+        decode = self.decode or ("opview:decode_plain" if isinstance(self.written, Plain) else "")
         own = (Spelling(self.kind, decode, self.int16),) if decode else ()
         return (*own, *self.also)
 
