@@ -4,6 +4,8 @@ A record holds a file's size, times and inode, the time when it was read, and th
 size, times and inode stay the same, provided that the file was at rest when it was read: a file that changes
 twice within the grain of the clock keeps its time (git calls it "racily clean"). A write through a memory map
 changes the time only when the system writes the page to disk. In a file system in memory it never does.
+An image of a file system gives all files the same times, in whole seconds, and the next image may repeat its
+inodes: a record of such a file is only valid until the system or the container starts anew.
 
 With HASH_INPUTS in the environment every file is read. A `Memo` lives as long as its process. `Digests` are
 saved in the memo of builds (buildtool/base/store).
@@ -45,16 +47,39 @@ Record = tuple[int, int, int, int, int, T]
 
 
 def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
-    """Returns the numbers that change with a file: size, mtime and ctime in nanoseconds, inode."""
-    return there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino
+    """Returns the numbers that change with a file: size, mtime and ctime in nanoseconds, and its inode. If
+    the ctime is a whole second, the last number changes as well when the system starts.
+    """
+    inode = there.st_ino
+    if _may_be_of_an_image(there):
+        data = f"{inode} {there.st_dev} {_system_start()}".encode()
+        inode = int.from_bytes(hashlib.sha256(data).digest()[:7], "little")
+    return there.st_size, there.st_mtime_ns, there.st_ctime_ns, inode
+
+
+def _may_be_of_an_image(there: os.stat_result) -> bool:
+    """Whether the ctime is a whole second. A file that a running system changes has a fraction."""
+    return there.st_ctime_ns % 1_000_000_000 == 0
+
+
+@functools.cache
+def _system_start() -> str:
+    """Returns what identifies this start of the system and of the container; "" where that is unknown."""
+    try:
+        start = (
+            Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19]
+        )  # of the first process, in ticks
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {start} {Path('/proc/self/ns/mnt').stat().st_ino}"
+    except (OSError, IndexError):
+        return ""
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
     """Whether, at the time `when_ns`, the file had been unchanged for longer than the clock's resolution.
-    False for a ctime of a whole second: an image of a file system gives all files the same time, and may
-    repeat their inodes.
+    False for a file of an image where the start of the system is unknown.
     """
-    if there.st_ctime_ns % 1_000_000_000 == 0:
+    if _may_be_of_an_image(there) and not _system_start():
         return False
     return max(there.st_mtime_ns, there.st_ctime_ns) + GRAIN_NS <= when_ns
 

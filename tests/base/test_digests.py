@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from buildtool.base import digests
 from buildtool.base.digests import HASH_INPUTS, MAPPED_NS, Digests, Memo, _without_times, at_rest, sha256
 
 
@@ -168,13 +169,21 @@ def test_a_damaged_record_is_no_record(path, reads, clock, cache, data):
     assert len(reads.paths) == before + 1
 
 
-def test_a_time_of_a_whole_second_proves_nothing(path, clock):
-    """An image of a file system gives all files the same time, and the next image may have the same time."""
-    status = path.stat()
-
-    times = {"st_mtime_ns": status.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
-    assert at_rest(status, clock())
-    assert not at_rest(os.stat_result(tuple(status), times), clock())
+def test_files_of_an_image_are_read_again_after_the_system_or_its_container_started(
+    path, reads, clock, monkeypatch
+):
+    """The next image may have other content with the same times and inodes."""
+    second = {"st_mtime_ns": 1_500_000_000_000_000_000, "st_ctime_ns": 1_500_000_000_000_000_000}
+    of_an_image = os.stat_result(tuple(path.stat()), second)
+    is_of_an_image = digests._may_be_of_an_image
+    monkeypatch.setattr(digests, "_may_be_of_an_image", lambda there: is_of_an_image(of_an_image))
+    read = []
+    for start in ("first", "first", "second", "second", "", ""):
+        monkeypatch.setattr(digests, "_system_start", lambda start=start: start)
+        ask(path, reads)
+        read.append(len(reads.paths))
+        assert at_rest(of_an_image, clock()) == bool(start)
+    assert read == [1, 1, 2, 2, 3, 4]
 
 
 def store(file, content):
