@@ -456,7 +456,7 @@ def _own(env, **variables):
 
     It decides by content, whatever Decider the user has set.
     """
-    own = env.Clone(**variables)
+    own = env.Clone(BOARD_COMPILER=None, **variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
     return own
@@ -471,6 +471,7 @@ def _objects(own, name, directory, emitted=None):
     group = _group(answer, name)
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
     own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])
+    own["BOARD_COMPILER"] = _compiler(own)  # no source of the group has flags of its own
     objects = []
     for source in group["sources"]:
         reads = [_node(own, answer, place, own.fs.File, emitted) for place in source["reads"]]
@@ -511,7 +512,7 @@ class _WithCompiler:
     def __call__(self, target, source, env):
         target, source = self._emitter(target, source, env)
         if "BOARD_ANSWER" in env:
-            env.Depends(target, _compiler(env, self._command))
+            env.Depends(target, env.get("BOARD_COMPILER") or _compiler(env, self._command))
         return target, source
 
 
@@ -691,12 +692,20 @@ def _client(env):
 _code = functools.cache(code_digest)  # computed once per build
 
 
+class _Shared(dict[str, Any]):
+    """A dictionary that all clones of an environment share. SCons would copy it at every level for each."""
+
+    def __semi_deepcopy__(self):
+        return self
+
+
 def _describe(env, request: dict[str, Any]) -> answers.DescribeAnswer:
     def ask(request):
         return _client(env).request(request)
 
     full, top = {"kind": "describe", **request}, env.Dir("#").abspath
     try:
-        return cast("answers.DescribeAnswer", fetch_description(full, top, _code(), env["FILES_SEEN"], ask))
+        description = fetch_description(full, top, _code(), env["FILES_SEEN"], ask)
+        return cast("answers.DescribeAnswer", _Shared(description))
     except BuildtoolError as error:
         raise _mistake(error) from None
