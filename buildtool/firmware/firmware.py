@@ -136,7 +136,7 @@ def link(
     try:
         what = f"linking {elf.name}"
         output = run(command, what, folder, lambda text: explain_link_failure(text, target.board))
-        refuse_unless_made(elf, what, toolchain.cc, output)
+        refuse_unless_made(elf, what, "firmware image", toolchain.cc, output)
     except ToolError:
         elf.unlink(missing_ok=True)
         raise

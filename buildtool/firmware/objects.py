@@ -169,7 +169,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
         *("-MD", "-MF", str(rule), "-c", unit.source.name, "-o", str(target)),
     ]
     output = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
-    refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, output)
+    refuse_unless_made(target, f"compiling {unit.source.name}", "object file", compiler.cc, output)
     try:
         text = rule.read_bytes()
         rule.unlink()
@@ -178,8 +178,8 @@ def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
     return dependencies(text)
 
 
-def refuse_unless_made(target: Path, what: str, program: str, output: str) -> None:
-    """ToolError if a compiler or linker reported success, but `target` is not an object or image."""
+def refuse_unless_made(target: Path, what: str, kind: str, program: str, output: str) -> None:
+    """Raises ToolError if a compiler or linker reported success, but `target` is no file of its `kind`."""
     try:
         with target.open("rb") as file:
             if file.read(4) in _MADE:
@@ -187,7 +187,7 @@ def refuse_unless_made(target: Path, what: str, program: str, output: str) -> No
     except FileNotFoundError:
         pass
     lines = output.strip().splitlines()[:_LINES_SHOWN]
-    text = f"{what} failed: {Path(program).name} reported success, but made no object file"
+    text = f"{what} failed: {Path(program).name} reported success, but made no {kind}"
     raise ToolError(
         "\n".join([f"{text}; it printed:" if lines else text, *lines]),
         hint="check the compiler, and core.cflags of the board's file: no flag may make it print or stop",

@@ -52,9 +52,9 @@ class FrontAnswer(TypedDict):
     `search_factor` is 1 where the points are the exact front over live bytes. It is larger where the search's
     budget ended first, and then it is a proven factor: for every other plan of the space there is a point
     with at most this many times its live bytes and its work. `placing_ended` says whether the budget for
-    placing plans ended first. Then the points are not proven least. `order_status` is null for the given
-    order of operators. For the best order it is "optimal" (no order keeps fewer bytes alive) or "feasible"
-    (its own budget ended first).
+    placing plans ended first. Then the points are not proven to be the smallest. `order_status` is null for
+    the given order of operators. For the best order it is "optimal" (no order keeps fewer bytes alive) or
+    "feasible" (its own budget ended first).
     """
 
     model: str

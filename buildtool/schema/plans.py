@@ -347,7 +347,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     `search_factor` is 1 where the search was exact. It is larger where the search's budget ended first,
     and then it is a proven factor: no plan within the memory costs less than this plan's cost divided by
     it. For the objective of least memory it is the factor of the front (see `front`). `placing_ended`
-    says whether the budget for placing plans ended first. Then the plan is not proven least.
+    says whether the budget for placing plans ended first. Then the plan is not proven to be the smallest.
     `order_status` is null for the given order of operators. For the best order it is "optimal" (no order
     keeps fewer bytes alive) or "feasible" (its own budget ended first).
 

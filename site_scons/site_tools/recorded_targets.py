@@ -139,7 +139,7 @@ def _is_recorded(target, path):
     try:
         if Path(path).stat().st_size != recorded.size:
             return False
-        (seen, *_), how = _seen.values(), get_current_hash_algorithm_used()
+        seen, how = target.get_env()["FILES_SEEN"], get_current_hash_algorithm_used()
         return seen.digest(path, hash_file_signature, how) == recorded.csig
     except (AttributeError, OSError):
         return False

@@ -193,7 +193,7 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
         except PlanError as error:
             error.hints = tried(prepared, error, _that_fits)
             if work.ended:
-                error.text += " (the budget for placing plans ended first: this is not proven least)"
+                error.text += " (the budget for placing plans ended: it is not proven to be the smallest)"
             raise
         return replace(best, ended=work.ended)
 
