@@ -175,7 +175,7 @@ class Boards:
         network = answer["network"]
         assert network is not None  # the request has a model
         groups = {group["name"]: group for group in answer["groups"]}
-        own = groups.pop("network")["sources"]
+        own, kernels = groups.pop("network")["sources"], groups["kernels"]["sources"]
         argument, files = self._board_argument(name, board, answer)
         native = answer["script"] is None
         words = answer["commands"]["validate"]
@@ -183,7 +183,7 @@ class Boards:
         def templates(names: Iterable[str]) -> list[str]:
             return [name.replace(NET, "{net}") for name in names]
 
-        weights, plan = templates([network["weights"], network["plan"]])
+        weights, plan, called = templates([network["weights"], network["plan"], network["kernels"]])
         parts = [
             call("constraint_value", name=f"{name}.constraint", constraint_setting=":board"),
             call("config_setting", name=f"is_{name}", constraint_values=[f":{name}.constraint"]),
@@ -206,7 +206,9 @@ class Boards:
                 plan=plan,
                 validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
                 copts=_flags(answer),
-                kernels=f":{name}.kernels",
+                called=called,
+                headers=f":{name}.kernels",
+                kernels={self._label(answer, source): source["object"] for source in kernels},
                 native=native or None,
             ),
         ]
@@ -230,26 +232,28 @@ class Boards:
         main = links.get(Path(board).resolve(), "")
         return (f"{{own}}/{main}" if main else board), sorted({*inside, *(f"//:{x}" for x in links.values())})
 
+    def _label(self, answer: answers.DescribeAnswer, source: answers.Source) -> str:
+        return self._code + require_below_links(_path(answer, source["file"]))
+
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """Returns the rules that make a group a library.
 
-        Sources that need an emitted header are in a filegroup instead.
+        Sources that need an emitted header are in a filegroup instead. The library of the kernels has only
+        their headers, because each network compiles the kernels that it calls.
         """
-        sources = [
-            self._code + require_below_links(_path(answer, source["file"])) for source in group["sources"]
-        ]
+        sources = [self._label(answer, source) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
         includes = [f"{CODE}/{require_below_links(_path(answer, place))}" for place in own]
         library = f"{name}.{group['name']}"
         rules = []
         if not group["shared"]:
             rules.append(call("filegroup", name=f"{library}_sources", srcs=sources))
-            sources = []
+        is_compiled = group["shared"] and group["name"] != "kernels"
         rules.append(
             call(
                 "buildtool_sources",
                 name=library,
-                srcs=sources,
+                srcs=sources if is_compiled else [],
                 code=f"{self._code}code",
                 hdrs=[f"{self._code}headers"],
                 includes=list(dict.fromkeys(includes)),
@@ -262,7 +266,7 @@ class Boards:
     def _currents(self) -> Iterable[str]:
         """Yields aliases that stand for the targets of the board that the platform selects."""
         first = self._native[0] if self._native else ""
-        for part in ("board", "kernels", "startup", "harness", "harness_sources"):
+        for part in ("board", "startup", "harness", "harness_sources"):
             choices = {f":is_{name}": f":{name}.{part}" for name in self._names.values()}
             if first:
                 choices["//conditions:default"] = f":{first}.{part}"
