@@ -172,18 +172,8 @@ class Boards:
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
 
     def _board(self, name: str, board: str, answer: answers.DescribeAnswer) -> str:
-        network = answer["network"]
-        assert network is not None  # the request has a model
-        groups = {group["name"]: group for group in answer["groups"]}
-        own, kernels = groups.pop("network")["sources"], groups["kernels"]["sources"]
-        argument, files = self._board_argument(name, board, answer)
+        """Returns the rules of a board: its platform, its facts, and its libraries."""
         native = answer["script"] is None
-        words = answer["commands"]["validate"]
-
-        def templates(names: Iterable[str]) -> list[str]:
-            return [name.replace(NET, "{net}") for name in names]
-
-        weights, plan, called = templates([network["weights"], network["plan"], network["kernels"]])
         parts = [
             call("constraint_value", name=f"{name}.constraint", constraint_setting=":board"),
             call("config_setting", name=f"is_{name}", constraint_values=[f":{name}.constraint"]),
@@ -193,28 +183,42 @@ class Boards:
                 parents=["@local_config_platform//:host"] if native else None,
                 constraint_values=[f":{name}.constraint"],
             ),
-            call(
-                "buildtool_board",
-                name=f"{name}.board",
-                board=argument,
-                files=files,
-                emitted=templates(network["emitted"]),
-                sources=templates(source["file"]["path"] for source in own if not source["reads"]),
-                reading=templates(source["file"]["path"] for source in own if source["reads"]),
-                reads=templates(place["path"] for source in own for place in source["reads"]),
-                weights=weights,
-                plan=plan,
-                validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
-                copts=_flags(answer),
-                called=called,
-                headers=f":{name}.kernels",
-                kernels={self._label(answer, source): source["object"] for source in kernels},
-                native=native or None,
-            ),
+            self._facts(name, board, answer),
         ]
-        for group in groups.values():
-            parts += self._group(name, group, answer)
+        for group in answer["groups"]:
+            parts += self._group(name, group, answer) if group["name"] != "network" else []
         return "".join(parts)
+
+    def _facts(self, name: str, board: str, answer: answers.DescribeAnswer) -> str:
+        """Returns the rule with the facts of a board that the rules of networks need."""
+        network = answer["network"]
+        assert network is not None  # the request has a model
+        sources = {group["name"]: group["sources"] for group in answer["groups"]}
+        own, kernels = sources["network"], sources["kernels"]
+        argument, files = self._board_argument(name, board, answer)
+
+        def templates(names: Iterable[str]) -> list[str]:
+            return [name.replace(NET, "{net}") for name in names]
+
+        weights, plan, called = templates([network["weights"], network["plan"], network["kernels"]])
+        words = answer["commands"]["validate"]
+        return call(
+            "buildtool_board",
+            name=f"{name}.board",
+            board=argument,
+            files=files,
+            emitted=templates(network["emitted"]),
+            sources=templates(source["file"]["path"] for source in own if not source["reads"]),
+            reading=templates(source["file"]["path"] for source in own if source["reads"]),
+            reads=templates(place["path"] for source in own for place in source["reads"]),
+            weights=weights,
+            plan=plan,
+            validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
+            copts=_flags(answer),
+            called=called,
+            headers=f":{name}.kernels",
+            kernels={self._label(answer, source): source["object"] for source in kernels},
+        )
 
     def _board_argument(self, name: str, board: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
         """Returns the argument of --board, and the labels of the files that it needs."""

@@ -129,7 +129,6 @@ buildtool_board = rule(
         "files": attr.label_list(allow_files = True),
         "headers": attr.label(mandatory = True, providers = [CcInfo]),
         "kernels": attr.label_keyed_string_dict(mandatory = True, allow_files = True),
-        "native": attr.bool(),
         "plan": attr.string(mandatory = True),
         "reading": attr.string_list(),
         "reads": attr.string_list(),
