@@ -172,18 +172,8 @@ class Boards:
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
 
     def _board(self, name: str, board: str, answer: answers.DescribeAnswer) -> str:
-        network = answer["network"]
-        assert network is not None  # the request has a model
-        groups = {group["name"]: group for group in answer["groups"]}
-        own = groups.pop("network")["sources"]
-        argument, files = self._board_argument(name, board, answer)
+        """Returns the rules of a board: its platform, its facts, and its libraries."""
         native = answer["script"] is None
-        words = answer["commands"]["validate"]
-
-        def templates(names: Iterable[str]) -> list[str]:
-            return [name.replace(NET, "{net}") for name in names]
-
-        weights, plan = templates([network["weights"], network["plan"]])
         parts = [
             call("constraint_value", name=f"{name}.constraint", constraint_setting=":board"),
             call("config_setting", name=f"is_{name}", constraint_values=[f":{name}.constraint"]),
@@ -193,26 +183,42 @@ class Boards:
                 parents=["@local_config_platform//:host"] if native else None,
                 constraint_values=[f":{name}.constraint"],
             ),
-            call(
-                "buildtool_board",
-                name=f"{name}.board",
-                board=argument,
-                files=files,
-                emitted=templates(network["emitted"]),
-                sources=templates(source["file"]["path"] for source in own if not source["reads"]),
-                reading=templates(source["file"]["path"] for source in own if source["reads"]),
-                reads=templates(place["path"] for source in own for place in source["reads"]),
-                weights=weights,
-                plan=plan,
-                validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
-                copts=_flags(answer),
-                kernels=f":{name}.kernels",
-                native=native or None,
-            ),
+            self._facts(name, board, answer),
         ]
-        for group in groups.values():
-            parts += self._group(name, group, answer)
+        for group in answer["groups"]:
+            parts += self._group(name, group, answer) if group["name"] != "network" else []
         return "".join(parts)
+
+    def _facts(self, name: str, board: str, answer: answers.DescribeAnswer) -> str:
+        """Returns the rule with the facts of a board that the rules of networks need."""
+        network = answer["network"]
+        assert network is not None  # the request has a model
+        sources = {group["name"]: group["sources"] for group in answer["groups"]}
+        own, kernels = sources["network"], sources["kernels"]
+        argument, files = self._board_argument(name, board, answer)
+
+        def templates(names: Iterable[str]) -> list[str]:
+            return [name.replace(NET, "{net}") for name in names]
+
+        weights, plan, called = templates([network["weights"], network["plan"], network["kernels"]])
+        words = answer["commands"]["validate"]
+        return call(
+            "buildtool_board",
+            name=f"{name}.board",
+            board=argument,
+            files=files,
+            emitted=templates(network["emitted"]),
+            sources=templates(source["file"]["path"] for source in own if not source["reads"]),
+            reading=templates(source["file"]["path"] for source in own if source["reads"]),
+            reads=templates(place["path"] for source in own for place in source["reads"]),
+            weights=weights,
+            plan=plan,
+            validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
+            copts=_flags(answer),
+            called=called,
+            headers=f":{name}.kernels",
+            kernels={self._label(answer, source): source["object"] for source in kernels},
+        )
 
     def _board_argument(self, name: str, board: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
         """Returns the argument of --board, and the labels of the files that it needs."""
@@ -230,26 +236,28 @@ class Boards:
         main = links.get(Path(board).resolve(), "")
         return (f"{{own}}/{main}" if main else board), sorted({*inside, *(f"//:{x}" for x in links.values())})
 
+    def _label(self, answer: answers.DescribeAnswer, source: answers.Source) -> str:
+        return self._code + require_below_links(_path(answer, source["file"]))
+
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """Returns the rules that make a group a library.
 
-        Sources that need an emitted header are in a filegroup instead.
+        Sources that need an emitted header are in a filegroup instead. The library of the kernels has only
+        their headers, because each network compiles the kernels that it calls.
         """
-        sources = [
-            self._code + require_below_links(_path(answer, source["file"])) for source in group["sources"]
-        ]
+        sources = [self._label(answer, source) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
         includes = [f"{CODE}/{require_below_links(_path(answer, place))}" for place in own]
         library = f"{name}.{group['name']}"
         rules = []
         if not group["shared"]:
             rules.append(call("filegroup", name=f"{library}_sources", srcs=sources))
-            sources = []
+        is_compiled = group["shared"] and group["name"] != "kernels"
         rules.append(
             call(
                 "buildtool_sources",
                 name=library,
-                srcs=sources,
+                srcs=sources if is_compiled else [],
                 code=f"{self._code}code",
                 hdrs=[f"{self._code}headers"],
                 includes=list(dict.fromkeys(includes)),
@@ -262,7 +270,7 @@ class Boards:
     def _currents(self) -> Iterable[str]:
         """Yields aliases that stand for the targets of the board that the platform selects."""
         first = self._native[0] if self._native else ""
-        for part in ("board", "kernels", "startup", "harness", "harness_sources"):
+        for part in ("board", "startup", "harness", "harness_sources"):
             choices = {f":is_{name}": f":{name}.{part}" for name in self._names.values()}
             if first:
                 choices["//conditions:default"] = f":{first}.{part}"

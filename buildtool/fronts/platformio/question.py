@@ -137,6 +137,7 @@ def _network(network: Given, answer: kinds.DescribeAnswer, seen: Digests) -> dic
         "net": described["net"],
         "library": described["library"],
         "emitted": described["emitted"],
+        "kernels": described["kernels"],
         "sources": [
             [source["file"]["path"], source["object"], [read["path"] for read in source["reads"]]]
             for source in own["sources"]

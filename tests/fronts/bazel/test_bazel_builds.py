@@ -15,12 +15,19 @@ from needs import needs_tool
 from paths import ROOT
 from programs import said
 from retrained import retrained_model
+from twonetworks import MAIN, called_kernels
+from zeronet import small
 
 from buildtool import zoo
 from buildtool.fronts.cli import main as cli
 
 EXAMPLE = ROOT / "examples/bazel_firmware"
 MODEL = "models/key wörds, d$x (1).tflite"
+TWO_NETWORKS = """
+buildtool_network(name = "wake", model = "models/wake.tflite")
+cc_binary(name = "two", srcs = ["two.c"], deps = [":keywords", ":wake"])
+cc_binary(name = "two.so", linkshared = True, srcs = ["two.c"], deps = [":keywords", ":wake"])
+"""
 QEMU = "-M mps2-an386 -semihosting-config enable=on,target=native -display none -monitor none -serial none"
 
 
@@ -79,6 +86,12 @@ def actions(said: str) -> list[str]:
     return sorted(re.sub(r"\S*[/:]", "", action) for action in found)
 
 
+def kernels(said: str) -> list[str]:
+    """The objects of the kernels that were compiled."""
+    found = re.findall(r"'Compiling _buildtool/\w+/kernels/(\S+)\.[cS]'", said)
+    return [f"{name}.o" for name in found]
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     made = Workspace(tmp_path)
@@ -96,6 +109,7 @@ def test_the_example_is_built_for_a_cortex_m4_and_the_host_and_only_what_changed
     _check_cortex_m4(workspace, tmp_path / "m4")
     _check_changes(workspace, tmp_path / "changed")
     _check_host_and_worker(workspace, tmp_path / "host")
+    _check_two_networks(workspace)
     _check_errors(workspace)
 
 
@@ -103,6 +117,7 @@ def _check_cortex_m4(workspace: Workspace, folder: Path) -> None:
     qemu = needs_tool("qemu-system-arm")
     said = workspace.run("test", "--config=m4", "//...")
     assert "Executed 1 out of 1 test: 1 test passes." in said
+    assert sorted(kernels(said)) == sorted(_called(workspace, "keywords"))
     program = [qemu, *QEMU.split(), "-kernel", str(workspace.built("app.elf"))]
     done = subprocess.run(program, capture_output=True, text=True, timeout=300)
     assert f"scores: {scores()}\n" in done.stdout + done.stderr
@@ -122,6 +137,21 @@ def _check_changes(workspace: Workspace, folder: Path) -> None:
         file.write("# upgraded\n")
     assert actions(workspace.run("build", "--config=m4", "//...")) == ["Emitting the network keywords"]
     _emitted_alike(workspace, folder)
+    _check_changes_of_kernels(workspace)
+
+
+def _check_changes_of_kernels(workspace: Workspace) -> None:
+    before = _called(workspace, "keywords")
+    workspace.edit("BUILD.bazel", '(1).tflite",', '(1).tflite",\n    ram = "8K",')
+    said = workspace.run("test", "--config=m4", "//...")
+    assert "Executed 1 out of 1 test: 1 test passes." in said
+    assert kernels(said) and set(kernels(said)) == _called(workspace, "keywords") - before
+
+    changed = "cortex_m_dsp/nn_conv2d_s8_dsp"
+    with (workspace.site / f"buildtool_kernels/{changed}.c").open("a") as file:
+        file.write("int changed_here;\n")
+    assert kernels(workspace.run("build", "--config=m4", "//...")) == [f"{changed}.o"]
+    workspace.edit("BUILD.bazel", '\n    ram = "8K",', "")
 
 
 def _check_host_and_worker(workspace: Workspace, folder: Path) -> None:
@@ -130,6 +160,18 @@ def _check_host_and_worker(workspace: Workspace, folder: Path) -> None:
     done = subprocess.run([workspace.built("app.elf")], capture_output=True, text=True)
     assert done.stdout.startswith("scores: ")
     _emitted_alike(workspace, folder, board="host")
+
+
+def _check_two_networks(workspace: Workspace) -> None:
+    (workspace.folder / "models/wake.tflite").write_bytes(small())
+    (workspace.folder / "two.c").write_text(MAIN)
+    build = workspace.folder / "BUILD.bazel"
+    build.write_text(build.read_text() + TWO_NETWORKS)
+    said = workspace.run("build", "//:two")
+    assert sorted(kernels(said)) == sorted(_called(workspace, "wake"))
+    done = subprocess.run([workspace.built("two")], capture_output=True, text=True)
+    assert done.stdout == "0 0 0\n"
+    workspace.run("build", "//:two.so")
 
 
 def _check_errors(workspace: Workspace) -> None:
@@ -144,6 +186,10 @@ def _check_errors(workspace: Workspace) -> None:
     workspace.edit("BUILD.bazel", 'rma = "1 KiB"', 'board = "cortex-m5"')
     refused = workspace.run("build", "//:app.elf", fails=True)
     assert "error: buildtool_repository has no board 'cortex-m5'" in refused
+
+
+def _called(workspace: Workspace, net: str) -> set[str]:
+    return called_kernels(workspace.built("_buildtool"), net)
 
 
 def _emitted_alike(workspace: Workspace, folder: Path, board: str = "cortex-m4") -> None:

@@ -15,6 +15,7 @@ from buildtool_plugins.tools.find import find_host_compiler
 from cmakeprojects import RULE, CMakeProject, cmake_dir  # noqa: F401 - a fixture
 from needs import needs_tool
 from retrained import retrained_model
+from twonetworks import called_kernels
 
 from buildtool import zoo
 from buildtool.api import handle
@@ -84,15 +85,8 @@ def new_project(folder: Path, cmake_dir: str, generator: str) -> CMakeProject:  
     assert {EMITTED, WEIGHTS, CODE, *LINKED} <= set(ran)
     kernels = [line for line in ran if line.startswith(KERNEL)]
     assert kernels and len(set(kernels)) == len(kernels)  # once, for both networks
-    assert compiled_kernels(project) == called_kernels(project, "wake_word", "second")
+    assert compiled_kernels(project) == called_kernels(project.build_folder, "wake_word", "second")
     return project
-
-
-def called_kernels(project: CMakeProject, *networks: str) -> set[str]:
-    """The objects of the kernels that networks call."""
-    lists = [path for net in networks for path in project.build_folder.rglob(f"{net}_kernels.txt")]
-    assert len(lists) == len(networks)
-    return {name for path in lists for name in path.read_text().split()}
 
 
 def compiled_kernels(project: CMakeProject) -> set[str]:
@@ -289,13 +283,13 @@ def test_another_network_compiles_only_the_kernels_that_it_adds(
     (project.folder / "sub/CMakeLists.txt").write_text(first.format("two").replace("autoencoder", "ds_cnn"))
     project.configure()
     project.build("--target", "one")
-    before = called_kernels(project, "one")
+    before = called_kernels(project.build_folder, "one")
     assert compiled_kernels(project) == before
 
     for again in (False, True):  # with times that are older than those of the build without it
         (project.folder / "CMakeLists.txt").write_text(text + last)
         found = ran(project)
-        added = called_kernels(project, "one", "two") - before
+        added = called_kernels(project.build_folder, "one", "two") - before
         assert added and added.isdisjoint(before)
         assert {line for line in found if line.startswith(KERNEL)} == {
             f"{KERNEL}host.dir/buildtool/buildtool_kernels_host/{name.removesuffix('.o')}.c.o"

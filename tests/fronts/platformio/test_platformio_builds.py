@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from onecompile import once_compiled
 from paths import ROOT
 from programs import said
 from retrained import retrained_model
+from twonetworks import MAIN, adding, called_kernels
 from zeronet import small
 
 from buildtool.fronts.cli import main as cli
@@ -26,21 +28,6 @@ SECTIONS = f"""
 [buildtool:wake]
 model = {ODD}
 image = resident
-"""
-TWO_NETWORKS = """\
-#include "keywords.h"
-#include "wake.h"
-#include <stdio.h>
-
-static int8_t arena[KEYWORDS_ARENA_BYTES > WAKE_ARENA_BYTES ? KEYWORDS_ARENA_BYTES : WAKE_ARENA_BYTES]
-    __attribute__((aligned(16)));
-
-int main(void) {
-    int keywords = keywords_init(arena, sizeof arena, keywords_weights);
-    int wake = wake_init(arena, sizeof arena, wake_weights);
-    printf("%d %d %d\\n", keywords, wake, wake_invoke());
-    return 0;
-}
 """
 
 
@@ -111,7 +98,7 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     model = project.folder / ODD
     model.parent.mkdir()
     model.write_bytes(small())
-    (project.folder / "src/main.c").write_text(TWO_NETWORKS)
+    (project.folder / "src/main.c").write_text(MAIN)
     python = project.folder / "my tools/python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
@@ -120,6 +107,7 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     project.edit("\n[env:m4]", SECTIONS + "\n[env:m4]")
     first = project.run("host")
     assert first.count("Emitting the network") == 2
+    assert sorted(compiled_kernels(first)) == sorted(called(project))
     program = project.built("host") / "program.elf"
     assert subprocess.run([program], capture_output=True, text=True).stdout == "0 0 0\n"
     words = [str(model), "--board", "host", "--name", "wake", "--image", "resident"]
@@ -134,6 +122,16 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     compiled = [line.rpartition("/")[2] for line in changed.splitlines() if line.startswith("Compiling")]
     assert set(compiled) <= {"wake_weights.o"} and "Linking" in changed
 
+    before = called(project)
+    model.write_bytes(adding())
+    changed = project.run("host")
+    assert compiled_kernels(changed) == ["reference/nn_add_s8.o"]
+    assert called(project) - before == {"reference/nn_add_s8.o"} and before - called(project)
+    archive = project.built("host") / "buildtool/libbuildtool_kernels.a"
+    members = subprocess.run([needs_tool("ar"), "t", archive], capture_output=True, text=True, check=True)
+    assert set(members.stdout.split()) == {Path(name).name for name in called(project)}
+    assert subprocess.run([program], capture_output=True, text=True).stdout == "0 0 0\n"
+
     model.write_bytes(b"no model")
     refused = project.run("host", fails=True)
     assert f"{ODD}: error: " in refused and "Traceback" not in refused
@@ -141,6 +139,16 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     assert "error: there is no option custom_buildtool_imgae [USAGE]\n  hint: " in project.run(
         "host", fails=True
     )
+
+
+def compiled_kernels(said: str) -> list[str]:
+    """The objects of the kernels that a build compiled."""
+    return re.findall(r"(?m)^Compiling \S.*/buildtool/kernels/(\S+)$", said)
+
+
+def called(project: Project) -> set[str]:
+    """The objects of the kernels that both networks call on this machine."""
+    return called_kernels(project.built("host") / "buildtool", "keywords", "wake")
 
 
 def _emitted_alike(folder: Path, project: Project, name: str, words: list[str]) -> None:

@@ -19,6 +19,16 @@ BuildtoolNetworkInfo = provider(
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
+# Arguments: a folder; the names of the called kernels' objects; all names with the kernels' sources.
+_COPY = """\
+called=" $(tr '\\n' ' ' <"$2") " || exit
+while IFS='\t' read -r name source; do
+    case $called in
+        *" $name "*) mkdir -p "$1/${name%/*}" && cp "$source" "$1/${name%/*}" || exit ;;
+    esac
+done <"$3"
+"""
+
 def _check_name(name):
     """Fails for a name that cannot be the prefix of the C interface."""
     odd = [letter for letter in name.elems() if letter not in _LETTERS + "0123456789_"]
@@ -37,13 +47,14 @@ def _network(ctx):
     made = {name: ctx.actions.declare_file("_buildtool/%s/%s" % (net, name)) for name in names}
     folder = made.values()[0].dirname
     _emit(ctx, net, board, made.values(), folder)
+    called = _copy_called_kernels(ctx, board, made[board.called.format(net = net)])
     info = compile_library(
         ctx,
-        srcs = [made[name.format(net = net)] for name in board.sources],
+        srcs = [made[name.format(net = net)] for name in board.sources] + [called],
         hdrs = [made[name] for name in made if name.endswith(".h")],
         includes = [folder],
         copts = board.copts,
-        deps = [board.kernels],
+        deps = [board.headers],
         reading = [made[name.format(net = net)] for name in board.reading],
         reads = [made[name.format(net = net)] for name in board.reads],
     )
@@ -96,6 +107,27 @@ def _emit(ctx, net, board, outputs, folder):
         progress_message = "Emitting the network %s" % ctx.label,
         execution_requirements = requirements,
     )
+
+def _copy_called_kernels(ctx, board, listed):
+    """A folder with the sources of the kernels that the network calls.
+
+    Bazel must know all files before the network is planned, except those in such a folder. So only these kernels
+    are compiled, again only those that change.
+    """
+    folder = ctx.actions.declare_directory("kernels", sibling = listed)
+    every = ctx.actions.args()
+    every.use_param_file("%s", use_always = True)
+    every.set_param_file_format("multiline")
+    every.add_all(["%s\t%s" % (name, source.path) for name, source in board.kernels.items()])
+    ctx.actions.run_shell(
+        command = _COPY,
+        arguments = [folder.path, listed.path, every],
+        inputs = [listed] + board.kernels.values(),
+        outputs = [folder],
+        mnemonic = "BuildtoolKernels",
+        progress_message = "Copying the kernels that %s calls" % ctx.label,
+    )
+    return folder
 
 network = rule(
     implementation = _network,
