@@ -44,13 +44,21 @@ COMMANDS = (
     "cache stats",
     "plan ds_cnn -b hots",
 )
-# Runs these commands at every width of its terminal.
+# Runs these commands at every width of its terminal. An answer is found once, and printed at every width.
 RUN = """
 import fcntl, json, struct, sys, termios
 import numpy as np
+from buildtool import api
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
 from buildtool.base.session import Session
+answers, handle = {}, api.handle_cached
+def handle_once(request, *more):
+    key = repr(request)
+    if key not in answers:
+        answers[key] = handle(request, *more)
+    return answers[key]
+api.handle_cached = handle_once
 session, (widths, commands) = Session(), json.loads(sys.argv[1])
 np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
 def run(line):
