@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from paths import ROOT
 
@@ -18,19 +17,19 @@ OUTPUTS = ("build/", "../")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """Returns the anchors of a page's headings."""
     headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_first_page_lists_every_other_page_once() -> None:
+def test_the_first_page_lists_every_other_page_once():
     first = (ROOT / "docs/README.md").read_text(encoding="utf-8")
     linked = [target for target, _ in LINK.findall(first) if "/" not in target]
     assert sorted(linked) == sorted(page.name for page in PAGES if page.name != "README.md")
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     for page in TEXTS:
         for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
             if target.startswith(("http://", "https://")):
@@ -41,7 +40,7 @@ def test_links_lead_somewhere() -> None:
                 assert anchor[1:] in anchors(there), f"{page.name} links to {target}{anchor}"
 
 
-def test_files_that_a_page_names_are_there() -> None:
+def test_files_that_a_page_names_are_there():
     """`plan/place/arena.py` names a file by the end of its path."""
     files = [path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
     files += [path.name for path in ROOT.iterdir()]

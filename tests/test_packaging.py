@@ -97,7 +97,7 @@ INSTALL = ("install", "--no-deps", "--no-compile")
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """An environment with the wheel. Its dependencies are this environment's, without the editable install."""
+    """An environment with the wheel, and with the dependencies of this one without the editable install."""
     folder = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
@@ -160,7 +160,9 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, installe
     assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
     pip("uninstall", "-y", "buildtool", python=python)
-    assert not (site / "buildtool/__init__.py").exists()  # as the page says, our files of these names are gone
+    assert not (
+        site / "buildtool/__init__.py"
+    ).exists()  # as the page says, our files of these names are gone
     pip(*INSTALL, "--force-reinstall", wheel, python=python)
     assert said(command, "--version", folder=tmp_path) == (0, version_line, "")
     assert said(command, "zoo", "ds_cnn", folder=tmp_path)[:2] == (0, "written: ds_cnn.tflite\n")

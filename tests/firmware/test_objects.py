@@ -93,7 +93,9 @@ def compiled(tree, *, identity="cc 1", flags=(), unit_flags=(), cc=CC, use=Use.O
     compiler = Compiler(str(cc), identity, ("-O1", "-isystem", str(tree / "system"), *flags))
     unit = Unit(tree / "src" / "a.c", (tree / "include",), unit_flags)
     # Files that were written during the compilation are not trusted.
-    written = max(path.stat().st_mtime for part in ("src", "include", "system") for path in files(tree / part))
+    written = max(
+        path.stat().st_mtime for part in ("src", "include", "system") for path in files(tree / part)
+    )
     time.sleep(max(0.0, written + 0.06 - time.time()))
     (path,) = request(lambda: compile_all(compiler, [unit], tree / "out"), use, code)
     return path.read_bytes()

@@ -28,7 +28,7 @@ from buildtool.target.registry import load_target, toolchain
 
 RUN = [
     *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v256", "esp8266")),
-    *(("resnet8", board) for board in ("cortex-m4", "cortex-m55", "mps2-an505", "qemu-virt-rv32v")),
+    *(("resnet8", board) for board in ("cortex-m55", "mps2-an505", "qemu-virt-rv32v")),
 ]
 # Instructions as disassemblers print them, their halves in the order of memory (Xtensa: bytes), and bytes of
 # stack (None: not known).
