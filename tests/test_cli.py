@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -57,9 +56,7 @@ NET = "ds_cnn"
         (["boards", "all"], "unrecognized arguments: all", "--help"),
     ],
 )
-def test_a_mistake_in_usage_exits_2_with_a_hint(
-    words: list[str], error: str, hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_in_usage_exits_2_with_a_hint(words, error, hint, capsys):
     assert cli.run(words) == 2
     out, err = capsys.readouterr()
     first, *others = err.splitlines()
@@ -68,9 +65,7 @@ def test_a_mistake_in_usage_exits_2_with_a_hint(
     assert len(others) == bool(hint) and all(line.startswith("  hint: ") and hint in line for line in others)
 
 
-def test_an_error_in_the_model_exits_1_and_names_the_file_as_the_user_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_in_the_model_exits_1_and_names_the_file_as_the_user_did(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for path in ("bad.tflite", str(tmp_path / "bad.tflite")):
         Path(path).write_bytes(b"\x1c\0\0\0TFL3 and no more")
@@ -85,7 +80,7 @@ def test_an_error_in_the_model_exits_1_and_names_the_file_as_the_user_did(
 
 
 @pytest.mark.slow
-def test_json_has_hints_as_data_and_text_has_them_as_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_hints_as_data_and_text_has_them_as_options(capsys):
     words = ["plan", NET, "-b", "cortex-m4", "--ram", "1K"]
     assert cli.run([*words, "--json"]) == 1
     hints = json.loads(capsys.readouterr().out)["error"]["hints"]
@@ -101,9 +96,7 @@ def test_json_has_hints_as_data_and_text_has_them_as_options(capsys: pytest.Capt
     [["boards"], ["ops"], ["zoo"], ["analyze", NET, "-b", "host"], ["plan", NET, "-b", "cortex-m4"]],
     ids=lambda words: words[0],
 )
-def test_json_is_all_that_is_printed_and_carries_a_schema(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_all_that_is_printed_and_carries_a_schema(words, capsys):
     assert cli.run([*words, "--json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -111,7 +104,7 @@ def test_json_is_all_that_is_printed_and_carries_a_schema(
 
 
 @pytest.mark.slow
-def test_analyze_names_every_board_by_default_and_those_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_analyze_names_every_board_by_default_and_those_asked_for(capsys):
     from buildtool.target.registry import board_names
 
     assert cli.run(["analyze", NET, "--json"]) == 0
@@ -121,9 +114,7 @@ def test_analyze_names_every_board_by_default_and_those_asked_for(capsys: pytest
 
 
 @pytest.mark.slow
-def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_analyze_says_what_is_missing_where_a_network_does_not_fit(tmp_path, capsys):
     board = tmp_path / "tiny.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
     assert cli.run(["analyze", NET, "-b", str(board), "--json"]) == 0
@@ -138,7 +129,7 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     assert "\n    --arena-in sram " in text
 
 
-def test_zoo_writes_the_networks_file_or_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zoo_writes_the_networks_file_or_names_it(tmp_path, capsys):
     assert cli.run(["zoo", "ds_cnn:seed=1", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "written: ds_cnn_seed1.tflite\n"
     assert (tmp_path / "ds_cnn_seed1.tflite").read_bytes() == zoo.build("ds_cnn:seed=1")
@@ -147,7 +138,7 @@ def test_zoo_writes_the_networks_file_or_names_it(tmp_path: Path, capsys: pytest
     assert f"{tmp_path}/file/ds_cnn.tflite: error: cannot write" in capsys.readouterr().err
 
 
-def test_version_and_usage_errors_load_no_numpy() -> None:
+def test_version_and_usage_errors_load_no_numpy():
     code = """
 import sys
 from buildtool.fronts.cli import main as cli
@@ -164,7 +155,7 @@ print("numpy" in sys.modules, "msgpack" in sys.modules)
         assert result.stdout.splitlines()[-1] == "False False"
 
 
-def test_a_reader_that_closes_early_is_no_error() -> None:
+def test_a_reader_that_closes_early_is_no_error():
     with subprocess.Popen(
         [*COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
@@ -173,7 +164,7 @@ def test_a_reader_that_closes_early_is_no_error() -> None:
     assert child.returncode == 141
 
 
-def test_an_interrupt_is_quiet() -> None:
+def test_an_interrupt_is_quiet():
     code = """
 import sys
 from buildtool.fronts.cli import main as cli
@@ -189,7 +180,7 @@ cli.main()
 
 
 @pytest.mark.slow
-def test_build_writes_firmware_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_writes_firmware_and_a_report(tmp_path, capsys):
     out = tmp_path / "firmware"
     assert cli.run(["build", NET, "-b", "cortex-m4", "--out", str(out)]) == 0
     text = capsys.readouterr().out
@@ -204,9 +195,7 @@ def test_build_writes_firmware_and_a_report(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.slow
-def test_validate_takes_a_users_input_and_tells_a_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_validate_takes_a_users_input_and_tells_a_difference(tmp_path, monkeypatch, capsys):
     path = tmp_path / "input.npy"
     np.save(path, np.zeros((49, 10, 1), np.int8))
     words = ["validate", NET, "-b", "host", "--input", str(path)]
@@ -217,7 +206,7 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
 
     right = Judge.refer
 
-    def wrong(judge: Judge, inputs: list[Any], reset: bool) -> dict[int, Any]:
+    def wrong(judge, inputs, reset):
         return {t: value ^ 1 for t, value in right(judge, inputs, reset).items()}
 
     monkeypatch.setattr(Judge, "refer", wrong)
@@ -226,7 +215,7 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     assert sentence in " ".join(capsys.readouterr().out.split())
 
 
-def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_follows_two_dashes_is_no_option(capsys):
     assert cli.run(["plan", "-b", "host", "--", "--json"]) == 2
     assert "no model file and no zoo network is called '--json'" in capsys.readouterr().err
     args = arguments.parse(["plan", "--board", "host", "--", "--net.tflite"])
@@ -238,7 +227,7 @@ def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]
 # ---- streams, and internal errors --------------------------------------------------------------------
 
 
-def shell(line: str, **env: str) -> subprocess.CompletedProcess[str]:
+def shell(line, **env):
     """Runs a shell line. $BUILDTOOL is the `buildtool` of these tests."""
     with_command = {**os.environ, "BUILDTOOL": " ".join(COMMAND), **env}
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=with_command, check=False)
@@ -255,14 +244,14 @@ def shell(line: str, **env: str) -> subprocess.CompletedProcess[str]:
         ("$BUILDTOOL nothing --json >&-", "unknown command 'nothing' [USAGE]"),
     ],
 )
-def test_an_answer_that_nobody_can_take_is_an_error(line: str, says: str) -> None:
+def test_an_answer_that_nobody_can_take_is_an_error(line, says):
     result = shell(line)
     assert result.returncode == (2 if "nothing" in line else 1)
     assert says in result.stderr
     assert "Traceback" not in result.stderr and "Exception ignored" not in result.stderr
 
 
-def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_path: Path) -> None:
+def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_path):
     assert shell(f"$BUILDTOOL zoo ds_cnn --out {tmp_path} >&- 2>&- <&-").returncode == 1
     assert (tmp_path / "ds_cnn.tflite").read_bytes() == zoo.build("ds_cnn")
     result = shell("$BUILDTOOL nothing 2>&-")
@@ -270,7 +259,7 @@ def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_pa
 
 
 @pytest.mark.slow
-def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path: Path) -> None:
+def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path):
     (tmp_path / "n\u00e4tz.tflite").write_bytes(zoo.build("ds_cnn"))
     for env in (
         {"PYTHONIOENCODING": "ascii"},
@@ -287,17 +276,15 @@ def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path: Path)
      ["boards", "--json=3"], ["zoo", NET, "--json", "--out", "/dev/null/x"]],
     ids=" ".join,
 )  # fmt: skip
-def test_with_json_every_error_is_one_document(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_json_every_error_is_one_document(words, capsys):
     assert cli.run(words) == 2
     out, err = capsys.readouterr()
     assert err == ""
     assert json.loads(out)["error"]["code"] == "USAGE"
 
 
-def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(_request: object, _session: object) -> None:
+def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(monkeypatch, capsys):
+    def fail(_request, _session):
         raise KeyError("lost")
 
     monkeypatch.setattr("buildtool.api.handle", fail)
@@ -331,10 +318,8 @@ def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
     ],
     ids=["disk", "permission", "memory", "no folder", "error of ours"],
 )
-def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(
-    refused: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(_request: object, _session: object) -> None:
+def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(refused, says, monkeypatch, capsys):
+    def fail(_request, _session):
         raise refused
 
     monkeypatch.setattr("buildtool.api.handle", fail)
@@ -342,7 +327,7 @@ def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(
     assert says in capsys.readouterr().err
 
 
-def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys):
     assert cli.run(["ops", NET, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {row["operator"]: row["count"] for row in answer["operators"]} == {
@@ -353,9 +338,7 @@ def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys: pytest
 
 
 @pytest.mark.parametrize("columns", ["", "80", "100"])
-def test_lists_keep_to_the_terminal(
-    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lists_keep_to_the_terminal(columns, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
     for words in (["ops"], ["boards"], ["zoo"], ["plan", NET, "-b", "cortex-m4", "--strategy", "layerwise"]):
         assert cli.run(words) == 0
@@ -363,9 +346,7 @@ def test_lists_keep_to_the_terminal(
         assert max(map(len, lines)) <= int(columns or 110), words
 
 
-def test_a_network_of_no_operators_ends_like_any_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_network_of_no_operators_ends_like_any_other(tmp_path, capsys):
     from flatfiles import FileTensor
     from samplefiles import Sheet
 
@@ -381,7 +362,7 @@ def test_a_network_of_no_operators_ends_like_any_other(
             assert "requires 16 bytes" in capsys.readouterr().err
 
 
-def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alone_it_prints_its_help_and_is_no_success(capsys):
     assert cli.run([]) == 2
     output = capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
@@ -390,7 +371,7 @@ def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixtur
     assert output.out == capsys.readouterr().out and "validate" in output.out
 
 
-def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_names_the_package_and_where_it_lies(capsys):
     assert cli.run(["--version"]) == 0
     output = capsys.readouterr().out
     assert output == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
@@ -398,12 +379,10 @@ def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureF
     assert subprocess.run([installed, "--version"], capture_output=True, text=True).stdout == output
 
 
-def test_hash_inputs_reads_files_whose_digests_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hash_inputs_reads_files_whose_digests_are_known(tmp_path, monkeypatch, capsys):
     reads: list[str] = []
 
-    def counted(path: str) -> str:
+    def counted(path):
         reads.append(path)
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 

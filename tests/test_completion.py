@@ -60,7 +60,7 @@ def test_bash_takes_the_registration_as_the_page_has_it():
     assert subprocess.check_output(["bash", "-c", script], text=True).rstrip().endswith("buildtool")
 
 
-def test_a_command_that_is_run_imports_no_other_commands_modules() -> None:
+def test_a_command_that_is_run_imports_no_other_commands_modules():
     code = (
         "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
         "found = {'argcomplete', *(f'buildtool.fronts.{name}' for name in"

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import time
-from pathlib import Path
 
 import allowedskips
 import needs
@@ -67,7 +66,7 @@ done
 class Machine:
     """A checkout with the real ./dev, and a PATH with only the programs of the test."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home):
         self.root, self.bin, self.lists = home / "checkout", home / "bin", home / "lists"
         self.calls_file, fake = home / "calls", home / "fake"
         self.root.mkdir()
@@ -88,17 +87,17 @@ class Machine:
             "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv {EXTRAS}",
         }
 
-    def add(self, name: str, text: str = FAKE) -> None:
+    def add(self, name, text=FAKE):
         path = self.bin / name
         path.write_text(text)
         path.chmod(0o755)
 
-    def add_tools(self) -> None:
+    def add_tools(self):
         for name in ("clang-22", "ld.lld-22", "qemu-system-arm", "qemu-system-riscv32", "gcc"):
             self.add(name)
         self.add("python3", PYTHON)
 
-    def add_apt(self, user: int = 0) -> None:
+    def add_apt(self, user=0):
         """Adds apt. `user`: the user's number; root (0) may install."""
         (self.bin / "id").unlink()
         self.add("id", f"#!/bin/sh\necho {user}\n")
@@ -106,11 +105,11 @@ class Machine:
         self.add("apt-cache", APT_CACHE)
         self.add("dpkg", "#!/bin/sh\nexit 1\n")
 
-    def age_lists(self) -> None:
+    def age_lists(self):
         week_ago = time.time() - 7 * 86400
         os.utime(self.lists / "partial", (week_ago, week_ago))
 
-    def start(self, *command: str, **env: str) -> subprocess.Popen[str]:
+    def start(self, *command, **env):
         return subprocess.Popen(
             [self.root / "dev", *command],
             env=self.env | env,
@@ -120,27 +119,27 @@ class Machine:
             text=True,
         )
 
-    def dev(self, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def dev(self, *command, **env):
         with self.start(*command, **env) as child:
             out, err = child.communicate(timeout=HANG_SECONDS)
         return subprocess.CompletedProcess(command, child.returncode, out, err)
 
-    def refuse(self, *words: str, **env: str) -> str:
+    def refuse(self, *words, **env):
         """Runs ./dev, which must refuse. Returns its message."""
         result = self.dev(*words, "true", **env)
         assert result.returncode == 1
         return result.stderr
 
-    def change(self, name: str) -> None:
+    def change(self, name):
         """Changes a file of the checkout."""
         with (self.root / name).open("a") as file:
             file.write("\n# changed\n")
 
-    def verbs(self) -> list[str]:
+    def verbs(self):
         """Returns the last word of each call of apt-get since the previous question."""
         return [call.split()[-1] for call in self.calls() if call.startswith("apt-get")]
 
-    def calls(self) -> list[str]:
+    def calls(self):
         """Returns the calls of the fakes since the previous question."""
         text = self.calls_file.read_text() if self.calls_file.exists() else ""
         self.calls_file.unlink(missing_ok=True)
@@ -148,12 +147,12 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path):
     return Machine(tmp_path)
 
 
 @pytest.fixture
-def ready(machine: Machine) -> Machine:
+def ready(machine):
     machine.add_tools()
     assert machine.dev("true").returncode == 0
     machine.calls()
@@ -174,7 +173,7 @@ NAMES = "arm-gcc bazel browser gdb mcuboot platformio split xtensa"
         ),
     ],
 )
-def test_what_it_does_not_know_sets_up_nothing(machine: Machine, words: str, status: int, said: str) -> None:
+def test_what_it_does_not_know_sets_up_nothing(machine, words, status, said):
     machine.add_tools()
     result = machine.dev(*words.split())
     assert result.returncode == status
@@ -183,7 +182,7 @@ def test_what_it_does_not_know_sets_up_nothing(machine: Machine, words: str, sta
 
 
 @pytest.mark.parametrize("word", ["-h", "--help"])
-def test_help_lists_the_commands_and_what_can_be_added(machine: Machine, word: str) -> None:
+def test_help_lists_the_commands_and_what_can_be_added(machine, word):
     machine.add_tools()
     result = machine.dev(word)
     assert (result.returncode, result.stderr, machine.calls()) == (0, "", [])
@@ -195,7 +194,7 @@ def test_help_lists_the_commands_and_what_can_be_added(machine: Machine, word: s
     assert set(needs.WITH.values()) <= set(NAMES.split())
 
 
-def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> None:
+def test_what_is_left_of_the_packages_old_name_is_removed(ready):
     site = ready.root / ".venv/lib/python3.11/site-packages"
     (site / "buildtool-0.1.0.dist-info").mkdir(parents=True)
     (site / "buildtool_mcu-0.1.0.dist-info").mkdir()
@@ -206,7 +205,7 @@ def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> Non
     assert pip[2].startswith("install --no-deps")
 
 
-def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine: Machine) -> None:
+def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine):
     machine.add_tools()
     result = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')
     assert result.returncode == 7
@@ -217,7 +216,7 @@ def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine:
     assert sum("--no-deps --no-build-isolation -e" in call for call in calls) == 1
 
 
-def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
+def test_the_second_call_starts_no_python_and_no_apt(ready):
     ready.add_apt()
     result = ready.dev("sh", "-c", "exit 3")
     assert (result.returncode, result.stdout, result.stderr) == (3, "", "")
@@ -225,7 +224,7 @@ def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", SET_UP_FILES)
-def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
+def test_a_changed_file_repeats_the_set_up(ready, name):
     ready.change(name)
     assert ready.dev("true").returncode == 0
     calls = ready.calls()
@@ -233,7 +232,7 @@ def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
     assert not any("-m venv" in call for call in calls)  # the environment itself is kept
 
 
-def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
+def test_a_moved_checkout_gets_a_new_environment(ready):
     moved = ready.root.with_name("moved")
     ready.root.rename(moved)
     ready.root = moved
@@ -241,18 +240,18 @@ def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
     assert f"python3 -m venv {moved}/.venv" in ready.calls()
 
 
-def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
+def test_an_old_python_is_refused_with_help(machine):
     machine.add_tools()
     message = machine.refuse(OLD_PYTHON="yes")
     assert "no Python >= 3.11 found" in message and "hint: install python3.11 or newer" in message
 
 
-def test_a_removed_tool_is_noticed(ready: Machine) -> None:
+def test_a_removed_tool_is_noticed(ready):
     (ready.bin / "qemu-system-arm").unlink()
     assert "qemu-system-arm, version 7 or newer" in ready.refuse()
 
 
-def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
+def test_without_apt_it_lists_what_is_missing(machine):
     machine.add("python3", PYTHON)
     machine.add("gcc")
     message = machine.refuse()
@@ -261,7 +260,7 @@ def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
     assert "- gcc" not in message
 
 
-def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> None:
+def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine):
     machine.add_tools()
     for name in ("clang", "ld.lld"):
         (machine.bin / f"{name}-22").rename(machine.bin / name)
@@ -271,14 +270,14 @@ def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> N
     assert machine.dev("true").returncode == 0
 
 
-def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
+def test_without_rights_it_prints_the_line_to_run(machine):
     machine.add("python3", PYTHON)
     machine.add_apt(user=1000)
     assert f"run: sudo apt-get install -y --no-install-recommends {WANTED}\n" in machine.refuse()
     assert machine.calls() == []
 
 
-def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
+def test_root_gets_the_newest_clang_that_has_its_lld(machine):
     machine.add("python3", PYTHON)
     machine.add_apt()
     result = machine.dev("true")
@@ -287,7 +286,7 @@ def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
     assert install.endswith(f" install --no-install-recommends {WANTED}")
 
 
-def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine: Machine) -> None:
+def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine):
     machine.add_tools()
     machine.add_apt()
     machine.env["OFFERED"] += " llvm-22"
@@ -296,9 +295,7 @@ def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine:
 
 
 @pytest.mark.parametrize(("old", "env"), [(False, {"OLD_LISTS": "yes"}), (True, {})], ids=["unknown", "old"])
-def test_lists_that_know_no_package_or_are_old_are_updated_once(
-    machine: Machine, old: bool, env: dict[str, str]
-) -> None:
+def test_lists_that_know_no_package_or_are_old_are_updated_once(machine, old, env):
     """The update comes before the choice of a clang."""
     machine.add("python3", PYTHON)
     machine.add_apt()
@@ -308,7 +305,7 @@ def test_lists_that_know_no_package_or_are_old_are_updated_once(
     assert machine.verbs() == ["update", "gcc"]
 
 
-def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
+def test_old_lists_serve_where_they_cannot_be_updated(machine):
     machine.add("python3", PYTHON)
     machine.add_apt()
     machine.add("apt-get", APT_GET.replace("*update) :", "*update) exit 100 :"))
@@ -318,7 +315,7 @@ def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
     assert "the old ones are used" in result.stderr
 
 
-def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> None:
+def test_a_folder_that_may_not_be_written_is_said_plainly(machine):
     machine.add_tools()
     (machine.root / ".venv").write_text("")  # a file in the way stops root too; permissions would not
     message = machine.refuse()
@@ -327,14 +324,14 @@ def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> N
     assert machine.calls() == []
 
 
-def test_a_missing_venv_module_comes_from_apt(machine: Machine) -> None:
+def test_a_missing_venv_module_comes_from_apt(machine):
     machine.add_tools()
     machine.add_apt()
     assert machine.dev("true", NO_VENV="yes").returncode == 0
     assert any(call.endswith("python3-venv") for call in machine.calls())
 
 
-def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine: Machine) -> None:
+def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine):
     machine.add_tools()
     result = machine.dev("echo", "ran", PIP_FAILS="yes")
     assert result.returncode == 1
@@ -347,7 +344,7 @@ def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine: Machine
     assert any("-m venv" in call for call in machine.calls())  # from scratch: a part may be broken
 
 
-def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
+def test_two_calls_at_once_set_up_once(machine):
     machine.add_tools()
     children = [machine.start("echo", "ran", PIP_SECONDS="0.5") for _ in range(2)]
     for child in children:
@@ -361,13 +358,13 @@ def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
 
 
 @pytest.fixture
-def served(ready: Machine) -> Machine:
+def served(ready):
     """A machine that is set up, with apt."""
     ready.add_apt()
     return ready
 
 
-def test_an_extra_is_installed_once(served: Machine) -> None:
+def test_an_extra_is_installed_once(served):
     result = served.dev("--with", "browser", "echo", "ran")
     assert (result.returncode, result.stdout) == (0, "ran\n"), result.stderr
     apt, pip = served.calls()
@@ -383,7 +380,7 @@ def test_an_extra_is_installed_once(served: Machine) -> None:
     assert " tensorflow-cpu==" in pip
 
 
-def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
+def test_the_first_call_may_ask_for_an_extra(machine):
     machine.add_tools()
     machine.add("arm-none-eabi-gcc")
     result = machine.dev("--with", "arm-gcc", "echo", "ran")  # its program is installed already
@@ -391,14 +388,14 @@ def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
     assert "arm-none-eabi-gcc -print-file-name=nano.specs" in machine.calls()
 
 
-def test_a_compiler_without_its_library_gets_it(served: Machine) -> None:
+def test_a_compiler_without_its_library_gets_it(served):
     # gcc's answer for a file that it does not find
     served.add("arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n')
     assert served.dev("--with", "arm-gcc").returncode == 0
     assert served.calls()[-1].endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
-def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) -> None:
+def test_an_extra_whose_program_was_removed_is_installed_again(served):
     assert served.dev("--with", "arm-gcc").returncode == 0
     (served.bin / "arm-none-eabi-gcc").unlink()
     served.calls()
@@ -407,7 +404,7 @@ def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) 
     assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
-def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
+def test_an_extra_outlives_no_new_set_up(served):
     """The set-up may change packages that the extra's packages need."""
     assert served.dev("--with", "split").returncode == 0
     served.change("requirements.txt")
@@ -416,11 +413,11 @@ def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
     assert any(" tensorflow-cpu==" in call for call in served.calls())
 
 
-def test_without_apt_an_extra_says_what_to_install(ready: Machine) -> None:
+def test_without_apt_an_extra_says_what_to_install(ready):
     assert "install chromium chromedriver by hand" in ready.refuse("--with", "browser")
 
 
-def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
+def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish():
     script = (ROOT / ".ci/run").read_text()
     extras = " ".join(f"--with {name}" for name in NAMES.split())
     assert f"./dev {extras} pytest" in script

@@ -62,12 +62,13 @@ def test_every_module_is_in_a_package():
         assert (path.parent / "__init__.py").is_file(), path
 
 
-PIP = ["-m", "pip", "--disable-pip-version-check", "-q"]
 EXTRAS = {"reference", "onnx", "images", "serial", "mcuboot", "split"}
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 
 
 def pip(*words, python=sys.executable):
-    subprocess.run([str(python), *PIP, *map(str, words)], check=True, stdin=subprocess.DEVNULL)
+    command = [*PIP, "--python", str(python), *map(str, words)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
@@ -91,25 +92,61 @@ def test_a_wheel_brings_all_of_the_planners_c(wheel):
     assert libraries == {f"_{path.stem}" for path in (ROOT / "buildtool").rglob("*.c")}
 
 
+INSTALL = ("install", "--no-deps", "--no-compile")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """An environment with the wheel, and with the dependencies of this one without the editable install."""
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    (site / "needs.pth").write_text(sysconfig.get_path("purelib"))
+    pip(*INSTALL, wheel, python=folder / "bin/python")
+    return folder
+
+
+def said(program, *words, folder):
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    result = subprocess.run([program, *words], cwd=folder, env=env, capture_output=True, text=True)
+    return result.returncode, result.stdout, result.stderr
+
+
 @pytest.mark.slow
-def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path):
-    """The wheel gets its own environment. Then a package of the same name is installed and removed again."""
+def test_an_installation_has_plugins_and_kernels_inside_and_works(installed, tmp_path):
+    site = next(installed.glob("lib/python*/site-packages"))
+    names = {path.name for path in site.iterdir() if path.suffix not in (".dist-info", ".pth")}
+    assert names - {"__pycache__"} == {
+        *("buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons")
+    }
+    data = [
+        *sources("kernels/*.c", "kernels/*.h", "kernels/*.S", "kernels/*.toml", "kernels/*/packing.py"),
+        *sources("buildtool/*.bzl", "buildtool/fronts/platformio/library/*"),
+        *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
+        *sources("buildtool/fronts/*.cmake", "buildtool/fronts/*/CMakeLists.txt"),
+    ]
+    assert data
+    for path in data:
+        name = path.relative_to(ROOT).as_posix()
+        name = name.removeprefix("plugins/").replace("kernels/", "buildtool_kernels/", 1)
+        assert (site / name).read_bytes() == path.read_bytes()
+    words = ["validate", "ds_cnn", "--board", "host"]
+    status, out, err = said(installed / "bin/buildtool", *words, folder=tmp_path)
+    assert (status, err) == (0, "") and out.endswith("'s reference kernels, to the bit\n")
+    code = "import buildtool.target.kernels as k; print(k.kernels_root())"
+    assert said(installed / "bin/python", "-c", code, folder=tmp_path)[1].strip() == str(
+        site / "buildtool_kernels"
+    )
+
+
+@pytest.mark.slow
+def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, installed, tmp_path):
+    """A package of the same name is installed and removed again."""
     assert wheel.name.startswith("buildtool_mcu-")
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
-    python, command = tmp_path / "venv/bin/python", tmp_path / "venv/bin/buildtool"
-    site = next(tmp_path.glob("venv/lib/python*/site-packages"))
-    (site / "needs.pth").write_text(
-        sysconfig.get_path("purelib")
-    )  # its dependencies, without the editable install
-    pip("install", "--no-deps", wheel, python=python)
-
-    def said(*words):
-        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        result = subprocess.run([command, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
-        return result.returncode, result.stdout, result.stderr
-
+    command, python = installed / "bin/buildtool", installed / "bin/python"
+    site = next(installed.glob("lib/python*/site-packages"))
     version_line = f"buildtool {__version__}, from buildtool-mcu in {site}\n"
-    assert said("--version") == (0, version_line, "")
+    assert said(command, "--version", folder=tmp_path) == (0, version_line, "")
     other = site / "buildtool-0.2.9.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: buildtool\nVersion: 0.2.9\n")
@@ -118,7 +155,7 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path
         "".join(f"{name},,\n" for name in ("buildtool/__init__.py", "buildtool/__main__.py"))
         + "".join(f"{other.name}/{name},,\n" for name in ("METADATA", "INSTALLER", "RECORD"))
     )
-    status, out, err = said("--version")
+    status, out, err = said(command, "--version", folder=tmp_path)
     assert (status, out) == (0, version_line)
     assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
@@ -126,9 +163,9 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path
     assert not (
         site / "buildtool/__init__.py"
     ).exists()  # as the page says, our files of these names are gone
-    pip("install", "--force-reinstall", "--no-deps", wheel, python=python)
-    assert said("--version") == (0, version_line, "")
-    assert said("zoo", "ds_cnn")[:2] == (0, "written: ds_cnn.tflite\n")
+    pip(*INSTALL, "--force-reinstall", wheel, python=python)
+    assert said(command, "--version", folder=tmp_path) == (0, version_line, "")
+    assert said(command, "zoo", "ds_cnn", folder=tmp_path)[:2] == (0, "written: ds_cnn.tflite\n")
 
 
 def test_a_namesake_is_told_once_in_every_command(tmp_path):
@@ -164,37 +201,3 @@ def test_no_page_and_no_message_installs_somebody_elses_package():
     wrong = [one for one in lines if re.search(r"pip install[^`]*\bbuildtool\b(?!-mcu)", one[1])]
     assert [name for name, _ in wrong] == ["installing.md"]  # which says not to
     assert "somebody else's package" in (ROOT / "docs/installing.md").read_text().replace("\n", " ")
-
-
-@pytest.mark.slow
-def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel, tmp_path):
-    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    pip("install", "--no-deps", "--target", site, wheel)
-
-    names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
-    assert names == {"bin", "buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons"}
-    data = [
-        *sources("kernels/*.c", "kernels/*.h", "kernels/*.S", "kernels/*.toml", "kernels/*/packing.py"),
-        *sources("buildtool/*.bzl", "buildtool/fronts/platformio/library/*"),
-        *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
-        *sources("buildtool/fronts/*.cmake", "buildtool/fronts/*/CMakeLists.txt"),
-    ]
-    assert data
-    for path in data:
-        name = path.relative_to(ROOT).as_posix()
-        name = name.removeprefix("plugins/").replace("kernels/", "buildtool_kernels/", 1)
-        assert (site / name).read_bytes() == path.read_bytes()
-
-    elsewhere.mkdir()
-
-    def printed(*words):
-        env = os.environ | {"PYTHONPATH": str(site)}
-        command = [sys.executable, *words]
-        return subprocess.run(
-            command, cwd=elsewhere, env=env, check=True, capture_output=True, text=True
-        ).stdout
-
-    validated = printed(site / "bin/buildtool", "validate", "ds_cnn", "--board", "host")
-    assert validated.endswith("'s reference kernels, to the bit\n")
-    root = printed("-c", "import buildtool.target.kernels as k; print(k.kernels_root())")
-    assert root.strip() == str(site / "buildtool_kernels")

@@ -7,8 +7,6 @@ import functools
 import graphlib
 import importlib
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from importlines import import_statements
@@ -64,7 +62,7 @@ BUILDS = tuple(f"buildtool.fronts.{name}" for name in ("bazel", "cmake", "platfo
 FOREIGN_OF_LEAF = {"msgpack"}
 
 
-def modules(package: str, folder: Path) -> dict[str, Path]:
+def modules(package, folder):
     """Returns name -> file of every module of a package in `folder`."""
     files = {}
     for path in sorted((folder / package).rglob("*.py")):
@@ -73,7 +71,7 @@ def modules(package: str, folder: Path) -> dict[str, Path]:
     return files
 
 
-def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
+def mentions(name, path):
     """Yields (module, imported name or "") of every import statement in a file."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in import_statements(path):
@@ -85,7 +83,7 @@ def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
             yield from ((base, alias.name) for alias in node.names)
 
 
-def imported(known: dict[str, Path]) -> dict[str, set[str]]:
+def imported(known):
     """Returns module -> the other modules of `known` that it imports."""
     targets_of: dict[str, set[str]] = {}
     for name, path in known.items():
@@ -101,12 +99,12 @@ MODULES = modules("buildtool", ROOT)
 
 
 @functools.cache
-def imports() -> dict[str, set[str]]:
+def imports():
     """Returns module -> the modules that it imports, for buildtool."""
     return imported(MODULES)
 
 
-def room(module: str) -> str:
+def room(module):
     """Returns a module's room: the longest name of ORDER that it begins with; "" for the package itself."""
     inner = module.partition(".")[2]
     fitting = [name for name in ORDER if inner == name or inner.startswith(f"{name}.")]
@@ -114,7 +112,7 @@ def room(module: str) -> str:
     return max(fitting, key=len, default="")
 
 
-def circle(edges: dict[str, set[str]]) -> list[str]:
+def circle(edges):
     """Returns a circle, with its first name again at the end. Empty: there is no circle."""
     try:
         graphlib.TopologicalSorter(edges).prepare()
@@ -123,7 +121,7 @@ def circle(edges: dict[str, set[str]]) -> list[str]:
     return []
 
 
-def test_a_room_imports_only_rooms_before_it() -> None:
+def test_a_room_imports_only_rooms_before_it():
     level = {"": -1} | {name: i for i, name in enumerate(ORDER)}
     wrong = [
         f"{module} ({room(module)}) imports {target} ({room(target)})"
@@ -134,24 +132,24 @@ def test_a_room_imports_only_rooms_before_it() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_room_in_the_order_is_there() -> None:
+def test_every_room_in_the_order_is_there():
     rooms = {room(module) for module in MODULES}
     outer = {name for name in ORDER if any(other.startswith(f"{name}.") for other in rooms)}
     assert set(ORDER) - rooms - outer == set()
 
 
-def test_no_room_inside_a_room_is_called_as_another_or_as_a_request() -> None:
+def test_no_room_inside_a_room_is_called_as_another_or_as_a_request():
     rooms = [name for name in ORDER if (ROOT / "buildtool" / name.replace(".", "/")).is_dir()]
     inner = [name.rpartition(".")[2] for name in rooms if "." in name]
     assert len(set(inner)) == len(inner) > 8
     assert not set(inner) & {*(name for name in rooms if "." not in name), *KINDS}
 
 
-def test_no_modules_are_in_a_circle() -> None:
+def test_no_modules_are_in_a_circle():
     assert circle(imports()) == []
 
 
-def test_a_circle_is_found_and_typing_imports_count(tmp_path: Path) -> None:
+def test_a_circle_is_found_and_typing_imports_count(tmp_path):
     folder = tmp_path / "pack"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -162,7 +160,7 @@ def test_a_circle_is_found_and_typing_imports_count(tmp_path: Path) -> None:
     assert sorted(set(circle(imported(modules("pack", tmp_path))))) == ["pack.one", "pack.two"]
 
 
-def closure(start: str) -> set[str]:
+def closure(start):
     """Returns all modules of buildtool that importing a room's modules may import."""
     reached, queue = set[str](), [module for module in MODULES if room(module) == start]
     while queue:
@@ -173,7 +171,7 @@ def closure(start: str) -> set[str]:
     return reached
 
 
-def test_the_client_is_a_leaf() -> None:
+def test_the_client_is_a_leaf():
     """It imports only the standard library and msgpack, so that a build starts without numpy."""
     brought = closure("client")
     assert {room(module) for module in brought} <= LEAF | {""}
@@ -183,14 +181,14 @@ def test_the_client_is_a_leaf() -> None:
     assert foreign - sys.stdlib_module_names <= FOREIGN_OF_LEAF
 
 
-def test_the_scons_tools_import_the_client_alone() -> None:
+def test_the_scons_tools_import_the_client_alone():
     for path in [*sorted((ROOT / "site_scons").rglob("*.py")), ROOT / "SConstruct"]:
         for base, _ in mentions(path.stem, path):
             if base.partition(".")[0] == "buildtool":
                 assert base == "buildtool.client", f"{path.name} imports {base}"
 
 
-def test_the_fronts_of_builds_and_editors_import_the_client_alone() -> None:
+def test_the_fronts_of_builds_and_editors_import_the_client_alone():
     fronts = [module for module in MODULES if module.startswith(BUILDS) and room(module) == "fronts"]
     assert {module.split(".")[2] for module in fronts} == {name.split(".")[2] for name in BUILDS}
     for module in fronts:
@@ -201,7 +199,7 @@ def test_the_fronts_of_builds_and_editors_import_the_client_alone() -> None:
             )
 
 
-def test_every_name_that_a_module_exports_exists() -> None:
+def test_every_name_that_a_module_exports_exists():
     exporting = [module for module, path in MODULES.items() if "\n__all__ = " in path.read_text()]
     assert exporting
     for module in map(importlib.import_module, exporting):
@@ -209,14 +207,14 @@ def test_every_name_that_a_module_exports_exists() -> None:
 
 
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])
-def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
+def test_buildtool_imports_no_plugin_and_no_kernel_family(package):
     """They are described by data and found by name at run time."""
     for module, path in MODULES.items():
         assert all(base.partition(".")[0] != package for base, _ in mentions(module, path)), module
 
 
 @pytest.mark.parametrize("package", ["keras", "tensorflow"])
-def test_only_the_room_of_splitting_imports_what_trains(package: str) -> None:
+def test_only_the_room_of_splitting_imports_what_trains(package):
     """They take 1.6 GB and seconds to import. Even there only functions and typing import them."""
     users = {
         module
@@ -231,7 +229,7 @@ def test_only_the_room_of_splitting_imports_what_trains(package: str) -> None:
             assert all(name.partition(".")[0] != package for name in [*names, *from_]), module
 
 
-def test_plugins_see_the_errors_and_the_plugin_interface_only() -> None:
+def test_plugins_see_the_errors_and_the_plugin_interface_only():
     for module, path in modules("buildtool_plugins", ROOT / "plugins").items():
         for base, _ in mentions(module, path):
             if base.partition(".")[0] == "buildtool":

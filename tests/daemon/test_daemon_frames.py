@@ -22,7 +22,7 @@ HELLO, KINDS = fuzz.HELLO, fuzz.KINDS
 @pytest.mark.slow
 def test_hostile_frames_harm_nobody(tmp_path):
     with running(tmp_path):
-        number = (len(KINDS) + len(fuzz.STAYING)) * 20
+        number = (len(KINDS) + len(fuzz.STAYING)) * 8
         (counts,) = fuzz.frames(number, seed=3, batch=number)
     assert sum(counts.values()) == number
     assert not [what for what in counts if "SILENT" in what]
@@ -33,7 +33,7 @@ def test_hostile_frames_harm_nobody(tmp_path):
 
 @pytest.mark.slow
 def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
-    counts = fuzz.entries(24, 5, tmp_path)
+    counts = fuzz.entries(12, 5, tmp_path)
     assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
 
 

@@ -23,7 +23,6 @@ NET = "ds_cnn"
 STREAMED = {"image": "stream", "objective": "ram"}
 # Boards with options, so that every toolchain and both forms of emitted code are tested.
 BOARDS = [
-    ("cortex-m4", "clang", STREAMED),
     ("cortex-m4", "gcc", {}),
     ("cortex-m55", "clang", {}),
     ("hifive1", "clang", STREAMED),

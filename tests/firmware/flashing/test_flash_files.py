@@ -16,15 +16,7 @@ from probe import ROOT, BuildError, link, load_board
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.modes import Format
-from buildtool.firmware.flashfiles import (
-    Piece,
-    binary,
-    check_formats,
-    flash_files,
-    intel_hex,
-    suffixes,
-    uf2,
-)
+from buildtool.firmware.flashfiles import Piece, binary, check_formats, flash_files, intel_hex, suffixes, uf2
 from buildtool.firmware.linkmap import explain_link_failure
 
 F4 = 0x57755A57
