@@ -111,12 +111,12 @@ def identify(
 
 
 def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
-    """Returns the output of a compiler for an empty file, without the names of temporary files. With
+    """Returns the output of a compiler for a file without code, without the names of temporary files. With
     `ldflags` the output is the commands that compile and link that file, which the compiler only prints.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "empty.c").touch()
+        Path(folder, "empty.c").write_text("typedef int empty;\n")  # -pedantic -Werror refuse a file of nothing
         try:
             result = subprocess.run(
                 [*command, "empty.c", *words],

@@ -17,8 +17,6 @@ from buildtool.emit.ctext import (
     indent_lines,
     join_continuations,
     numbers,
-    shape,
-    wrap,
 )
 
 HOSTILE = [
@@ -45,7 +43,7 @@ HOSTILE = [
     "",
     "   ",
 ]
-_quick = settings(derandomize=True, deadline=None, max_examples=300)
+_quick = settings(derandomize=True, deadline=None, max_examples=100)
 _text = st.text() | st.text("*/\\?\n ab")
 
 
@@ -58,13 +56,8 @@ def _is_safe(text):
     )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_name_makes_a_safe_comment(text):
-    assert _is_safe(comment(text))
-
-
 @_quick
-@given(_text)
+@given(_text | st.sampled_from(HOSTILE))
 def test_any_text_makes_a_safe_comment(text):
     assert _is_safe(comment(text))
 
@@ -88,11 +81,6 @@ def test_harmless_text_stays_as_it_is():
 def test_no_network_takes_the_name_of_a_header(name):
     """<net>.h precedes the C library's headers in the include path."""
     assert identifier(name) == f"net_{name}"
-
-
-def test_shapes():
-    assert shape((1, 96, 96, 3)) == "1x96x96x3"
-    assert shape(()) == "scalar"
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -125,15 +113,6 @@ LONG = [
     "const nn_view in1 = nn_repeated(nn_constant(weights + 123456), 123456, 123456, 123456, 123456, 123456);",
     "short_call(a, b);",
 ]
-
-
-@pytest.mark.parametrize("line", LONG)
-@pytest.mark.parametrize("indent", [0, 4, 8, 16])
-def test_a_broken_line_fits_and_says_the_same(line, indent):
-    rows = wrap(line, indent)
-    assert all(len(row) <= COLUMNS for row in rows)
-    assert " ".join(row.strip() for row in rows).replace("( ", "(") == line
-    assert all(row.startswith(" " * indent) for row in rows)
 
 
 def test_clang_format_would_break_the_lines_alike(tmp_path):

@@ -9,7 +9,6 @@ from ckernels import compile_library
 from buildtool.graph.fixedpoint import (
     dense_multiplier,
     multiply_by_quantized_multiplier,
-    quantize_multiplier,
 )
 
 # Whole arrays in one call: a million calls from Python would take minutes.
@@ -106,10 +105,3 @@ def test_a_dense_layer_at_its_ties(shim, scale):
     total = (near[:, None] + np.arange(-2, 3)).reshape(-1)
     expected = np.clip(rounded(total * scale), -128, 127)
     np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), expected)
-
-
-def test_multipliers_of_real_factors_survive_the_way_to_c(shim):
-    reals = np.geomspace(2.0**-31, 2.0**20, 400)
-    factors = np.array([quantize_multiplier(float(real)) for real in reals])
-    value = np.minimum(2.0**30, 100 / reals).astype(np.int64)
-    assert (abs(shim["requantise"](value, *factors.T) - value * reals) <= 1.0).all()

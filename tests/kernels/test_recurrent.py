@@ -63,6 +63,7 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("drawn", [drawn_svdf, drawn_lstm])
 def test_every_step_equals_the_reference(board, drawn):
@@ -72,5 +73,5 @@ def test_every_step_equals_the_reference(board, drawn):
         nonlocal served
         served += _steps_equal(board, drawn(seed), seed)
 
-    collect(st.integers(0, 2**31 - 1), 40, run)
-    assert served > 10
+    collect(st.integers(0, 2**31 - 1), 16, run)
+    assert served > 4
