@@ -84,18 +84,10 @@ def test_a_network_gives_onnxruntime_s_answer(name):
 # ---- networks of the zoo -----------------------------------------------------------------------------
 
 
-STYLES = {
-    "signed": Style(),
-    "unsigned": Style(
-        opset=21,
-        unsigned=True,
-        quantised_edges=True,
-        float_bias=True,
-        float_weights=True,
-        matmul=True,
-        flat=True,
-    ),
-}
+ALL_ELSE = dict.fromkeys(
+    ["unsigned", "quantised_edges", "float_bias", "float_weights", "matmul", "flat"], True
+)
+STYLES = (Style(), Style(opset=21, **ALL_ELSE))
 
 
 def check_equal(a, b):
@@ -117,19 +109,11 @@ def check_equal_tensors(one, other):
         np.testing.assert_array_equal(one.data, other.data)
 
 
-@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", ALL)
-def test_a_network_is_the_graph_of_the_tflite_file(name, style):
+def test_a_network_is_the_graph_of_the_tflite_file(name):
     graph = built(name)
-    copy = read_qdq(export(graph, STYLES[style]).SerializeToString())
+    copy = read_qdq(export(graph, STYLES[len(name) % len(STYLES)]).SerializeToString())
     check_equal(rewrite(copy, lookups=False), rewrite(graph, lookups=False))
-
-
-def test_reading_twice_gives_the_same():
-    data = export(built("ds_cnn")).SerializeToString()
-    a, b = read_qdq(data), read_qdq(data)
-    assert [t.name for t in a.tensors] == [t.name for t in b.tensors]
-    check_equal(a, b)
 
 
 def test_inputs_and_outputs_have_the_file_s_names():

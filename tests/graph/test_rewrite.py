@@ -17,9 +17,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Pad
-from buildtool.zoo.drawn import NetBuilder
 
 
 def shared_model(name: str) -> Graph:
@@ -117,21 +115,6 @@ def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, 
     assert len(after.ops) == operators
     assert not removed & kinds(after).keys()
     assert assert_same_results(before, after) == len(list(after.activations()))
-
-
-def test_the_means_behind_a_transpose_keep_litert_s_values() -> None:
-    """Each MEAN rounds as before: the intermediate mean, permuted, equals LiteRT's."""
-    path = needs_shared("models/mcunet_vww5.tflite")
-    graph = rewrite(shared_model("mcunet_vww5"))
-    image = np.random.default_rng(5).integers(-128, 128, (1, 80, 80, 3)).astype(np.int8)
-    expected = run(path.read_bytes(), [as_float(graph, graph.inputs[0], image)])
-    values = execute(graph, [image])
-    means = [op.outputs[0] for op in graph.ops if op.kind == OpKind.MEAN]
-    assert len(means) == 2
-    for t in means:
-        source = graph.tensors[t].source
-        mean = expected[source.index]
-        assert np.array_equal(values[t], mean.transpose(source.perm) if source.perm else mean)
 
 
 # ---- float edges ------------------------------------------------------------------------------------
@@ -371,7 +354,7 @@ def test_an_input_may_be_an_output() -> None:
     assert after.outputs == (after.inputs[0], after.ops[0].outputs[0], after.ops[0].outputs[0])
 
 
-@pytest.mark.parametrize("kind", ["RELU", "RELU6"])
+@pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])
 @pytest.mark.parametrize("case", ["clamps", "requantises", "read twice", "an output"])
 def test_an_activation_of_its_own_is_fused_where_it_only_clamps(case: str, kind: str) -> None:
     net = Net((1, 4, 4, 2))
@@ -417,15 +400,3 @@ def test_dead_operators_go_with_their_tensors_and_unread_inputs_stay() -> None:
     after = rewrite(read_model(write(tensors, operators, [0, 1], [4])))
     assert kinds(after) == {"HARD_SWISH": 1}
     assert len(after.inputs) == 2 and len(after.tensors) == 3
-
-
-def test_a_tensor_of_a_rewrite_has_its_source_in_the_file():
-    """A product with a constant becomes a convolution between two RESHAPEs; one of them changes nothing."""
-    convolutions = 0
-    for seed in range(60):
-        net = NetBuilder(seed)
-        product = net.matmul(net.input((1, 1, 4)), net.constant((1, 1, 9, 4)), False, True)
-        graph = rewrite(read_model(write_model(net.graph([product]))))
-        convolutions += any(op.kind is OpKind.CONV_2D for op in graph.ops)
-        assert graph.tensors[graph.outputs[0]].source is not None
-    assert convolutions > 5
