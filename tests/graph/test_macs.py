@@ -23,7 +23,11 @@ def scattered(net, x):
             lambda net, x: net.conv(x, 4, (3, 2), (2, 1), Pad(1, 1, 0, 1), groups=2),
             36 * 4 * 3 * 2 * 4,
         ),
-        ((1, 5, 5, 7), Net.depthwise, 5 * 5 * 7 * 9),  # one channel per output
+        (
+            (1, 5, 5, 7),
+            lambda net, x: net.depthwise(x, (3, 2), pad=Pad(1, 1, 0, 1)),
+            5 * 5 * 7 * 6,
+        ),  # one channel
         ((3, 20), lambda net, x: net.dense(x, 11), 3 * 20 * 11),  # the matrix once per row
         ((1, 4, 5, 6), scattered, 4 * 5 * (2 * 2) * 6 * 3),  # every input pixel is scattered
         ((1, 4, 4, 2), Net.relu, 0),

@@ -12,7 +12,6 @@ from zoo_networks import ALL, built
 
 from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.reference import execute
 from buildtool.graph.reference import execute_op as computed
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.topology import topology_digest
@@ -70,15 +69,6 @@ def test_every_operator_on_onnxruntime_s_values_gives_its_results(name):
     assert equal >= 0.99 * compared > 1000
     assert np.mean(shares) > 0.98
     assert set(graph.outputs) <= set(theirs)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_network_gives_onnxruntime_s_answer(name):
-    graph, theirs = load(name)
-    ours = execute(graph, [theirs[t] for t in graph.inputs])
-    for t in graph.outputs:
-        assert ours[t].argmax() == theirs[t].argmax()
-        assert np.abs(ours[t].astype(int) - theirs[t].astype(int)).max() <= 4
 
 
 # ---- networks of the zoo -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Graph, SliceAttrs
+from buildtool.graph.types import DType, Graph, OpKind, SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -293,3 +293,10 @@ def test_activations_must_be_made_once_and_before_use() -> None:
     twice = [FileOperator("RELU", [0], [1]), FileOperator("RELU6", [0], [1])]
     with pytest.raises(ModelError, match="made twice"):
         read_model(write(tensors, twice, [0], [1]))
+
+
+@pytest.mark.parametrize("deprecated", [False, True])
+def test_operator_codes_are_read_from_either_field(deprecated: bool) -> None:
+    tensors = [FileTensor((1, 3)), FileTensor((1, 3))]
+    data = write(tensors, [FileOperator("RELU6", [0], [1])], [0], [1], deprecated=deprecated)
+    assert read_model(data).ops[0].kind == OpKind.RELU6

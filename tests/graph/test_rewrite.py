@@ -17,7 +17,9 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Pad
+from buildtool.zoo.drawn import NetBuilder
 
 
 def shared_model(name: str) -> Graph:
@@ -400,3 +402,15 @@ def test_dead_operators_go_with_their_tensors_and_unread_inputs_stay() -> None:
     after = rewrite(read_model(write(tensors, operators, [0, 1], [4])))
     assert kinds(after) == {"HARD_SWISH": 1}
     assert len(after.inputs) == 2 and len(after.tensors) == 3
+
+
+def test_a_tensor_of_a_rewrite_has_its_source_in_the_file():
+    """A product with a constant becomes a convolution between two RESHAPEs; one of them changes nothing."""
+    convolutions = 0
+    for seed in range(60):
+        net = NetBuilder(seed)
+        product = net.matmul(net.input((1, 1, 4)), net.constant((1, 1, 9, 4)), False, True)
+        graph = rewrite(read_model(write_model(net.graph([product]))))
+        convolutions += any(op.kind is OpKind.CONV_2D for op in graph.ops)
+        assert graph.tensors[graph.outputs[0]].source is not None
+    assert convolutions > 5
