@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +132,31 @@ def test_the_search_visits_no_node_that_it_could_cut(count: int, seed: int) -> N
     orders = [run.order for run in islice(runs(problem, instance), 4)]
     nodes = [search.run(order, 1500, crowded).nodes for order in orders for crowded in (False, True)]
     assert nodes == NODES[count, seed]
+
+
+def jumble(seed: int) -> Problem:
+    """A few items with all properties: alignments, fixed offsets, overlaps."""
+    draw = random.Random(seed)
+    items = []
+    for _ in range(draw.randint(5, 9)):
+        first, alignment = draw.randint(0, 5), draw.choice((1, 1, 1, 2, 3))
+        pin = alignment * draw.randint(0, 4) if draw.random() < 0.15 else None
+        items.append(Item(first, first + draw.randint(1, 3), draw.randint(1, 6), alignment, pin))
+    pairs = draw.sample(list(permutations(range(len(items)), 2)), draw.randint(0, 4))
+    return Problem(tuple(items), tuple(Permission(a, b, draw.randint(0, 3)) for a, b in pairs))
+
+
+def test_of_many_small_problems_as_many_are_found_at_as_many_nodes() -> None:
+    found, nodes = 0, 0
+    for seed in range(600):
+        problem = jumble(seed)
+        instance = compile_problem(problem)
+        for more in range(4):
+            search = Search(instance, (problem.bound.bytes + more) // instance.unit, 10)
+            for run in islice(runs(problem, instance), 2):
+                outcome = search.run(run.order, 2000, bool(seed % 2))
+                found, nodes = found + (outcome.verdict is Verdict.FOUND), nodes + outcome.nodes
+    assert (found, nodes) == (3604, 22_274)  # as in NODES
 
 
 @pytest.mark.parametrize("seed", range(8))

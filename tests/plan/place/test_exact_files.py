@@ -81,15 +81,6 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.startswith("/dev/zero: error: it is not a regular file")
 
 
-def test_every_prefix_of_a_table_is_read_or_refused() -> None:
-    data = b'id,lower,upper,size,alignment,offset\n"a",0,3,4,4,8\nb,-1,2,5,1,\n'
-    for end in range(len(data)):
-        try:
-            assert len(read_problem(data[:end]).names) <= 2
-        except ModelError as error:
-            assert error.line > 0
-
-
 def write(folder: Path, data: bytes) -> str:
     path = folder / "p.csv"
     path.write_bytes(data)
@@ -166,3 +157,12 @@ def test_the_common_budget_shrinks_with_the_number_of_items_not_with_its_square(
     items: int, nodes: int
 ) -> None:
     assert common_budget(items) == nodes
+
+
+def test_every_prefix_of_a_table_is_read_or_refused() -> None:
+    data = b'id,lower,upper,size,alignment,offset\n"a",0,3,4,4,8\nb,-1,2,5,1,\n'
+    for end in range(len(data)):
+        try:
+            assert len(read_problem(data[:end]).names) <= 2
+        except ModelError as error:
+            assert error.line > 0
