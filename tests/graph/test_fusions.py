@@ -43,24 +43,6 @@ def test_every_remaining_tensor_has_the_same_bytes(branches, is_chain, residual,
         np.testing.assert_array_equal(after[t], values[sliced.tensors[t].name])
 
 
-def test_a_chain_of_concatenations_becomes_one():
-    sliced = with_sliced_fusions(split_network(4, blocks=1))
-    kinds = [op.kind for op in sliced.ops]
-    assert kinds.count(OpKind.CONCATENATION) == 2  # one in the fusion, one for the last branches
-    assert OpKind.SLICE not in kinds
-    (one,) = fusions(sliced)
-    assert kinds[one.first : one.last + 1] == [OpKind.CONCATENATION, *[OpKind.CONV_2D] * 4]
-    assert one.results == tuple(op.outputs[0] for op in sliced.ops[one.first + 1 : one.last + 1])
-
-
-def test_a_network_without_fusions_is_left_as_it_is():
-    net = NetBuilder(3)
-    x = net.conv(net.input((1, 8, 8, 3)), 8, kernel=(3, 3), same=True)
-    graph = rewrite(net.graph([net.concat([net.conv(x, 4), net.conv(x, 4)])]))
-    assert with_sliced_fusions(graph) is graph
-    assert fusions(graph) == ()
-
-
 def _fused(kernel=(1, 1), parts=2, count=2, read_whole=False, named=False):
     """Branches that are joined and read in slices. Each option makes this no fusion by slices."""
     net = NetBuilder(4)

@@ -74,11 +74,6 @@ RELU = fuses(Activation.RELU)
 # ---- activations ---------------------------------------------------------------------------------------
 
 
-@habit(CONV, "CONV_2D", RELU)
-def a_relu_is_fused(n):
-    return n.q(n.node("Relu", [n.conv(n.x, 3, 8)]), 0.06, -20)
-
-
 @habit(CONV, "CONV_2D", fuses(Activation.RELU6), low=0.0, high=6.0)
 @habit(CONV, "CONV_2D", fuses(Activation.RELU_N1_TO_1), low=-1.0, high=1.0)
 # A clip to the whole range of its output needs no operator.
@@ -403,27 +398,9 @@ def a_pool_of_the_images_size_over_padding_that_counts_is_no_mean(n):
     return n.q(n.node("AveragePool", [n.x], **more), 0.05, 3)
 
 
-@habit((1, 3, 6, 5), "MAX_POOL_2D")
-def a_global_maximum(n):
-    return n.node("GlobalMaxPool", [n.x])
-
-
-@habit((1, 3, 5, 4), "RESIZE_NEAREST_NEIGHBOR", how="asymmetric", pick="floor")
-@habit((1, 3, 5, 4), "RESIZE_NEAREST_NEIGHBOR", how="half_pixel", pick="round_prefer_floor")
-@habit((1, 3, 5, 4), "RESIZE_NEAREST_NEIGHBOR", how="align_corners", pick="round_prefer_ceil")
-def nearest_pixels(n, how, pick):
-    more = {"mode": "nearest", "coordinate_transformation_mode": how, "nearest_mode": pick}
-    return n.node("Resize", [n.x, "", [1.0, 1.0, 2.0, 2.0]], **more)
-
-
 @habit((1, 6, 5, 4), "CONV_2D SLICE SLICE", gives((1, 5, 4, 2), (1, 5, 4, 4)))
 def parts_of_unequal_size_are_slices(n):
     return n.node("Split", [n.q(n.conv(n.x, 6, 6)), [2, 4]], 2, axis=1)
-
-
-@habit((1, 6, 5, 4), "STRIDED_SLICE", gives((1, 4, 4, 3)))
-def a_slice_backwards(n):
-    return n.node("Slice", [n.x, [5, -1], [-100, 0], [1, 2], [-2, -1]])
 
 
 @habit((1, 3, 5, 4), "PAD", mode="constant")

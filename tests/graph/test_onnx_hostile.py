@@ -19,8 +19,6 @@ from buildtool.base.errors import BuildtoolError, ModelError, ToolError, Unsuppo
 from buildtool.graph.onnx import build
 from buildtool.graph.onnx.reader import read_qdq
 
-_settings = settings(derandomize=True, deadline=None, max_examples=150)
-
 
 def refused(model, kind=UnsupportedError):
     with pytest.raises(kind) as caught:
@@ -235,33 +233,19 @@ def test_a_file_cut_off_anywhere():
         survives(data[:size])
 
 
-@_settings
-@given(seed=st.integers(0, 1 << 30), count=st.integers(1, 30))
-def test_bytes_changed_anywhere(seed, count):
-    data = bytearray(many_operators().SerializeToString())
-    rng = random.Random(seed)
-    for _ in range(count):
-        data[rng.randrange(len(data))] = rng.randrange(256)
-    survives(bytes(data))
-
-
 def test_the_network_that_is_damaged_is_a_good_one():
     assert len(read(many_operators()).ops) > 8
 
 
-@pytest.mark.parametrize(("examples", "most"), [(150, 4), pytest.param(450, 7, marks=pytest.mark.slow)])
-def test_fields_changed_anywhere(examples, most):
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(seed=st.integers(0, 1 << 30))
+def test_fields_changed_anywhere(seed):
     """Swaps names, replaces attributes and shapes, and removes, doubles or moves operators."""
-
-    @settings(_settings, max_examples=examples)
-    @given(seed=st.integers(0, 1 << 30))
-    def check(seed):
-        model, rng = many_operators(), random.Random(seed)
-        for _ in range(rng.randint(1, most)):
-            _mutate(model.graph, rng)
-        survives(model.SerializeToString())
-
-    check()
+    model, rng = many_operators(), random.Random(seed)
+    for _ in range(rng.randint(1, 6)):
+        _mutate(model.graph, rng)
+    survives(model.SerializeToString())
 
 
 _NUMBERS = [-(1 << 63), -(1 << 31), -7, -1, 0, 1, 2, 3, 1 << 20, (1 << 31) - 1, (1 << 63) - 1]

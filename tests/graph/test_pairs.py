@@ -11,10 +11,9 @@ from buildtool.firmware.run.compare import referrer
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.limits import MAX_EXPONENTIALS, MAX_SQUARES
 from buildtool.graph.reference import execute
-from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, QuotientAttrs
+from buildtool.graph.types import Attrs, DType, Op, OpKind, QuotientAttrs
 from buildtool.target.catalogue import constants_bytes, operands, select
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder, quant
@@ -51,10 +50,6 @@ def test_the_root_of_a_negative_value_is_the_least_output():
     assert inverse[128 + 20] == 127
 
 
-def test_a_byte_is_negated_and_the_least_one_stays():
-    assert compute(OpKind.NEG, quant(0.1, 20)).tolist() == [-128, *range(127, -128, -1)]
-
-
 @pytest.mark.parametrize("board", ["cortex-m55", "qemu-virt-rv32"])
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(
@@ -76,15 +71,6 @@ def test_a_pair_with_one_constant_element_is_a_lookup(board, first, kind):
     assert constants_bytes(kernel, graph, graph.ops[-1]) == 256
     (operand,) = operands(kernel, graph, graph.ops[-1])
     assert not graph.tensors[operand].is_constant
-
-
-def test_a_clamp_to_one_becomes_part_of_the_operator_before_it():
-    net = NetBuilder(3)
-    x = net.conv(net.input((1, 5, 5, 3)), 4)
-    q = net.tensors[x].quant
-    y = net.op(OpKind.RELU_N1_TO_1, (x,), Attrs(), q)
-    (op,) = rewrite(read_model(write_model(net.graph([y])))).ops
-    assert op.attrs.activation is Activation.RELU_N1_TO_1
 
 
 @pytest.mark.parametrize(

@@ -50,19 +50,6 @@ def test_a_network_with_views_computes_the_same(drawn):
     assert all(np.array_equal(before[t], after[t]) for t in before)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(drawn=sliced_networks())
-def test_each_part_holds_the_values_of_its_channels(drawn):
-    graph = rewrite(drawn)
-    viewed = with_views(graph, _possible(graph))
-    values = execute(viewed, inputs_for(graph, 5))
-    assert bool(parts(viewed)) == bool(_possible(graph))
-    for t, (whole, first) in parts(viewed).items():
-        assert whole not in parts(viewed)
-        channels = viewed.tensors[t].shape[-1]
-        assert np.array_equal(values[t], values[whole][..., first : first + channels])
-
-
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(drawn=sliced_networks())
 def test_views_can_be_removed_again(drawn):

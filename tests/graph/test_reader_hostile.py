@@ -106,7 +106,7 @@ def test_mutated_files_end_in_a_graph_or_an_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "rounds"), [("", 250), ("mlperf_kws", 120)])
+@pytest.mark.parametrize(("name", "rounds"), [("", 90), ("mlperf_kws", 40)])
 def test_hundreds_of_mutated_files(name: str, rounds: int) -> None:
     data = needs_shared(f"models/{name}.tflite").read_bytes() if name else mixed()
     fuzz(data, rounds, rng_seed=10)
@@ -116,7 +116,7 @@ def test_hundreds_of_mutated_files(name: str, rounds: int) -> None:
 def test_mutations_pile_up() -> None:
     rng = np.random.default_rng(4)
     data = mixed()
-    for i in range(160):
+    for i in range(60):
         mutated = MUTATIONS[rng.integers(0, len(MUTATIONS))](data, rng)
         # a file that can still be read is damaged further, so damage accumulates behind the first checks
         data = mutated if survive(mutated, traced=i % 3 == 0) == "GRAPH" else data
@@ -222,9 +222,9 @@ def test_a_folded_constant_is_never_much_larger_than_the_file() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["RELU", "RESHAPE", "TRANSPOSE", "MEAN"])
+@pytest.mark.parametrize("kind", ["RELU", "TRANSPOSE", "MEAN"])
 def test_a_chain_of_thousands_of_operators_takes_linear_time(kind: str) -> None:
-    count = 3000
+    count = 1500
     tensors = [constant([0, 2, 1]), constant([1])] + [FileTensor((1, 3, 3)) for _ in range(count + 1)]
     options = {"MEAN": ("ReducerOptions", {"KeepDims": True})}.get(kind, ("", {}))
     operators = []

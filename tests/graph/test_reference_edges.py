@@ -10,7 +10,6 @@ from litert import check, run_graph
 from buildtool.base.errors import ModelError, UsageError
 from buildtool.graph.ops import TABLE_KINDS
 from buildtool.graph.reference import execute, table
-from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import OpKind, Quantization, SoftmaxAttrs
 from buildtool.zoo.drawn import NetBuilder, quant
 
@@ -91,16 +90,6 @@ def test_softmax_of_an_even_row_gives_zero_probabilities():
     graph = net.graph([net.softmax(net.input((1, 600), q=quant(0.1)))])
     values = execute(graph, [np.full((1, 600), 3, np.int8)])
     np.testing.assert_array_equal(values[1], np.full((1, 600), -128, np.int8))
-
-
-def test_exponentials_fall_from_one_and_vanish():
-    exps = exponentials(0.5, 1.0).astype(np.int64)
-    assert exps[0] == 2**31 - 1
-    assert np.all(np.diff(exps) <= 0)
-    ideal = np.exp(-0.5 * np.arange(256)) * 2**31
-    assert np.abs(exps - ideal).max() < 2**31 * 1e-6
-    with pytest.raises(ModelError):
-        exponentials(2.0**-40, 1.0)
 
 
 def test_wrong_inputs_are_refused():

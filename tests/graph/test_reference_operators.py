@@ -27,7 +27,7 @@ def test_an_operator_alone_equals_litert(kinds):
 
 
 @pytest.mark.slow
-@settings(SETTINGS, max_examples=90)
+@settings(SETTINGS, max_examples=40)
 @given(graph=small_networks(), seed=seeds, pattern=patterns)
 def test_every_tensor_of_a_network_equals_litert(graph, seed, pattern):
     check(graph, inputs_for(graph, seed, pattern))
@@ -47,14 +47,10 @@ def compare_model(name, seed, pattern="random"):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_tensor_equals_litert(name):
-    for seed in range(3):
-        compare_model(name, seed)
-    compare_model(name, 0, "extremes")
+    compare_model(name, 0)
+    compare_model(name, 1, "extremes")
 
 
 @pytest.mark.parametrize("name", LARGE)
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
-)
-def test_every_tensor_of_a_large_network_equals_litert(name, seed):
-    compare_model(name, seed)
+def test_every_tensor_of_a_large_network_equals_litert(name):
+    compare_model(name, 0)

@@ -16,7 +16,6 @@ from recurrentnets import (
 )
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.reference import curves
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 
@@ -60,12 +59,3 @@ def test_outputs_of_the_drawn_operators_are_spread():
             inside = [np.mean((y > -128) & (y < 127)) for step in outputs for y in step]
             shares.append(float(np.mean(inside)))
     assert np.mean(shares) > 0.6 and min(shares) >= 0.0
-
-
-def test_functions_of_sixteen_bits_approximate_logistic_and_tanh():
-    every = np.arange(-32768, 32768)
-    error = curves.logistic(every) / 32768 - 1 / (1 + np.exp(-every / 4096))
-    assert np.abs(error).max() < 4e-4
-    for bits in range(7):
-        error = curves.tanh(every, bits) / 32768 - np.tanh(every / 2.0 ** (15 - bits))
-        assert np.abs(error).max() < 8e-4

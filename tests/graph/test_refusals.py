@@ -4,7 +4,6 @@ import pytest
 from flatfiles import FileOperator, FileTensor, write
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.refusals import join_errors
 from buildtool.graph.tflite.reader import read_model
 
 
@@ -49,8 +48,3 @@ def test_each_cause_has_its_own_hint():
     for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and words in hint.text for hint in error.hints), word
-
-
-def test_a_single_refusal_does_not_change():
-    alone = UnsupportedError("why", operator="#3 COS")
-    assert join_errors([alone]) is alone

@@ -8,7 +8,7 @@ import pytest
 import statenets
 from flatfiles import FileOperator, FileTensor, write
 from graphs import inputs_for
-from litert import interpreter
+from recurrentnets import expected, sequence
 from statenets import ONCE, RING_OPS, first_value, initialising, ring_file, ring_tensors
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -17,7 +17,6 @@ from buildtool.graph.flow import flow_of
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.numbering import is_numbered, number_tensors
 from buildtool.graph.order import in_order, is_order, least_peak_order
-from buildtool.graph.reference import execute, initial_states, next_states
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.states import settle_states
 from buildtool.graph.tflite.reader import read_model
@@ -26,27 +25,6 @@ from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import OpKind
 
 MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
-
-
-def _run_sequence(graph, inputs):
-    """Returns the outputs of each invoke in a sequence."""
-    states, results = initial_states(graph), []
-    for one in inputs:
-        values = execute(graph, one, states)
-        states = next_states(graph, values)
-        results.append([values[t] for t in graph.outputs])
-    return results
-
-
-def _run_litert(model, inputs):
-    engine = interpreter(model)
-    results = []
-    for one in inputs:
-        for detail, value in zip(engine.get_input_details(), one, strict=True):
-            engine.set_tensor(detail["index"], value)
-        engine.invoke()
-        results.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
-    return results
 
 
 def _assert_equal(ours, theirs):
@@ -59,15 +37,15 @@ def _assert_equal(ours, theirs):
 def test_sequences_of_invokes_equal_litert_before_and_after_rewriting(name):
     graph = MODELS[name]
     model = write_model(graph)
-    inputs = [inputs_for(graph, seed, "random") for seed in range(4)]
-    expected = _run_litert(model, inputs)
-    alone = _run_litert(model, inputs[3:])[0]
-    assert any(not np.array_equal(a, b) for a, b in zip(alone, expected[3], strict=True))
+    inputs = [inputs_for(graph, seed, "random")[0] for seed in range(4)]
+    theirs = sequence(model, inputs)
+    alone = sequence(model, inputs[3:])[0]
+    assert any(not np.array_equal(a, b) for a, b in zip(alone, theirs[3], strict=True))
     source = read_model(model)
     after = rewrite(source)
     for one in (graph, source, after):
-        _assert_equal(_run_sequence(one, inputs), expected)
-    _assert_equal(_run_litert(write_model(after), inputs), expected)  # a settled graph can be written
+        _assert_equal(expected(one, inputs), theirs)
+    _assert_equal(sequence(write_model(after), inputs), theirs)  # a settled graph can be written
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -77,7 +55,7 @@ def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_
     order = least_peak_order(flow_of(settled))
     assert is_order(settled, order)
     reordered = in_order(settled, order)
-    inputs = [inputs_for(settled, seed, "random") for seed in range(3)]
+    inputs = [inputs_for(settled, seed, "random")[0] for seed in range(3)]
     for graph in (settled, reordered, rewrite(settled)):
         assert {t for s in graph.states for t in (s.before, s.after)} <= set(state_of(graph))
         assert all(r.size == 0 for r in live_ranges(graph) if r.tensors[0] in state_of(graph))
@@ -89,7 +67,7 @@ def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_
             )
             reads = [i for i, op in enumerate(graph.ops) if state.before in op.inputs]
             assert all(i <= writer for i in reads)
-        _assert_equal(_run_sequence(graph, inputs), _run_sequence(settled, inputs))
+        _assert_equal(expected(graph, inputs), expected(settled, inputs))
 
 
 def test_rings_are_shifted_in_place_and_windows_are_stored_whole():
@@ -113,8 +91,8 @@ def test_a_file_as_the_converter_writes_it_is_read_and_equals_litert():
     assert [op.kind for op in graph.ops] == [OpKind.SHIFT]
     (state,) = graph.states
     assert state.name == "layer/ring" and state.initial.tolist() == np.arange(12).reshape(1, 4, 3).tolist()
-    inputs = [[np.full((1, 1, 3), n, np.int8)] for n in (50, 60, 70, 80, 90)]
-    _assert_equal(_run_sequence(graph, inputs), _run_litert(model, inputs))
+    inputs = [np.full((1, 1, 3), n, np.int8) for n in (50, 60, 70, 80, 90)]
+    _assert_equal(expected(graph, inputs), sequence(model, inputs))
 
 
 def test_references_keep_state_until_they_are_reset():
@@ -154,7 +132,7 @@ def test_a_variable_that_is_never_read_is_no_state():
     value = first_value(np.zeros((1, 1, 3), np.int8))
     model = write(tensors, [*ops, relu], [0], [8], others=[initialising({"layer/ring": value})])
     assert rewrite(read_model(model)).states == ()
-    _run_litert(model, [[np.zeros((1, 1, 3), np.int8)]])
+    sequence(model, [np.zeros((1, 1, 3), np.int8)])
 
 
 def test_a_tensor_marked_as_variable_begins_as_in_litert():
@@ -164,8 +142,8 @@ def test_a_tensor_marked_as_variable_begins_as_in_litert():
     model = write([side, variable, side], [add], [0], [2])
     graph = rewrite(read_model(model))
     assert [s.initial.tolist() for s in graph.states] == [[[5] * 4]]
-    inputs = [[np.arange(4, dtype=np.int8).reshape(1, 4)]]
-    _assert_equal(_run_sequence(graph, inputs), _run_litert(model, inputs))
+    inputs = [np.arange(4, dtype=np.int8).reshape(1, 4)]
+    _assert_equal(expected(graph, inputs), sequence(model, inputs))
 
 
 def _refusal(tensors=None, ops=RING_OPS, values=None, other=None):

@@ -114,16 +114,6 @@ def test_operators_without_an_int16_form_are_refused(kind):
         read_model(write_model(net.graph([y])))
 
 
-def test_an_addition_without_its_pad_of_channels_equals_litert():
-    """The rewritten ADD reads the unpadded operand."""
-    net = WideNetBuilder(5)
-    x = net.input((1, 3, 4, 6))
-    padded = net.pad(net.unary(OpKind.TANH, x), ((0, 0), (0, 0), (0, 0), (1, 3)))
-    graph = net.graph([net.elementwise(OpKind.ADD, padded, net.conv(x, 10))])
-    after = litert.rewritten(graph, draw_inputs(graph, 1, 2)[0])
-    assert any(isinstance(op.attrs, g.WidenedAttrs) for op in after.ops)
-
-
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     """LiteRT refuses such a bias if it would have to read it as int64."""
     net = WideNetBuilder(6)

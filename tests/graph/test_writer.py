@@ -12,7 +12,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model
-from buildtool.graph.types import Graph, Op, OpKind, Pad, PadAttrs, PoolAttrs
+from buildtool.graph.types import Op, OpKind, Pad, PadAttrs, PoolAttrs
 from buildtool.zoo.drawn import NetBuilder
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -144,14 +144,3 @@ def test_other_padding_is_refused_for_an_average_and_of_least_values_for_a_maxim
     graph = _padded_all_round(OpKind.MAX_POOL_2D)
     assert builtin_names(parsed(graph)) == ["PADV2", "MAX_POOL_2D"]
     check(graph, inputs_for(graph, 1, pattern))
-
-
-def test_activations_and_parameters_are_told_apart():
-    net = NetBuilder(4)
-    x = net.input((2, 3, 4, 5))
-    graph: Graph = net.graph([net.flatten(net.mean(x, (1, 3), keep_dims=True))])
-    model = parsed(graph)
-    subgraph = model.Subgraphs(0)
-    buffers = [subgraph.Tensors(i).Buffer() for i in range(subgraph.TensorsLength())]
-    assert buffers[: len(graph.tensors)] == [0, 0, 0]
-    assert all(buffers[len(graph.tensors) :])

@@ -39,18 +39,19 @@ def test_a_plan_survives_its_bytes(graph):
     assert to_bytes(from_bytes(data)) == data == to_bytes(plan(graph, make_target(scratch="7")))
 
 
-@pytest.mark.slow
+GOOD = to_bytes(plan(residual_net(), make_target()))
+
+
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.data())
 def test_damaged_bytes_are_refused_or_another_plan_in_canonical_form(data):
-    good = to_bytes(plan(residual_net(), make_target()))
-    position = data.draw(st.integers(0, len(good) - 1))
+    position = data.draw(st.integers(0, len(GOOD) - 1))
     kind = data.draw(st.sampled_from(("flip", "cut", "insert")))
     byte = bytes([data.draw(st.integers(0, 255))])
     bad = {
-        "flip": good[:position] + byte + good[position + 1 :],
-        "cut": good[:position],
-        "insert": good[:position] + byte + good[position:],
+        "flip": GOOD[:position] + byte + GOOD[position + 1 :],
+        "cut": GOOD[:position],
+        "insert": GOOD[:position] + byte + GOOD[position:],
     }[kind]
     try:
         other = from_bytes(bad)
@@ -67,7 +68,7 @@ def test_noise_is_refused(noise):
 
 
 def _with(changes):
-    content = msgpack.unpackb(to_bytes(plan(residual_net(), make_target())))
+    content = msgpack.unpackb(GOOD)
     for index, value in changes.items():
         content[1][index] = value
     return msgpack.packb(content)
@@ -108,7 +109,7 @@ def test_fields_of_another_type_are_refused(field, value):
         b"\xdd\xff\xff\xff\xff",
         b"\x91" * 5000,
         b"\xc7\x00\x01",
-        to_bytes(plan(residual_net(), make_target())) + b"\x00",
+        GOOD + b"\x00",
     ],
     ids=["newer", "boolean", "map", "huge array", "deep", "extension", "trailing"],
 )
@@ -118,9 +119,8 @@ def test_what_is_no_plan_is_refused(data):
 
 
 def test_a_longer_spelling_of_the_same_plan_is_refused():
-    good = to_bytes(plan(residual_net(), make_target()))
-    longer = bytes([0x92, 0xCC, good[1]]) + good[2:]  # the schema number in two bytes
-    assert msgpack.unpackb(longer) == msgpack.unpackb(good)
+    longer = bytes([0x92, 0xCC, GOOD[1]]) + GOOD[2:]  # the schema number in two bytes
+    assert msgpack.unpackb(longer) == msgpack.unpackb(GOOD)
     with pytest.raises(PlanError, match="canonical"):
         from_bytes(longer)
 

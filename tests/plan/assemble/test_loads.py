@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded import plain_xcore
-from planmutants import with_buffer
+from planmutants import with_buffer, with_load
 
 from buildtool.base.errors import PlanError
 from buildtool.emit.image import weight_image
@@ -45,11 +45,6 @@ def loaded(limit, segments=""):
     return bare, Loading(timeline, target, kernels, blocks, "rows", bare.strategy).plan(limit, 0)
 
 
-def replaced(plan, load, **fields):
-    """The plan with changed fields of a load."""
-    return replace(plan, loads=tuple(replace(x, **fields) if x is load else x for x in plan.loads))
-
-
 def test_every_operator_with_constants_has_a_load():
     graph, _, kernels, blocks = parts()
     _, plan = loaded(1 << 20)
@@ -67,7 +62,7 @@ def test_with_room_all_come_whole_and_ahead_where_something_is_computed_meanwhil
     assert any(plan.buffers[load.buffer].first < steps[load.op] - 1 for load in plan.loads)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
 def test_limits_are_kept_where_slices_allow_it(share):
     graph, target, _, blocks = parts()
     bare, _ = loaded(1 << 20)
@@ -97,15 +92,6 @@ def test_in_strips_a_segments_constants_are_there_for_all_strips():
             assert load.channels == 0
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(st.integers(1, 300), st.sampled_from([12, 16]), st.integers(1, 2000))
-def test_slices_of_all_channels_are_the_block(channels, factors, weights):
-    block = Constants(0, channels, factors, weights)
-    whole = -(-(16 + factors * channels) // 16) * 16 + -(-weights * channels // 16) * 16
-    assert block.slice_bytes(channels) == whole
-    assert block.slice_bytes(1) <= whole
-
-
 def test_faults_in_loads_are_found():
     graph, target, _, _ = parts()
     bare, plan = loaded(1 << 20)
@@ -122,7 +108,7 @@ def test_faults_in_loads_are_found():
         (replace(plan, loads=(*plan.loads, load)), "cannot take the constants"),
         (replace(plan, loads=(replace(load, buffer=999),)), "cannot take the constants"),
         (replace(plan, loads=(replace(load, slots=3),)), "cannot hold its"),
-        (replaced(tight, cut, slots=9), "cannot hold its"),
+        (with_load(tight, cut, slots=9), "cannot hold its"),
     ]
     for broken, says in faults:
         with pytest.raises(PlanError, match=says):
@@ -133,18 +119,18 @@ def test_faults_in_loads_are_found():
 def test_a_load_of_fewer_bytes_than_the_kernel_reads_is_refused(fields):
     graph, target, _, _ = parts()
     _, plan = loaded(1 << 20)
-    for load in plan.loads:
+    for load in plan.loads[::4]:
         with pytest.raises(PlanError, match=r"bytes of constants"):
-            check(replaced(plan, load, **fields), graph, target)
+            check(with_load(plan, load, **fields), graph, target)
 
 
 def test_slices_that_the_kernel_does_not_compute_are_refused():
     graph, target, _, blocks = parts()
     _, plan = loaded(1 << 20)
     outcomes = set()
-    for load in plan.loads:
-        for channels in range(1, 40):
-            broken = replaced(plan, load, channels=channels)
+    for number, load in enumerate(plan.loads):
+        for channels in (*range(1 + number % 8, 40, 8), 16):
+            broken = with_load(plan, load, channels=channels)
             if channels in blocks[load.op].widths:
                 outcomes.add("whole slices")
                 check(broken, graph, target)
@@ -171,3 +157,12 @@ def test_a_plan_for_constants_of_another_size_is_not_emitted():
     wrong = replace(plan, loads=(replace(plan.loads[0], size=16), *plan.loads[1:]))
     with pytest.raises(PlanError, match="the plan loads 16 bytes"):
         emit(graph, wrong, target, "net")
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(1, 300), st.sampled_from([12, 16]), st.integers(1, 2000))
+def test_slices_of_all_channels_are_the_block(channels, factors, weights):
+    block = Constants(0, channels, factors, weights)
+    whole = -(-(16 + factors * channels) // 16) * 16 + -(-weights * channels // 16) * 16
+    assert block.slice_bytes(channels) == whole
+    assert block.slice_bytes(1) <= whole

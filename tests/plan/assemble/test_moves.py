@@ -17,7 +17,7 @@ from buildtool.plan import codec
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.assemble.memories import count_touched_bytes, in_one, over_two
-from buildtool.plan.assemble.moves import _Problem, in_order, place_in_parts
+from buildtool.plan.assemble.moves import in_order, place_in_parts
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, from_text, to_text
@@ -72,13 +72,6 @@ def test_a_resident_image_is_in_nobodys_way():
     assert not any(graph.inputs[0] in plan.buffers[move.source].tensors for move in plan.moves)
     check(plan, graph, target)
     assert codec.from_bytes(codec.to_bytes(plan)) == plan
-
-
-def test_nothing_moves_where_nothing_climbs():
-    graph, target = chain(8), make_target()
-    plan = alone(graph, target, in_place="none")
-    assert not plan.moves
-    assert plan.arena_bytes == 2 * 16 * 16 * 16
 
 
 def test_a_move_is_paid_for():
@@ -149,7 +142,7 @@ def assert_apart(parted, time):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(problems())
 def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):
     buffers, options, ticks = problem
@@ -186,29 +179,7 @@ def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
     tensors = [Buffer(BufferKind.TENSOR, "", (i,), 64, i, i + 1) for i in range(2)]
     weights = Buffer(BufferKind.WEIGHTS, "", (), 32, 0, 2)
     assert place_in_parts([*tensors, weights], [], GRANULE, ticks, {2}, 1 << 30) is None
-    parted = place_in_parts([*tensors], [], GRANULE, ticks, set(), 1 << 30)
-    assert parted is not None
-    assert parted.moves == ()
-
-
-@settings(derandomize=True, deadline=None, max_examples=60)
-@given(problems(), st.data())
-def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
-    """Compared with the definition, buffer by buffer and overlap by overlap."""
-    buffers, options, ticks = problem
-    fixed = [i for i, b in enumerate(buffers) if not b.tensors or data.draw(st.integers(0, 9)) == 0]
-    segments = _Problem(buffers, options, GRANULE, ticks, fixed)
-    end = max(b.last for b in buffers) + 1
-    free = [t for t in ticks if not any(buffers[i].first < t <= buffers[i].last for i in fixed)]
-    assert segments.times == [0, *(t for t in free if 0 < t < end), end]
-    start = data.draw(st.integers(0, segments.segments - 1))
-    stop = data.draw(st.integers(start + 1, segments.segments))
-    segment, times = segments.segment(start, stop), range(segments.times[start], segments.times[stop])
-    lives = [[t for t in times if b.first <= t <= b.last] for b in buffers]
-    assert segment.buffers == tuple(i for i, life in enumerate(lives) if life)
-    items = [segment.problem.items[k] for k in range(len(segment.buffers))]
-    assert [list(range(item.lower, item.upper)) for item in items] == [life for life in lives if life]
-    assert segment.options == tuple(o for o in options if set(lives[o.input]) & set(lives[o.output]))
+    assert place_in_parts(tensors, [], GRANULE, ticks, set(), 1 << 30) is not None
 
 
 def test_long_stretches_are_placed_piece_by_piece(monkeypatch):

@@ -113,7 +113,6 @@ def test_blocks_that_cannot_run_are_not_chosen():
 @pytest.mark.parametrize(
     ("board", "model"),
     [
-        pytest.param("host", NETWORK, marks=pytest.mark.slow),
         ("host", "resnet8"),
         pytest.param("cortex-m4", "mobilenetv2:size=64,alpha=0.35,classes=10", marks=pytest.mark.slow),
     ],

@@ -33,7 +33,6 @@ from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
 from buildtool.zoo.drawn import WideNetBuilder
 
@@ -107,30 +106,6 @@ def test_elements_may_grow_in_place(monkeypatch):
     assert "output element 496 hits input element 497 before it is read" in verdicts
 
 
-def test_elements_are_read_before_they_are_written():
-    """The verdict on two pieces, compared with all their elements."""
-    draw = random.Random(1)
-    for _ in range(3000):
-        out_element, element = draw.choice([(1, 1), (2, 1), (1, 2), (2, 2), (4, 2)])
-        starts, counts = [draw.randrange(6) for _ in "oi"], [draw.randrange(1, 7) for _ in "oi"]
-        made, read = draw.randrange(30), draw.randrange(30)
-        pieces = [
-            replay_twin.Piece(base + start * size, start * size, count * size)
-            for base, start, count, size in zip(
-                (made, read), starts, counts, (out_element, element), strict=True
-            )
-        ]
-        hit = any(
-            made + e * out_element < read + (f + 1) * element
-            and read + f * element < made + (e + 1) * out_element
-            for e in range(starts[0], starts[0] + counts[0])
-            for f in range(max(e + 1, starts[1]), starts[1] + counts[1])
-        )
-        said = replay_twin._reads_first(pieces[0], out_element, pieces[1], element)
-        assert not (said and hit)
-        assert said or hit or made > read or starts != [0, 0]
-
-
 def _agree(monkeypatch, numbers):
     """Asserts that the twins agree on these mutants of each plan, some refused and some accepted."""
     verdicts = set()
@@ -149,7 +124,7 @@ def test_damaged_plans_are_taken_or_refused_by_both(monkeypatch):
 
 @pytest.mark.slow
 def test_many_damaged_plans_are_taken_or_refused_by_both(monkeypatch):
-    _agree(monkeypatch, range(1, 6))
+    _agree(monkeypatch, range(1, 3))
 
 
 @pytest.mark.parametrize("kind", ["ring", "columns"])
@@ -175,25 +150,8 @@ def test_no_move_can_be_left_out(monkeypatch):
     assert seen > 2
 
 
-def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(monkeypatch):
-    """An int8 input image becomes int16 in place, and the convolutions after it stream."""
-    net = WideNetBuilder(1)
-    image = net.input((1, 8, 8, 8), DType.INT8, net.random_quant(0.02, DType.INT8))
-    x = net.conv(net.requantize(image), 2, kernel=(3, 3), stride=(2, 2), same=True)
-    graph = net.graph([net.conv(x, 1, kernel=(3, 3), same=True)])
-    target = load_target("host")
-    rows = tuple(Group((p,), rows_per_step=1) for p in (1, 2))
-    plan = front(graph, target, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
-    overlap = plan.overlaps[0]
-    assert (overlap.op, overlap.distance) == (0, 511)
-    assert _both(monkeypatch, plan, graph, target) == ""
-    nearer = with_buffer(plan, overlap.input, offset=plan.buffers[overlap.output].offset + 496)
-    damaged = replace(nearer, overlaps=(replace(overlap, distance=496),))
-    assert _both(monkeypatch, damaged, graph, target)
-
-
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(derandomize=True, deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), enlarging_networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):
     assert alias_groups(graph) == alias_roots(graph)

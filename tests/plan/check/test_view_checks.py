@@ -29,7 +29,6 @@ from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.schedule.viewing import possible_views
-from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Overlap
 from buildtool.target.catalogue import select_all
@@ -144,16 +143,6 @@ def test_nothing_written_as_a_part_lies_over_an_input(viewed):
     lying = dataclasses.replace(plan, overlaps=(*plan.overlaps, Overlap(position, source, output, 0)))
     with pytest.raises(PlanError, match="part of a wider tensor"):
         check(lying, viewed, TARGET)
-
-
-def test_streamed_regions_go_on_through_slices():
-    graph = _branches()
-    viewed = with_views(graph, possible_views(graph, select_all(TARGET, graph)))
-    with_copies, with_parts = (front(one, TARGET, Settings()) for one in (graph, viewed))
-    for found in (with_copies, with_parts):
-        check(found.plan(0), found.graph, TARGET)
-    assert with_parts.plan(0).arena_bytes <= with_copies.plan(0).arena_bytes
-    assert any(region.is_streamed for region in with_parts.plan(0).regions)
 
 
 def _planned(graph):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,55 @@ def hints(model: str, board: str, **options: object) -> list[dict[str, object]]:
     for settings in filter(None, found):
         changed = {name: value for name, value in {**options, **settings}.items() if value is not None}
         beside = {name: changed.pop(name) for name in ("arena_in",) if name in changed}
-        assert handle({**asked, **beside, "options": changed})["arena_bytes"] > 0
+        assert (
+            0 < handle({**asked, **beside, "options": changed})["arena_bytes"] <= changed.get("ram", math.inf)
+        )
     assert found
     return found
+
+
+LIMITS: list[dict[str, object]] = [
+    {"max_f": 1.0, "ram": 5000},
+    {"max_cost": 1000},
+    {"max_cost": 4e6, "ram": 5000},
+    {"max_f": 1, "max_cost": 9},
+]
+
+
+@pytest.mark.parametrize(
+    ("board", "objective", "limits"),
+    [
+        ("cortex-m4", "cost", LIMITS[0]),
+        ("cortex-m4", "ram", LIMITS[2]),
+        pytest.param("cortex-m4", "ram", LIMITS[1], marks=pytest.mark.slow),
+        pytest.param("cortex-m4", "cost", LIMITS[3], marks=pytest.mark.slow),
+        # on boards that load weights, the planner calls the search in other ways
+        pytest.param("xcore", "ram", LIMITS[0], marks=pytest.mark.slow),
+        pytest.param("xcore", "cost", LIMITS[2], marks=pytest.mark.slow),
+    ],
+)
+def test_every_setting_that_a_refusal_names_does(
+    board: str, objective: str, limits: dict[str, object]
+) -> None:
+    assert any(hints("ds_cnn", board, objective=objective, **limits))
+
+
+@pytest.mark.parametrize(
+    ("model", "memories", "helps"),
+    [
+        ("ds_cnn", 'extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n', True),
+        # one operator's constants alone need more memory than the chip has
+        ("resnet8", 'extends = "xcore"\n[memory.ram]\nsize = 160000\n', False),
+    ],
+)
+def test_where_the_board_is_too_small_no_larger_limit_is_named(
+    tmp_path: Path, model: str, memories: str, helps: bool
+) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text(memories)
+    settings = hints(model, str(path))
+    assert any(settings) or not helps
+    assert not any("ram" in one for one in settings)
 
 
 @pytest.mark.parametrize("strategy", ["layerwise", "msf-cnn", "xcore-strips"])

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import tflite
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from drawnnets import small_networks
 from hypothesis import given, settings
+from litert import run
 from needs import needs_package, needs_shared
 
 from buildtool import zoo
@@ -30,6 +30,7 @@ RUN_TFLM = """
 import sys
 import numpy as np
 from tflite_micro.python.tflite_micro import runtime
+from buildtool.plan.others import tflm
 
 interpreter = runtime.Interpreter.from_file(sys.argv[1], arena_size=3_000_000)
 details = interpreter.get_input_details(0)
@@ -57,15 +58,6 @@ def offsets_of(data):
     values = struct.unpack(f"<{len(raw) // 4}i", raw.tobytes())
     assert values[1:3] == (1, len(values) - 3)
     return values[3:]
-
-
-def litert(data, values):
-    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    interpreter.allocate_tensors()
-    for detail, value in zip(interpreter.get_input_details(), values, strict=True):
-        interpreter.set_tensor(detail["index"], value)
-    interpreter.invoke()
-    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -107,8 +99,8 @@ def test_the_network_in_the_file_stays_the_same(graph):
         draw.integers(-100, 100, graph.tensors[t].shape).astype(graph.tensors[t].dtype.value)
         for t in graph.inputs
     ]
-    for a, b in zip(litert(data, values), litert(written, values), strict=True):
-        assert a.tobytes() == b.tobytes()
+    one, other = run(data, values), run(written, values)
+    assert all(one[t].tobytes() == other[t].tobytes() for t in one)
 
 
 def test_a_plan_that_is_there_already_is_replaced():
@@ -154,15 +146,6 @@ def test_damaged_bytes_give_a_file_or_an_error():
         except BuildtoolError:
             refused += 1
     assert refused > 30
-
-
-def test_a_fault_of_the_program_is_not_reported_as_a_damaged_file(monkeypatch):
-    def fail(*_given):
-        raise AttributeError("a fault of the program")
-
-    monkeypatch.setattr(tflm, "validate", fail)
-    with pytest.raises(AttributeError, match="a fault of the program"):
-        write_plan_into_file(zoo.build("ds_cnn"))
 
 
 def test_planning_options_have_no_part_in_it():
@@ -218,3 +201,12 @@ def run_tflm(model):
     head = re.search(r"Arena allocation head (\d+) bytes", process.stdout + process.stderr)
     output = re.search(r"OUTPUT ([0-9a-f]+)", process.stdout)
     return int(head[1]), output[1]
+
+
+def test_a_fault_of_the_program_is_not_reported_as_a_damaged_file(monkeypatch):
+    def fail(*_given):
+        raise AttributeError("a fault of the program")
+
+    monkeypatch.setattr(tflm, "validate", fail)
+    with pytest.raises(AttributeError, match="a fault of the program"):
+        write_plan_into_file(zoo.build("ds_cnn"))

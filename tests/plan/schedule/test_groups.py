@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import plan_nets
 import pytest
 from branch_twin import BranchTwin
 from drawnnets import branching_networks
@@ -20,7 +19,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind, SliceAttrs
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
-from buildtool.plan.schedule.inner import objection, whole_tensors
+from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.timeline import Timeline
@@ -35,15 +34,6 @@ from buildtool.zoo.drawn import NetBuilder
 def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, scratch):
     target = make_target(scratch="5 * cin" if scratch else "0")
     plan, _ = assembled(graph, target, any_groups(data.draw, graph), in_place)
-    check(plan, graph, target)
-
-
-@pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
-@given(st.data(), plan_nets.graphs())
-def test_groups_of_random_networks_read_only_what_is_there(data, graph):
-    target = make_target()
-    plan, _ = assembled(graph, target, any_groups(data.draw, graph))
     check(plan, graph, target)
 
 
@@ -90,24 +80,6 @@ def test_windows_are_as_small_as_they_can_be(rows, hand_off):
             )
             with pytest.raises(PlanError):
                 replay(replace(plan, buffers=smaller), timeline, kernels)
-
-
-def test_a_tensor_that_is_read_later_stays_whole():
-    graph, first = bottlenecks()
-    group = Group((0, 1, 2, 3), Scheme.HALO, 2)
-    assert whole_tensors(graph, group) == {first}
-    assert first not in {kept.tensor for kept in windows(graph, group)}
-
-
-def test_strips_reuse_what_neighbours_left():
-    """Only neighbouring windows of a strip are live at the same time, so the arena is far below their sum."""
-    graph, _ = bottlenecks()
-    target = make_target()
-    group = Group(tuple(range(len(graph.ops))), Scheme.HALO, 2)
-    plan, _ = assembled(graph, target, [group], "none")
-    held = sum(kept.size for kept in windows(graph, group))
-    whole = sum(graph.tensors[t].size for t in (*graph.inputs, *graph.outputs))
-    assert plan.arena_bytes < whole + held * 0.75
 
 
 def test_an_operator_that_skips_rows_cannot_leave_a_tensor_to_others():
@@ -238,28 +210,6 @@ def test_rings_of_branches_are_as_small_as_they_can_be(module):
             less = tuple(replace(b, rows=b.rows - 1) if b is ring else b for b in plan.buffers)
             with pytest.raises(PlanError):
                 replay(replace(plan, buffers=less), timeline, kernels)
-
-
-def _has_section(graph):
-    return any(front(graph, make_target(), Settings()).space.blocks.sections)
-
-
-def test_a_branch_that_something_else_reads_is_in_no_section():
-    net = NetBuilder(5)
-    x = net.conv(net.input((1, 9, 9, 3)), 4)
-    a, b = net.conv(x, 4), net.conv(x, 4, kernel=(3, 3), same=True)
-    joined = net.concat([a, b])
-    assert _has_section(net.graph([joined]))
-    assert not _has_section(net.graph([joined, a]))
-
-
-def test_ways_of_different_strides_are_in_no_section():
-    net = NetBuilder(6)
-    x = net.conv(net.input((1, 8, 8, 3)), 4)
-    a = net.pool(OpKind.MAX_POOL_2D, x, (8, 8), (8, 8))
-    b = net.conv(x, 4, kernel=(8, 8), stride=(4, 4))
-    assert net.shape(a) == net.shape(b)
-    assert not _has_section(net.graph([net.elementwise(OpKind.ADD, a, b)]))
 
 
 def test_a_gate_is_applied_row_by_row():

@@ -1,7 +1,6 @@
 """Overlap distances: the planner's formula and the checker's replay, compared with simulated bytes."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ from plan_nets import make_target
 from zeronet import Net
 
 from buildtool.api import handle
-from buildtool.base.errors import PlanError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import AxisAttrs, ConvAttrs, OpKind, Pad, PoolAttrs
-from buildtool.plan.assemble import layerwise
-from buildtool.plan.check.check import check
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select_all
@@ -286,16 +282,3 @@ def test_concatenations_in_place_need_less_and_compute_the_same(axis, tmp_path):
     options = {"strategy": "layerwise"}
     answer = handle({"kind": "validate", **request, "options": options, "reference": "litert", "seed": 1})
     assert answer["exact"]
-
-
-def test_a_wrong_overlap_of_parts_is_found():
-    net = Net((1, 6, 6, 4))
-    parts = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
-    graph = net.graph(net.concat(parts))
-    target = make_target()
-    plan = layerwise.plan(graph, target)
-    check(plan, graph, target)
-    assert any(o.op == 2 for o in plan.overlaps)
-    wrong = tuple(replace(o, distance=o.distance - 64) if o.op == 2 else o for o in plan.overlaps)
-    with pytest.raises(PlanError, match="is written over this input"):
-        check(replace(plan, overlaps=wrong), graph, target)

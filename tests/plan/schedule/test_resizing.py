@@ -79,6 +79,49 @@ def test_the_table_of_a_transpose_convolution_has_the_rows_that_litert_reads(siz
     assert (_read(graph) == _spans(axis, size)).all()
 
 
+def _same(formula, axis, size):
+    """Asserts that a formula, if there is one, gives the table's values."""
+    if formula is None:
+        return
+    rows, of, offset = formula
+    out = len(axis.end)
+    for n in range(1, out + 1):
+        assert n * rows + offset >= 0
+        assert min(size, (n * rows + offset) // of) == min(size, axis.high(n))
+    for made in range(size):
+        ready = int((made * of + of - offset - 1) / rows)  # C's division
+        assert max(0, min(out, ready)) == axis.ready(made)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", [OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR])
+def test_a_formula_in_c_says_what_its_table_says(kind, mode, factor):
+    """Whole factors have one. With aligned corners either result is possible."""
+    found = 0
+    for size in range(1, 30):
+        for out in {factor * size, factor * size - 1, size + 7} - {0}:
+            net = NetBuilder(1)
+            x = net.input((1, size, 1, 1))
+            graph = net.graph([net.move(kind, x, (1, out, 1, 1), g.ResizeAttrs(*mode))])
+            axis = axes(graph, graph.ops[0])[0]
+            assert isinstance(axis, AxisTable)
+            formula = find_scale(axis, size)
+            assert formula or mode[0] or out != factor * size, (size, out)
+            found += formula is not None
+            _same(formula, axis, size)
+    assert found
+
+
+def test_what_enlarges_is_in_no_chain_of_a_plan():
+    graph = u_net(8, 2, 1, "nearest")
+    position = next(p for p, op in enumerate(graph.ops) if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR)
+    found = objection(graph, (position - 1, position))
+    assert found is not None and found[0] == position and "a group of its own" in found[1]
+    with pytest.raises(PlanError, match="cannot run under scheme"):
+        run(Region((Group((position - 1, position), Scheme.HALO, 1),)), graph)
+
+
 @st.composite
 def _tables(draw):
     count = draw(st.integers(1, 12))
@@ -117,62 +160,3 @@ def test_tables_follow_each_other_as_their_rows_do(axis, plain, count):
     assert list(both.end) == list(map(max, axis.end, other.end))
     with pytest.raises(PlanError, match="group of its own"):
         Axis(3, 1, 1).after(axis)
-
-
-def _same(formula, axis, size):
-    """Asserts that a formula, if there is one, gives the table's values."""
-    if formula is None:
-        return
-    rows, of, offset = formula
-    out = len(axis.end)
-    for n in range(1, out + 1):
-        assert n * rows + offset >= 0
-        assert min(size, (n * rows + offset) // of) == min(size, axis.high(n))
-    for made in range(size):
-        ready = int((made * of + of - offset - 1) / rows)  # C's division
-        assert max(0, min(out, ready)) == axis.ready(made)
-
-
-@pytest.mark.parametrize("factor", [1, 2, 3, 4])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", [OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR])
-def test_a_formula_in_c_says_what_its_table_says(kind, mode, factor):
-    """Whole factors have one. With aligned corners either result is possible."""
-    found = 0
-    for size in range(1, 30):
-        for out in {factor * size, factor * size - 1, size + 7} - {0}:
-            net = NetBuilder(1)
-            x = net.input((1, size, 1, 1))
-            graph = net.graph([net.move(kind, x, (1, out, 1, 1), g.ResizeAttrs(*mode))])
-            axis = axes(graph, graph.ops[0])[0]
-            assert isinstance(axis, AxisTable)
-            formula = find_scale(axis, size)
-            assert formula or mode[0] or out != factor * size, (size, out)
-            found += formula is not None
-            _same(formula, axis, size)
-    assert found
-
-
-@_examples
-@given(st.integers(3, 40), st.integers(1, 6), st.integers(1, 4), st.integers(0, 5))
-def test_a_transpose_convolution_has_a_formula_or_a_table(size, kernel, stride, cut):
-    pad = min(cut, kernel // 2)
-    out = max(1, (size - 1) * stride + kernel - 2 * pad)
-    net = NetBuilder(1)
-    x, taps = net.input((1, size, 1, 1)), net.constant((1, kernel, 1, 1))
-    attrs = g.ConvAttrs((stride, 1), (1, 1), g.Pad(pad, pad, 0, 0))
-    graph = net.graph([net.op(OpKind.TRANSPOSE_CONV, (x, taps, -1), attrs, quant(1.0), shape=(1, out, 1, 1))])
-    axis = axes(graph, graph.ops[0])[0]
-    assert isinstance(axis, AxisTable)
-    formula = find_scale(axis, size)
-    assert formula or kernel < stride or size < 11
-    _same(formula, axis, size)
-
-
-def test_what_enlarges_is_in_no_chain_of_a_plan():
-    graph = u_net(8, 2, 1, "nearest")
-    position = next(p for p, op in enumerate(graph.ops) if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR)
-    found = objection(graph, (position - 1, position))
-    assert found is not None and found[0] == position and "a group of its own" in found[1]
-    with pytest.raises(PlanError, match="cannot run under scheme"):
-        run(Region((Group((position - 1, position), Scheme.HALO, 1),)), graph)

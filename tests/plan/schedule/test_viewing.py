@@ -16,26 +16,6 @@ from buildtool.target.types import Windows
 from buildtool.zoo.drawn import NetBuilder
 
 
-@pytest.mark.parametrize(
-    ("first", "pixel", "pitch", "fits"),
-    [
-        (0, 8, 16, True),
-        (8, 8, 16, True),
-        (4, 8, 16, False),
-        (3, 8, 16, False),
-        (4, 4, 12, True),
-        (2, 4, 12, False),
-        (0, 4, 7, False),
-        (1, 2, 4, False),
-        (2, 2, 4, True),
-        (3, 5, 9, True),
-        (24, 16, 40, True),
-    ],
-)
-def test_a_part_has_to_be_as_aligned_as_it_is_alone(first, pixel, pitch, fits):
-    assert fits_words(first, pixel, pitch) is fits
-
-
 def _kinds(graph, target, *, joined=False):
     return [graph.ops[p].kind for p in possible_views(graph, select_all(target, graph), joined=joined)]
 
@@ -98,3 +78,23 @@ def test_parts_are_written_in_place_if_their_makers_make_them_for_the_concatenat
     target = load_target("host")
     assert _kinds(graph, target) == []
     assert _kinds(graph, target, joined=True) == [OpKind.CONCATENATION] * 2
+
+
+@pytest.mark.parametrize(
+    ("first", "pixel", "pitch", "fits"),
+    [
+        (0, 8, 16, True),
+        (8, 8, 16, True),
+        (4, 8, 16, False),
+        (3, 8, 16, False),
+        (4, 4, 12, True),
+        (2, 4, 12, False),
+        (0, 4, 7, False),
+        (1, 2, 4, False),
+        (2, 2, 4, True),
+        (3, 5, 9, True),
+        (24, 16, 40, True),
+    ],
+)
+def test_a_part_has_to_be_as_aligned_as_it_is_alone(first, pixel, pitch, fits):
+    assert fits_words(first, pixel, pitch) is fits

@@ -10,44 +10,14 @@ from disguise import disguised
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import fed_graphs, make_target
-from test_front import IMAGES, IN_PLACE, networks, targets
+from test_front import IMAGES, networks, targets
 from zeronet import Net
 
 from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.graph.numbering import number_tensors
-from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.tables import Tables
-from buildtool.plan.types import Region
-
-
-def _columns(e, block, group):
-    """Operator -> the most columns that a call computes; columns that the next element skips do not count."""
-    made, pixels = e.widths[block.last], group.hand_off or e.widths[block.last]
-    found = {e.positions[block.last]: min(made, pixels)}
-    for element in range(block.last, block.first, -1):
-        axis = e.axes_of[element][1]
-        made, pixels = max(0, min(e.widths[element - 1], axis.high(made))), pixels * axis.stride
-        found[e.positions[element - 1]] = min(made, pixels) if group.hand_off else made
-    return found
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(networks(2, 9), targets, st.sampled_from(IN_PLACE))
-def test_a_form_needs_the_workspace_that_is_laid_out(graph, target, in_place):
-    pareto = front(graph, target, Settings(in_place))
-    e = pareto.space.elements
-    for last in range(len(e.positions)):
-        for block in pareto.space.blocks.ending_at(last):
-            if block.section is not None:
-                continue
-            for form in pareto.space.blocks.forms(block):
-                most = _columns(e, block, form.group)
-                region = Region((form.group,))
-                laid = workspace(e.graph, region, e.kernels, e.alignment, in_place, most)
-                assert form.window == laid.size, (block, form)
 
 
 @settings(derandomize=True, deadline=None, max_examples=15)
@@ -76,26 +46,6 @@ def _rows(tables):
 
 def _forms(tables):
     return [tables.form(number) for number in range(tables.starts[-1])]
-
-
-@settings(derandomize=True, deadline=None, max_examples=15)
-@given(networks(2, 7), targets, st.sampled_from([1, 1 << 20]), st.booleans())
-def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(graph, target, price, late):
-    shared, alone = (front(graph, target, Settings(), session) for session in (Session(), None))
-    dear = Tables(shared.space.boundaries, 1024, price)
-    if late:  # costs are there already
-        shared.space.cost_tables.spare  # noqa: B018 - makes the rows
-    weights = [dear.extra(form, dear.e.heights[form.block.last]) for form in _forms(dear)]
-    assert [row.extra for row in _rows(dear)] == weights
-    assert _rows(shared.space.cost_tables) == _rows(alone.space.cost_tables)
-
-
-@settings(derandomize=True, deadline=None, max_examples=15)
-@given(networks(2, 7), targets, st.integers(1, 4000))
-def test_a_price_on_work_changes_no_bytes_where_constants_are_loaded(graph, target, size):
-    loaded = tuple((size + op, size // 2) for op in range(len(graph.ops)))
-    own = front(graph, target, Settings(loaded=loaded)).space.cost_tables
-    assert _forms(Tables(own.boundaries, 1024, 1)) == _forms(own)
 
 
 # ---- spaces: networks in other guises share one ------------------------------------------------------

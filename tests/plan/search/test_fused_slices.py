@@ -16,10 +16,8 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choose_plan
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.schedule.branches import branches, exits
-from buildtool.plan.schedule.inner import needs
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.types import Group, Scheme
+from buildtool.plan.types import Scheme
 
 
 def _prepared(graph, **options):
@@ -117,16 +115,3 @@ def test_the_checker_sees_a_slice_in_the_place_of_another_branches_end():
     buffers[second] = replace(plan.buffers[second], offset=plan.buffers[first].offset)
     with pytest.raises(PlanError):
         check(replace(plan, buffers=tuple(buffers)), graph, target)
-
-
-def test_a_group_may_end_in_several_tensors_that_others_read():
-    graph, _, _ = _plan_of()
-    (one,) = fusions(graph)
-    ops = tuple(range(one.first, one.last + 1))
-    assert exits(graph, ops) == ops[1:-1]
-    group = Group(ops, Scheme.BRANCHES, 1)
-    lanes = branches(graph, group, one.parts[0])
-    assert lanes.wanted(5) == [5] * (len(ops) + 1)
-    assert set(one.results) <= set(needs(graph, group))
-    with pytest.raises(PlanError, match="no other operator of its group reads its output"):
-        needs(graph, replace(group, scheme=Scheme.HALO))

@@ -7,7 +7,7 @@ from plan_nets import make_target, residual_net
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.summary.fit import available_bytes, fit
+from buildtool.plan.summary.fit import fit
 
 
 def _refusal(made, target, graph):
@@ -30,14 +30,6 @@ def test_reserved_memory_is_not_available():
     error = _refusal(result, make_target(ram=result.arena_bytes + 100, reserved=140), graph)
     assert "40 too many" in error.text
     assert "reserved_bytes = 100 or less" in error.hint
-
-
-def test_the_stack_counts_where_it_shares_the_arenas_memory():
-    target = make_target(ram=10_000)
-    board = target.board
-    assert available_bytes(board) == 10_000
-    shared = type(board)(**{**vars(board), "data": board.arena})
-    assert available_bytes(shared) == 10_000 - board.stack_bytes
 
 
 def test_the_error_gives_required_available_excess_and_the_operator_that_binds():
