@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool import DISTRIBUTION
-from buildtool.api.answers.building import sources_of
+from buildtool.api.answers.building import needs, sources_of
 from buildtool.api.describe import EXACT
 from buildtool.api.requests.kinds import Bundle
 from buildtool.base.errors import UsageError, suggest
@@ -55,7 +55,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
     name = request.name or planned.model.name
     network = _describe_network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
-    return {"net": sources.net, "network": network, "files": files}
+    return {**needs(planned, sources), "network": network, "files": files}
 
 
 def _describe_network(

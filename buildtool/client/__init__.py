@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import fetch_description
     from buildtool.client.files import Located
     from buildtool.client.placing import place
+    from buildtool.client.planned import planned_line
     from buildtool.schema import builds as answers
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "options",
     "options_of",
     "place",
+    "planned_line",
     "turns",
 ]
 
@@ -53,6 +55,7 @@ _HOMES = {
     "client.descriptions": ("fetch_description",),
     "client.files": ("Located",),
     "client.placing": ("place",),
+    "client.planned": ("planned_line",),
 }
 _MODULES = {"answers": "schema.builds", "options": "options", "turns": "client.turns"}
 

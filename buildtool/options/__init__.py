@@ -2,7 +2,8 @@
 
 This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
 that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
-Each kind of request lists the options that it takes (buildtool/api/requests).
+spelling.py says how each front writes an option. Each kind of request lists the options that it takes
+(buildtool/api/requests).
 """
 
 from __future__ import annotations
@@ -10,31 +11,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from buildtool.base.errors import UsageError, Value, did_you_mean, in_requests, suggest
+from buildtool.base.errors import UsageError, did_you_mean, suggest
 from buildtool.base.modes import Strategy
+from buildtool.options.spelling import BAZEL, CMAKE, FRONT, platformio, spell, spell_name
 from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
 __all__ = [
+    "BAZEL",
     "BOARD_SUFFIXES",
     "BY_NAME",
+    "CMAKE",
+    "FRONT",
     "MODEL_SUFFIXES",
     "NESTED",
     "OPTIONS",
     "Group",
     "Option",
     "beside_plan",
+    "check_planning",
     "from_text",
-    "idle",
+    "no_effect_error",
     "parse",
-    "planning",
-    "refuse_unknown",
+    "parse_planning",
+    "platformio",
     "spell",
     "spell_name",
+    "unknown_key_error",
     "without_board",
 ]
 
 _CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # they also check a plan from a file
-_OWN = ("depth", "fail_if", "out")  # options of commands, which no request has
 
 
 def parse(name: str, value: object) -> Any:
@@ -97,27 +103,3 @@ def without_board(name: str) -> UsageError:
 def no_effect_error(name: str, text: str) -> UsageError:
     """Returns the error for an option that has no effect. `text` says why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
-
-
-def spell(option: str, value: Value) -> str:
-    """Returns an option and its value as on the command line, such as --ram 4624.
-
-    A name that is no option is written as in requests (see `in_requests`).
-    """
-    if option not in BY_NAME:
-        return in_requests(option, value)
-    flag = spell_name(option)
-    if value is None:
-        return f"without {flag}"
-    return flag if value is True else f"{flag} {value}"
-
-
-def spell_name(option: str) -> str:
-    """Returns an option's name as on the command line, or the metavar of a positional one."""
-    if option in _OWN:
-        return "--" + option.replace("_", "-")
-    if option not in BY_NAME:
-        return option
-    if option in ("model", "file", "network"):
-        return BY_NAME[option].metavar
-    return BY_NAME[option].flagged

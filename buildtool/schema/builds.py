@@ -129,14 +129,31 @@ class DescribeAnswer(TypedDict):
     digest: str
 
 
-class EmitAnswer(TypedDict):
+class NetworkNeeds(TypedDict):
+    """What a planned network needs, as every build prints it in one line.
+
+    `limit_bytes` is the most that the arena may have: the option `ram`, or less where the board's memories
+    have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model of the
+    chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is the size of the
+    weight image. `f` is the plan's work over the network's own work.
+    """
+
+    net: str
+    arena_bytes: int
+    limit_bytes: int
+    chip_bytes: int
+    state_bytes: int
+    weights_bytes: int
+    f: float
+
+
+class EmitAnswer(NetworkNeeds):
     """The sources of a network, and what has to be compiled with them; paths are absolute.
 
     `c_files` are those of `files` that have to be compiled. `depends` are the files, besides buildtool's own
     code, on which their content depends. `notes` are sentences about options that cannot be satisfied.
     """
 
-    net: str
     files: dict[str, bytes]
     c_files: list[str]
     kernel_sources: list[str]
@@ -266,13 +283,12 @@ class BundledNetwork(SecondArena):
     files: list[str]
 
 
-class BundleAnswer(TypedDict):
+class BundleAnswer(NetworkNeeds):
     """The sources of a network, and all that has to be compiled with them.
 
     `files` has the content of the network's files, except those that the command line writes itself.
     """
 
-    net: str
     network: BundledNetwork
     files: dict[str, bytes]
 

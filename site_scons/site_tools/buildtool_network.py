@@ -48,6 +48,7 @@ from buildtool.client import (
     identify,
     options_of,
     place,
+    planned_line,
 )
 from buildtool.client import options as table
 
@@ -674,6 +675,7 @@ def _write_sources(target, source, env):
         return 1
     for node in target:
         Path(node.path).write_bytes(files[node.name])
+    print(planned_line(answer))
     return 0
 
 

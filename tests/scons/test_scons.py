@@ -65,6 +65,9 @@ def project(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Project
     return Project(tmp_path, once_compiled(tmp_path_factory))
 
 
+PLANNED = r"(?m)^net: arena [\d,]+ of [\d,]+ bytes, weights [\d,]+, F 1\.000$"
+
+
 def steps(said: str, verb: str) -> list[str]:
     return [line.removeprefix(f"{verb} ") for line in said.splitlines() if line.startswith(f"{verb} ")]
 
@@ -119,6 +122,7 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
     output = project.scons(*words)
     assert {"net.elf", "sizes.txt", "src/net.c", "src/net_weights.bin"} <= project.files("build/host/net")
     assert "emitting net.tflite" in output
+    assert len(re.findall(PLANNED, output)) == 1
     assert "build/host/net/src/net.c" in steps(output, "compiling")
     assert any(source.endswith("nn_conv2d_s8.c") for source in steps(output, "compiling"))
     sizes = (project.folder / "build/host/net/sizes.txt").read_text()
@@ -127,7 +131,9 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
     _check_compile_commands(project)
 
     written = (project.folder / "compile_commands.json").stat().st_mtime_ns
-    for line in project.scons(*words).splitlines():
+    again = project.scons(*words)
+    assert not re.search(PLANNED, again)
+    for line in again.splitlines():
         assert line.endswith("is up to date."), line
     assert (project.folder / "compile_commands.json").stat().st_mtime_ns == written
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
     from buildtool.firmware.flashfiles import Signing
     from buildtool.firmware.planned import Planned
-    from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
+    from buildtool.schema.builds import BuildAnswer, EmitAnswer, NetworkNeeds, SizesAnswer
     from buildtool.target.types import Board
 
 _MOST_KEY_BYTES = 1 << 16
@@ -36,6 +36,26 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
     return planned, sources, {**sources.files, **arena, f"{sources.net}.plan": to_bytes(planned.plan)}
 
 
+def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
+    """What a network needs with its plan: memory, flash, and work over its own work."""
+    from buildtool.base.modes import Level
+    from buildtool.firmware.run.levels import reality
+    from buildtool.plan.summary.fit import available_bytes
+
+    plan, board, ram = planned.plan, planned.target.board, planned.options.ram
+    room = available_bytes(board, plan.state_bytes)
+    in_a_model = reality(board).level is Level.MODEL
+    return {
+        "net": sources.net,
+        "arena_bytes": plan.arena_bytes,
+        "limit_bytes": room if ram is None else min(ram, room),
+        "chip_bytes": sum(board.memory(name).size for name in board.holders) if in_a_model else 0,
+        "state_bytes": plan.state_bytes,
+        "weights_bytes": len(sources.image.data),
+        "f": plan.f,
+    }
+
+
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
@@ -47,7 +67,7 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     inputs = (request.model, request.lock.file if request.lock else None)
     paths = [file.path for file in inputs if isinstance(file, File) and file.data is None]
     return {
-        "net": sources.net,
+        **needs(planned, sources),
         "files": files,
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(planned.plan, planned.target)],

@@ -364,7 +364,7 @@ def main(words: list[str]) -> int:
         else:
             _boards(question)
     except BuildtoolError as error:
-        print(error, file=sys.stderr)
+        print(error.message(*options.BAZEL), file=sys.stderr)
         return 1
     return 0
 

@@ -3,14 +3,14 @@
 Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
 document after the other) or as protocol buffers (each after its length). A request's arguments are a
 command line of buildtool.
-The worker answers from its own session and the cache, never from the user's daemon. With --errors-only it
-discards standard output, which Bazel would show for every action.
+The worker answers from its own session and the cache, never from the user's daemon.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
+import contextvars
 import functools
 import io
 import json
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MOST_BYTES = 64 << 20  # in a request
 _CHUNK = 1 << 20
 _VARINT_BYTES = 10
-_ERRORS_ONLY = "--errors-only"
 
 
 @dataclass(frozen=True)
@@ -50,16 +49,14 @@ class BadWorkError(Exception):
 Run = Callable[[Sequence[str]], int]  # runs a command line and returns its exit status
 
 
-def serve(
-    stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: bool, errors_only: bool = False
-) -> int:
+def serve(stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: bool) -> int:
     """Answers requests until the stream ends."""
     requests = _json_requests(stream) if json_lines else _proto_requests(stream)
     try:
         for work in requests:
             if work.cancel:  # requests run one after the other: that request has been answered
                 continue
-            status, text = _run(run, work.arguments, errors_only)
+            status, text = _run(run, work.arguments)
             if json_lines:
                 answer = {"exitCode": status, "output": text, "requestId": work.number}
                 out.write((json.dumps(answer) + "\n").encode())
@@ -72,11 +69,10 @@ def serve(
     return 0
 
 
-def _run(run: Run, arguments: Sequence[str], errors_only: bool) -> tuple[int, str]:
+def _run(run: Run, arguments: Sequence[str]) -> tuple[int, str]:
     """Runs a command line. Returns its exit status and its output."""
     output = io.StringIO()
-    out = io.StringIO() if errors_only else output
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(output):
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
             status = run(arguments)
         except SystemExit as error:
@@ -204,24 +200,24 @@ def main() -> int:
     """Runs the console script: as a worker with --persistent_worker, otherwise for one command line."""
     from buildtool.api import open_session
     from buildtool.fronts.cli import main as cli
+    from buildtool.options import BAZEL, FRONT
 
     os.environ["BUILDTOOL_DAEMON"] = "off"
-    words = [word for word in sys.argv[1:] if word != _ERRORS_ONLY]
-    errors_only = len(words) < len(sys.argv) - 1
+    words, context = sys.argv[1:], contextvars.copy_context()
+    context.run(FRONT.set, BAZEL)
 
     def run(arguments: Sequence[str], session: Session | None = None) -> int:
-        return cli.run([_decode_once(word) for word in arguments], session)
+        return context.run(cli.run, [_decode_once(word) for word in arguments], session)
 
     if "--persistent_worker" not in words:
-        with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
-            return run(_expand(words))
+        return run(_expand(words))
     session = open_session()
     replies = io.BufferedWriter(io.FileIO(os.dup(1), "wb"))
     requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
     os.dup2(2, 1)  # other output must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
     own = functools.partial(run, session=session)
-    return serve(requests, replies, own, json_lines=json_lines, errors_only=errors_only)
+    return serve(requests, replies, own, json_lines=json_lines)
 
 
 def _decode_once(word: str) -> str:

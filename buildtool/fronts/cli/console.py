@@ -17,7 +17,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
 from buildtool.fronts.texts.table import WIDTH
-from buildtool.options import spell, spell_name
+from buildtool.options import FRONT
 from buildtool.schema import SCHEMA
 
 PATIENCE_SECONDS = 1.0  # before the progress line appears
@@ -211,7 +211,7 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
             pass  # then print it as text
     with contextlib.suppress(OSError, ValueError):
         lines = [*(f"{name}: {value}" for name, value in about.items()), *trace]
-        text = "\n".join([reported.message(spell, spell_name), *(f"  {line}" for line in lines)])
+        text = "\n".join([reported.message(*FRONT.get()), *(f"  {line}" for line in lines)])
         if is_coloured(sys.stderr):
             from buildtool.fronts.texts import table
 

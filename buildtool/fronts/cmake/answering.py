@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shlex
 import sys
@@ -39,23 +40,10 @@ def main(words: Sequence[str]) -> int:
             text = "\n".join(_QUESTIONS[what](context)) + "\n"
         write_whole(Path(out), text.encode(errors="surrogateescape"))
     except BuildtoolError as error:
-        text = error.message(_spell, _keyword) + "\n"
+        text = error.message(*table.CMAKE) + "\n"
         sys.stderr.buffer.write(text.encode(errors="surrogateescape"))
         return 1
     return 0
-
-
-def _keyword(option: str) -> str:
-    """Returns the keyword that the package's functions have for an option."""
-    entry = table.BY_NAME.get(option)
-    return (entry.spelt if entry and entry.spelt else option).upper()
-
-
-def _spell(option: str, value: object) -> str:
-    """Returns an option with its value, as a project for CMake writes it, such as RAM 64K."""
-    if option == "toolchain" and value is not None:
-        return f"-DBUILDTOOL_TOOLCHAIN={value}"
-    return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
 
 
 # ---- networks, firmware, start-up code ---------------------------------------------------------------
@@ -71,8 +59,7 @@ def network(context: Context) -> Iterator[str]:
     emitted = path(context["emitted"])
     own, kernels = group(answer, "network"), group(answer, "kernels")
     yield set_list("note", [note] if note else [])
-    yield set_list("emit_words", [*call.words, *(["--hash-inputs"] if context["hash_inputs"] else [])])
-    yield set_list("emit_depends", [*call.files, *call.depends])
+    yield set_list("emit_depends", [*call.files, *call.depends, _write_command(context, call)])
     yield set_list("emitted_files", [f"{emitted}/{name}" for name in files["emitted"]])
     yield set_list("network_includes", _includes(answer, own, emitted))
     yield set_list("network_sources", [locate(answer, s["file"], emitted) for s in own["sources"]])
@@ -83,6 +70,17 @@ def network(context: Context) -> Iterator[str]:
     yield from _kernels(answer, kernels, f"{emitted}.kernels")
     check_file = inputs.write(context, call.files, answer)
     yield set_lines("configure_depends", [*depends(answer), check_file])
+
+
+def _write_command(context: Context, call: requests.NetworkCall) -> str:
+    """Writes the command line that plans the network. Returns its file.
+
+    It is in a file because Ninja prints the whole command of a rule that fails, above the error.
+    """
+    emitted, hashed = context["emitted"], ["--hash-inputs"] if context["hash_inputs"] else []
+    words = [*call.words, *hashed, "--out", emitted, "--stamp", f"{emitted}.stamp"]
+    write_whole(Path(f"{emitted}.command"), json.dumps(words, indent=1).encode(errors="surrogateescape"))
+    return f"{emitted}.command"
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str) -> Iterator[str]:

@@ -40,12 +40,18 @@ function(buildtool_add_network name)
     VERBATIM)
   # Only the stamp is new every time. Of the sources, only the changed ones are written.
   set(stamp "${emitted}.stamp")
+  set(files BYPRODUCTS ${emitted_files})
+  if(CMAKE_GENERATOR MATCHES "Ninja") # of a rule that fails it prints all files, so the sources have a rule of their own
+    add_custom_command(
+      OUTPUT ${emitted_files} COMMAND "${CMAKE_COMMAND}" -E true DEPENDS "${stamp}"
+      COMMENT "Sources of network ${name}" VERBATIM)
+    unset(files)
+  endif()
   add_custom_command(
     OUTPUT "${stamp}"
-    BYPRODUCTS ${emitted_files}
-    COMMAND ${command} ${emit_words} --out "${emitted}" --stamp "${stamp}" --depfile "${emitted}.d"
+    ${files}
+    COMMAND ${command} command "${emitted}.command"
     DEPENDS ${emit_depends} "${emitted}.inputs"
-    DEPFILE "${emitted}.d"
     JOB_POOL buildtool
     COMMENT "Planning network ${name}"
     VERBATIM)

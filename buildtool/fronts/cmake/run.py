@@ -1,11 +1,12 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|called|COMMAND WORDS...`.
+"""The script that the CMake package calls: `python -P run.py ask|check|called|command|COMMAND WORDS...`.
 
-COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
-find another one first.
+`command FILE` runs the command line in FILE. COMMAND is one of buildtool's own. The script uses the package
+that it lies in, even if the interpreter would find another one first.
 """
 
 from __future__ import annotations
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -24,4 +25,10 @@ if sys.argv[1:2] == ["called"]:
     from buildtool.fronts.cmake import called
 
     sys.exit(called.update(*sys.argv[2:]))
+if sys.argv[1:2] == ["command"]:
+    sys.argv[1:] = json.loads(Path(sys.argv[2]).read_bytes())
+
+from buildtool.client import options
+
+options.FRONT.set(options.CMAKE)
 runpy.run_module("buildtool", run_name="__main__", alter_sys=True)

@@ -7,12 +7,15 @@ Standard input has the question:
      "compiler": its command line, with the flags of C files, "variables": its environment variables}
 
 All options are those of the table. The environment's options apply to each section.
+
+With words, it runs buildtool's command line. The first word is what stands before options in platformio.ini.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,9 +56,15 @@ def main() -> int:
             more = {"compiler": compiler.digest if compiler else "", "hashed": is_hashed_always()}
         print(json.dumps({**answer, **more}))
     except BuildtoolError as error:
-        print(error if error.path else error.at(path=INI), file=sys.stderr)
+        front = options.platformio(_prefix(question["networks"]))
+        print(error.at(path=error.path or INI).message(*front), file=sys.stderr)
         return 1
     return 0
+
+
+def _prefix(sections: Mapping[str, Given]) -> str:
+    """Returns what stands before options in platformio.ini. Sections of networks may override each option."""
+    return "" if sections else "custom_buildtool_"
 
 
 def answered(settings: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
@@ -82,6 +91,7 @@ def answered(settings: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
         "includes": [_path(first, place) for place in kernels["includes"]],
         "copts": [*first["tools"]["exact"], *(f"-D{name}" for name in first["tools"]["defines"])],
         "digest": first["digest"],
+        "prefix": _prefix(sections),
     }
 
 
@@ -158,4 +168,7 @@ def _is_file(option: options.Option, value: str) -> bool:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        options.FRONT.set(options.platformio(sys.argv.pop(1)))
+        runpy.run_module("buildtool", run_name="__main__", alter_sys=True)
     sys.exit(main())

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from buildtool.client.planned import planned_line
 from buildtool.fronts.changes import sizetree
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.table import Cell, count, plain, state_suffix, table
@@ -133,14 +134,13 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
 
 
 def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:
-    """Returns the memory that the network needs, the numbers of files, and where to read more."""
+    """Returns what the network needs, the numbers of files, and where to read more."""
     network = answer["network"]
     stack = network["stack_bytes"]
     lines = [
-        f"{answer['net']} for {network['board']}",
-        f"arena: {count(network['arena_bytes'], 'byte')}" + state_suffix(network.get("state_bytes", 0)),
-        f"weights: {count(network['weights_bytes'], 'byte')}",
-        f"stack of an invoke: {'not known' if stack is None else count(stack, 'byte')}",
+        planned_line(answer),
+        f"board {network['board']}; stack of an invoke: "
+        f"{'not known' if stack is None else count(stack, 'byte')}",
         "",
         f"{folder}: {count(len(changed), 'file')} written, {len(removed)} removed",
         f"the network uses {count(len(network['kernels']), 'file')} of kernels; "

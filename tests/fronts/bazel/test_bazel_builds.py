@@ -118,6 +118,7 @@ def _check_cortex_m4(workspace: Workspace, folder: Path) -> None:
     said = workspace.run("test", "--config=m4", "//...")
     assert "Executed 1 out of 1 test: 1 test passes." in said
     assert sorted(kernels(said)) == sorted(_called(workspace, "keywords"))
+    assert re.search(r"(?m)^keywords: arena [\d,]+ of [\d,]+ bytes, weights [\d,]+, F \d\.\d{3}$", said)
     program = [qemu, *QEMU.split(), "-kernel", str(workspace.built("app.elf"))]
     done = subprocess.run(program, capture_output=True, text=True, timeout=300)
     assert f"scores: {scores()}\n" in done.stdout + done.stderr
@@ -179,6 +180,7 @@ def _check_errors(workspace: Workspace) -> None:
     for words in (["--config=worker"], []):
         refused = workspace.run("build", *words, "//:app.elf", fails=True)
         assert re.search(r"(?m)^\S*models/key wörds, d\$x \(1\)\.tflite: error: .* \[PLAN\]$", refused)
+        assert re.search(r'(?m)^  hint: ram = "\d+" \(F ', refused)
         assert "Traceback" not in refused
     workspace.edit("BUILD.bazel", "ram =", "rma =")
     refused = workspace.run("build", "//:app.elf", fails=True)

@@ -1,8 +1,10 @@
 """The front for Bazel: its two protocols, and answers equal to those of the command and of the daemon."""
 
+import contextvars
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from zeronet import small
 from buildtool.fronts.bazel import worker
 from buildtool.fronts.bazel.worker import serve
 from buildtool.fronts.cli import main as cli
+from buildtool.options import BAZEL, FRONT
 
 
 def varint(value):
@@ -137,9 +140,12 @@ def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, cap
         ["nonesuch"],
     ]
 
+    as_bazel_writes = contextvars.copy_context()
+    as_bazel_writes.run(FRONT.set, BAZEL)
+
     def run(words):
         try:
-            return cli.run(words)
+            return as_bazel_writes.run(cli.run, words)
         except SystemExit as ended:
             return ended.code or 0
 
@@ -177,20 +183,19 @@ def test_names_that_bazel_has_encoded_twice_are_read_as_they_are_meant(tmp_path,
     twice = "ü.tflite".encode().decode("latin-1")
     for named in (["plan", twice, "--board", "host"], ["plan", "ü.tflite", "--board", "host"]):
         (tmp_path / "words").write_text("\n".join(named), encoding="utf-8")
-        monkeypatch.setattr(sys, "argv", ["buildtool-worker", "--errors-only", f"@{tmp_path / 'words'}"])
+        monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
         assert worker.main() == 2
         assert capsys.readouterr().err.startswith("ü.tflite: error: cannot read the model")
 
 
-def test_of_successful_actions_nothing_is_shown(tmp_path, monkeypatch, capsys):
-    (tmp_path / "words").write_text("boards\n")
-    monkeypatch.setattr(sys, "argv", ["buildtool-worker", "--errors-only", f"@{tmp_path / 'words'}"])
-    assert worker.main() == 0
-    assert capsys.readouterr().out == ""
-    request = json.dumps({"arguments": ["plan", "net"]}).encode()
-    out = io.BytesIO()
-    assert serve(io.BytesIO(request), out, echo, json_lines=True, errors_only=True) == 0
-    assert json.loads(out.getvalue())["output"] == ""
+def test_errors_name_options_as_build_files_do(tmp_path, monkeypatch, capsys):
+    named = ["emit", "ds_cnn", "--board", "host", "--ram=1K", "--out", str(tmp_path / "out")]
+    (tmp_path / "words").write_text("\n".join(named))
+    monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
+    assert worker.main() == 1
+    assert re.search(r"(?m)^  hint: ram = \"\d+\" \(F ", capsys.readouterr().err)
+    assert cli.run(named) == 1
+    assert re.search(r"(?m)^  hint: --ram \d+ \(F ", capsys.readouterr().err)
 
 
 def test_a_request_in_json_is_answered_though_no_line_ends_it():

@@ -55,6 +55,7 @@ int main(void) {
 }
 """
 EMITTED = "Planning network wake_word"
+SOURCES = "Sources of network "
 COMPILED = "Building C object CMakeFiles/"
 KERNEL = f"{COMPILED}buildtool_kernels_"
 CHOSEN = "Choosing the kernels that networks call"
@@ -109,7 +110,10 @@ def ran(project: CMakeProject) -> set[str]:
     """What a change makes run; then nothing is left to do."""
     found = set(project.build())
     nothing_is_left(project)
-    return {line for line in found if "Re-running CMake" not in line}
+    sources = {line for line in found if line.startswith(SOURCES)}
+    if "Ninja" in project.generator:  # a rule with nothing to do follows each planning
+        assert sources == {f"{SOURCES}{line.split()[-1]}" for line in found if line.startswith("Planning ")}
+    return {line for line in found - sources if "Re-running CMake" not in line}
 
 
 def both_networks_run_in_one_program(built: CMakeProject) -> None:
@@ -158,12 +162,36 @@ def the_programs_own_source_is_all_that_is_compiled(built: CMakeProject) -> None
 
 
 def another_limit_plans_this_network_alone(built: CMakeProject) -> None:
-    built.variables["RAM"] = "8700"
-    built.configure()
-    found = ran(built)
+    said = built_with(built, "8700")
+    (line,) = re.findall(r"(?m)^wake_word: arena ([\d,]+) of 8,700 bytes, weights [\d,]+, F 1\.\d{3}$", said)
+    header = (built.build_folder / "buildtool/wake_word/wake_word.h").read_text()
+    assert f"#define WAKE_WORD_ARENA_BYTES {line.replace(',', '')}\n" in header
+    found = {rule for rule in RULE.findall(said) if "Re-running CMake" not in rule}
     # the program's own file includes the header, which has other numbers
     assert {EMITTED, CODE, f"{COMPILED}app.dir/main.c.o", *LINKED} <= found
     assert not any("second" in line or "kernels" in line for line in found)
+
+
+def built_with(built: CMakeProject, ram: str, *, fails: bool = False) -> str:
+    """What a build with another limit says."""
+    built.variables["RAM"] = ram
+    built.configure()
+    return built.said(fails=fails)
+
+
+def a_limit_that_is_too_small_is_told_in_short_and_its_hint_helps(built: CMakeProject) -> None:
+    before, (ram,) = (
+        built.variables["RAM"],
+        re.findall(
+            r"(?m): error: .* \[PLAN\]\n  hint: RAM (\d+) \(F ", said := built_with(built, "3K", fails=True)
+        ),
+    )
+    if built.generator == "Ninja":  # which prints the outputs and the command of a rule that fails
+        (outputs, command) = re.findall(r"(?m)^FAILED: (?:\[code=1\] )?(.*)\n(.*)$", said)[0]
+        assert re.fullmatch(r"buildtool/wake_word\.stamp .*/buildtool/wake_word\.stamp ", outputs)
+        assert "--" not in command.partition(" && ")[2]
+    assert f"wake_word: arena {int(ram):,} of {int(ram):,} bytes, " in built_with(built, ram)
+    built_with(built, before)
 
 
 def a_changed_board_configures_anew_and_plans_both_networks(built: CMakeProject) -> None:
@@ -250,6 +278,7 @@ def test_what_runs_under_ninja_is_what_has_changed(tmp_path: Path, cmake_dir: st
     other_weights_assemble_one_file(project)
     the_programs_own_source_is_all_that_is_compiled(project)
     another_limit_plans_this_network_alone(project)
+    a_limit_that_is_too_small_is_told_in_short_and_its_hint_helps(project)
     a_changed_board_configures_anew_and_plans_both_networks(project)
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
     a_file_that_is_put_back_with_an_older_time_is_another_model(project)
@@ -264,6 +293,8 @@ def test_what_runs_under_make_is_what_has_changed(tmp_path: Path, cmake_dir: str
     ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
     other_weights_assemble_one_file(project)
     the_programs_own_source_is_all_that_is_compiled(project)
+    another_limit_plans_this_network_alone(project)
+    a_limit_that_is_too_small_is_told_in_short_and_its_hint_helps(project)
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
     a_file_that_is_put_back_with_an_older_time_is_another_model(project)
 

@@ -108,12 +108,14 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     first = project.run("host")
     assert first.count("Emitting the network") == 2
     assert sorted(compiled_kernels(first)) == sorted(called(project))
+    planned = re.findall(r"(?m)^(\w+): arena [\d,]+ of [\d,]+ bytes, weights [\d,]+, F \d\.\d{3}$", first)
+    assert sorted(planned) == ["keywords", "wake"]
     program = project.built("host") / "program.elf"
     assert subprocess.run([program], capture_output=True, text=True).stdout == "0 0 0\n"
     words = [str(model), "--board", "host", "--name", "wake", "--image", "resident"]
     _emitted_alike(tmp_path, project, "host", words)
 
-    assert "Emitting" not in (again := project.run("host"))
+    assert "Emitting" not in (again := project.run("host")) and ": arena " not in again
     assert "Compiling" not in again and "Linking" not in again
 
     model.write_bytes(retrained_model(small()))

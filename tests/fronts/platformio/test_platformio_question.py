@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from paths import ROOT
 from buildtool import options
 from buildtool.api.requests import options_of
 from buildtool.base.errors import BuildtoolError
+from buildtool.fronts.cli import main as cli
 from buildtool.fronts.platformio import __main__ as library
 from buildtool.fronts.platformio import question
 from buildtool.fronts.platformio.question import answered
@@ -94,7 +98,23 @@ def test_every_error_names_a_file(monkeypatch, capsys) -> None:
         said = capsys.readouterr().err
         assert said.startswith("platformio.ini: error: ")
         assert "[USAGE]" in said
+        for option in wrong.keys() - {"RMA", "RAM"}:
+            assert f": error: custom_buildtool_{option}: " in said or option == "model"
     assert "did you mean 'ram'?" in said
+
+
+def test_a_hint_is_written_as_the_ini_file_takes_it(tmp_path: Path) -> None:
+    """A network of its own section has its options without the prefix."""
+    for prefix in ("custom_buildtool_", ""):
+        words = ["emit", "ds_cnn", "--name=net", "--ram=1K", "--board=host", "--out", str(tmp_path / "out")]
+        command = [sys.executable, "-P", "-m", "buildtool.fronts.platformio.question", prefix, *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        (ram,) = re.findall(rf"(?m)^  hint: {prefix}ram = (\d+) \(F ", done.stderr)
+        assert done.returncode == 1
+    sections = {"net": {"ram": ram}}
+    assert answered(GIVEN, sections)["prefix"] == "" and answered(GIVEN, {})["prefix"] == "custom_buildtool_"
+    words = answered(GIVEN, sections)["networks"][0]["words"]
+    assert cli.run([*words, "--out", str(tmp_path / "out")]) == 0
 
 
 @pytest.mark.slow

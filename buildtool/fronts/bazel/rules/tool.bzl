@@ -9,7 +9,7 @@ WorkerInfo = provider(doc = "Whether actions may run in a worker.", fields = ["o
 # $PWD is the folder in which Bazel runs actions. The tool reads only files that are linked there.
 _SCRIPT = """#!/bin/sh
 export PYTHONPATH="$PWD/{code}" PYTHONDONTWRITEBYTECODE=1 BUILDTOOL_DAEMON=off BUILDTOOL_CACHE=off
-exec {python} -P -m buildtool.fronts.bazel.worker --errors-only "$@"
+exec {python} -P -m buildtool.fronts.bazel.worker "$@"
 """
 
 def quoted(word):

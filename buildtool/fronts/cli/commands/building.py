@@ -18,6 +18,7 @@ from buildtool.base.outfiles import (
     write_stamp,
 )
 from buildtool.base.outfiles import write as write_files
+from buildtool.client.planned import planned_line
 from buildtool.fronts.cli.commands import Own, Result, ask, command, input_files, out_argument, paths_in
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ def emit(args: argparse.Namespace) -> Result:
     if args.stamp:
         write_stamp(args.stamp, rule, start)
     names = sorted(answer["files"])
-    text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
-    return {**answer, "files": names, "changed": changed}, text, 0
+    return {**answer, "files": names, "changed": changed}, planned_line(answer), 0
 
 
 @command(
