@@ -99,7 +99,7 @@ def test_an_error_while_scons_reads_ends_at_the_users_line(
 @pytest.mark.parametrize(
     ("model", "options", "expected"),
     [
-        (zoo.build("ds_cnn"), 'ram="4K"', "4096 are available on 'cortex-m4'"),
+        (zoo.build("ds_cnn"), 'ram="4K"', "the limit is 4096: 464 too many"),
         (zoo.build("ds_cnn"), 'ram="4K", strategy="layerwise"', "hint: ram=8880; strategy=best ram="),
         (zoo.build("ds_cnn")[:3000], "", "own.tflite: error: the file is damaged"),
         (b"no model", "", "own.tflite: error: not a TensorFlow Lite file"),
