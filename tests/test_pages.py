@@ -32,6 +32,7 @@ NOT_KEPT = {
     "accuracy.md": "a data set of photographs",
     "attached-boards.md": "boards",
     "cmake-first-project.md": "what other programs print",
+    "scons-first-project.md": "what other programs print",
     "editors.md": "files for an editor",
     "installing.md": "the folder of an installation",
     "debugging.md": "a session with a debugger",

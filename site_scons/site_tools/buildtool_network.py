@@ -14,6 +14,7 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import inspect
 import itertools
 import json
 import os
@@ -30,12 +31,14 @@ from typing import TYPE_CHECKING, Any, cast
 import SCons
 from SCons.Action import Action
 from SCons.Errors import UserError
-from SCons.Node.FS import get_default_fs
+from SCons.Node.FS import Base, get_default_fs
 from SCons.PathList import PathList
 from SCons.Scanner import ScannerBase as Scanner
+from SCons.Script import Main
 from SCons.Subst import Literal
 from SCons.Tool import Tool, createObjBuilders
 from SCons.Tool.cxx import CXXSuffixes
+from SCons.Util import flatten
 
 from buildtool.client import (
     BuildtoolError,
@@ -71,6 +74,8 @@ _COMPILED = ("toolchain", "debug", "on", "wire")  # options that only decide how
 _WARNING = re.compile(r"-W(?![alp],).*")  # flags that do not change what a compiler runs or reads
 EMITTED = "emitted"  # in answers, the root that stands for a network's own folder
 
+_OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
+
 _clients: dict[str, Client] = {}
 
 
@@ -83,7 +88,7 @@ def generate(env):
     methods |= {"NetworkFirmware": network_firmware, "RunNetwork": run_network}
     methods |= {"DebugNetwork": debug_network, "FlashNetwork": flash_network}
     for name, method in methods.items():
-        env.AddMethod(method, name)
+        env.AddMethod(_at_the_users_line(name, method), name)
 
 
 def exists(env):
@@ -141,10 +146,10 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     `cmsis_nn` or `threads`. Returns the answer's `tools`, and the folders of the board's headers as
     `includes`.
     """
-    request = {"board": board} | ({"toolchain": toolchain} if toolchain else {})
+    request = {"board": str(_given("board", board))} | ({"toolchain": toolchain} if toolchain else {})
     for name, value in target.items():
         if name not in TARGET:
-            raise _mistake(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
+            raise UsageError(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
         if value not in (None, "", False):
             request[name] = table.from_text(table.BY_NAME[name], value)
     debug, attached = request.get("debug"), request.keys() & {"on", "wire"}
@@ -162,7 +167,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
         # Folders in the compiler's own flags, because SCons looks for headers in CPPPATH only.
         BOARD_SYSTEM=[env.fs.Dir(folder) for flag, folder in pairs if flag == "-isystem"],
         _CPPINCFLAGS="$( $BOARD_INCLUDES $)",
-        BOARD=board,
+        BOARD=request["board"],
         BOARD_ANSWER=answer,
         BOARD_REQUEST=request,
         BOARD_WORK=work,
@@ -203,30 +208,23 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     """
     for option in planning:
         if option not in PLANNING:
-            raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+            raise UsageError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     planning = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
-    try:  # report a mistake before the build starts
-        table.parse_planning(planning)
-    except BuildtoolError as error:
-        raise _mistake(error) from None
-    if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise _mistake(f"a network's name is a C identifier in lower case, not '{name}'")
+    table.parse_planning(planning)  # reports a mistake before the build starts
+    if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", str(name)):
+        raise UsageError(f"a network's name is a C identifier in lower case, not '{name}'")
+    model = _given("model", model)
     source = _model_file(env, model)
-    if source and not source.exists() and not source.has_builder():
-        what = "cannot read the model: there is no such file, and no target builds it"
-        raise _mistake(UsageError(what, path=model))
     query = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     query |= {"name": name} if name else {}
     answer = _describe(env, query)
     files = _network(answer)
-    own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in query.items() if key not in _COMPILED}
-    locked = env.fs.File(plan) if plan else None
-    if locked and not locked.exists() and not locked.has_builder():
-        what = "cannot read the plan: there is no such file, and no target builds it"
-        raise _mistake(UsageError(what, path=str(plan)))
+    locked = _file(env, "plan", plan) if plan else None
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
+    _check_name(files, directory, request)
+    own = _own(env, BOARD_ANSWER=answer, NETWORK_REQUEST=request)
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
     if env["BOARD_KERNELS"] is None:  # every kernel that the board can run, built once for all networks
@@ -254,7 +252,8 @@ def place_weights(env, target, program, networks):
     linked = env.Flatten([program])[0]  # without its map
     sources = [linked, *(network.files[network.made["weights"]] for network in every)]
     action = Action(_place_weights, "placing weights in $TARGET", varlist=["NETWORK_SYMBOLS"])
-    return env.OnlyAsRecorded(env.Command(target, sources, action, NETWORK_SYMBOLS=list(symbols)))
+    variables = {"NETWORK_SYMBOLS": list(symbols), "NETWORK_LINE": _users_line()}
+    return env.OnlyAsRecorded(env.Command(target, sources, action, **variables))
 
 
 def network_firmware(env, network: Network, directory=None, formats=None, sign="", image_version=""):
@@ -263,7 +262,8 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
     `formats`: bin, hex, uf2. `sign`: the private key that signs firmware for MCUboot, with `image_version` in
     its header.
     """
-    values = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
+    key = _file(env, "key", sign) if sign else None
+    values = {"formats": flatten([formats or ()]), "sign": key and key.path, "image_version": image_version}
     more = {option: value for option, value in values.items() if value}
     answer = _describe(env, {**network.asked, **more}) if more else network.answer
     files = _network(answer)
@@ -285,8 +285,8 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
         elf, maps = program[:1], program[1:]
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     outputs = [directory.File(name) for name in (files["report"], *files["binaries"])]
-    keys = [env.fs.File(sign)] if sign else []
-    report = own.Command(outputs, [*elf, *keys], _action(_fill_slots(network, "sizes", answer)))
+    sources = [*elf, key] if key else elf
+    report = own.Command(outputs, sources, _action(_fill_slots(network, "sizes", answer)))
     env.OnlyAsRecorded([elf, maps, report])
     return [*elf, *maps, *report]
 
@@ -294,7 +294,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
 def run_network(env, network: Network, firmware, **inputs):
     """Returns the alias `run`, which builds the firmware, runs it, and prints the table of layers."""
     words = _with_options(network, "profile", "RunNetwork", _board_options(env, "on", "wire") | inputs)
-    return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
+    return env.AlwaysBuild(env.Alias("run", firmware, _action(words, _users_line())))
 
 
 def debug_network(env, network: Network, firmware, **options):
@@ -305,7 +305,7 @@ def debug_network(env, network: Network, firmware, **options):
     """
     network.slots["session"] = network.directory.Dir("session").path
     words = _with_options(network, "debug", "DebugNetwork", options)
-    return env.AlwaysBuild(env.Alias("debug", firmware, _action(words)))
+    return env.AlwaysBuild(env.Alias("debug", firmware, _action(words, _users_line())))
 
 
 def flash_network(env, network: Network, firmware, **options):
@@ -314,7 +314,7 @@ def flash_network(env, network: Network, firmware, **options):
     The board must be attached: UseBoard(..., on="board"). `options`: `tool`.
     """
     words = _with_options(network, "flash", "FlashNetwork", _board_options(env, "wire") | options)
-    return env.AlwaysBuild(env.Alias("flash", firmware, _action(words)))
+    return env.AlwaysBuild(env.Alias("flash", firmware, _action(words, _users_line())))
 
 
 def _board_options(env, *names):
@@ -325,17 +325,18 @@ def _board_options(env, *names):
 def _with_options(network: Network, command, method, options):
     """Returns the words of a command about a network's firmware image, with the user's `options`."""
     if "image" not in network.slots:
-        raise _mistake(f"{method} needs the network's firmware: call NetworkFirmware first")
+        raise UsageError(f"{method} needs the network's firmware: call NetworkFirmware first")
     # Inputs, an attached board, the reference, a debugger's port.
     names = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
     names += [option.name for option in options_of(command) if option.name in ("reference", "port")]
     words = _fill_slots(network, command)
     for option, value in options.items():
         if option not in names:
-            raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, names)}")
+            raise UsageError(f"there is no option '{option}' here: {did_you_mean(option, names)}")
         if value is True and table.BY_NAME[option].flag:
             words.append(table.BY_NAME[option].flagged)
         elif value not in (None, "", False):
+            table.parse(option, table.from_text(table.BY_NAME[option], value))
             words.append(f"{table.BY_NAME[option].flagged}={value}")
     return words
 
@@ -343,24 +344,73 @@ def _with_options(network: Network, command, method, options):
 # ---- mistakes ------------------------------------------------------------------------------------
 
 
-def _mistake(what: str | BuildtoolError) -> UserError:
-    """Returns the error for a mistake in an SConstruct, with the line of the mistake.
+def _show_no_lines_of_ours():
+    """Makes SCons end its errors and warnings with the user's line, not with one of these tools."""
+    find = Main.find_deepest_user_frame
+
+    def find_users_frame(frames):
+        return find([frame for frame in frames if not frame[0].startswith(_OURS)] or frames)
+
+    Main.find_deepest_user_frame = find_users_frame
+
+
+_show_no_lines_of_ours()
+
+
+def _at_the_users_line(name, method):
+    """Returns `method` for environments; a mistake in a call is an error at the user's line."""
+    signature = inspect.signature(method)
+
+    def call(env, *words, **options):
+        try:
+            _check_call(name, signature, env, words, options)
+            return method(env, *words, **options)
+        except BuildtoolError as error:
+            raise _mistake(error) from None
+
+    return call
+
+
+def _check_call(name, signature, env, words, options):
+    """Raises UsageError for arguments that the method `name` does not take."""
+    try:
+        given = signature.bind(env, *words, **options).arguments
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}") from None
+    if "board" not in given and "BOARD_REQUEST" not in env:
+        hint = 'call UseBoard("BOARD") first, for the same environment'
+        raise UsageError(f"{name} needs a board", hint=hint)
+    for network in flatten([given.get("network", ()), given.get("networks", ())]):
+        if not isinstance(network, Network):
+            raise UsageError(f"{name} needs the network that NeuralNetwork returned, not '{network}'")
+
+
+def _mistake(error: BuildtoolError) -> UserError:
+    """Returns SCons's error for a mistake in an SConstruct, with the line of the mistake.
 
     The line has the form of compilers' messages, so that editors find it. If the error is about a line of
     another file, the SConstruct's line follows that line.
     """
-    error = what if isinstance(what, BuildtoolError) else UsageError(what)
+    if error.path:
+        return UserError(f"the build cannot be read:\n{error}\n{_note(_users_line())}")
     path, line, column = _caller()
-    if not error.path:
-        error.at(path=path, line=line, column=column)
-        return UserError(f"the build cannot be read:\n{error}")
-    return UserError(f"the build cannot be read:\n{error}\n{path}:{line}:{column}: note: requested here")
+    return UserError(f"the build cannot be read:\n{error.at(path=path, line=line, column=column)}")
+
+
+def _note(line: str) -> str:
+    """Returns what follows an error about something that `line` of the user's names."""
+    return f"{line}: note: requested here"
+
+
+def _users_line() -> str:
+    """Returns file, line and column of the user's call as compilers write them."""
+    return ":".join(map(str, _caller()))
 
 
 def _caller() -> tuple[str, int, int]:
     """Returns file, line and column of the innermost call outside these tools and SCons."""
     frame = sys._getframe(1)
-    ours = (str(Path(__file__).parent) + os.sep, str(Path(SCons.__file__).parent) + os.sep)
+    ours = (_OURS, str(Path(SCons.__file__).parent) + os.sep)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
         frame = frame.f_back
     places = list(frame.f_code.co_positions())
@@ -407,14 +457,14 @@ def _file_name(name):
 def _folder(env, directory, name="."):
     """Returns a folder for targets.
 
-    Raises UserError if it is a file, or if its name looks like an option.
+    Raises UsageError if it is a file, or if its name looks like an option.
     """
     try:
         node = env.Dir(directory).Dir(name)
     except TypeError:
-        raise _mistake(f"cannot build in {directory}: it is a file, or is below a file") from None
+        raise UsageError(f"cannot build in {directory}: it is a file, or is below a file") from None
     if node.path.startswith("-"):
-        raise _mistake(f"cannot build in a folder whose name begins with a dash: {node.path}")
+        raise UsageError(f"cannot build in a folder whose name begins with a dash: {node.path}")
     return node
 
 
@@ -455,9 +505,10 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 def _own(env, **variables):
     """Returns an environment for buildtool's own targets.
 
-    It decides by content, whatever Decider the user has set.
+    It decides by content, whatever Decider the user has set. It knows the user's line, for errors in the
+    build; as a variable that no command has, so that nothing is built again if the line moves.
     """
-    own = env.Clone(BOARD_COMPILER=None, **variables)
+    own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), **variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
     return own
@@ -589,15 +640,44 @@ def _map_flags(target, source, env, for_signature):
     return [word for node in maps for word in ("-Xlinker", _Word(f"{flag}{node.path}"))]
 
 
+def _given(argument, value):
+    """Returns the name or the node that the user gave as `argument`, also where it is in a list.
+
+    Methods of SCons return lists of nodes.
+    """
+    values = flatten([value])
+    if len(values) != 1 or not isinstance(values[0], (str, os.PathLike, Base)):
+        raise UsageError(f"{value!r} is neither a name nor a file", option=argument)
+    return values[0] if isinstance(values[0], Base) else os.fspath(values[0])
+
+
 def _model_file(env, model):
-    """Returns the node of a model's file; None for a zoo network.
+    """Returns the node of a model's file; None for a zoo network."""
+    is_file = isinstance(model, Base) or model.lower().endswith((".tflite", ".onnx"))
+    return _file(env, "model", model) if is_file else None
+
+
+def _file(env, argument, value):
+    """Returns the node of the file that the user gave as `argument`.
 
     Unlike env.File, it substitutes nothing in the name.
     """
-    if not model.lower().endswith((".tflite", ".onnx")):
-        return None
-    # "#" is the top folder, unless there is a file with this name
-    return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
+    node = _given(argument, value)
+    if not isinstance(node, Base):
+        # "#" is the top folder, unless there is a file with this name
+        node = env.fs.File(f"./{node}" if node.startswith("#") and Path(node).exists() else node)
+    if not node.exists() and not node.has_builder():
+        text = f"cannot read the {argument}: there is no such file, and no target builds it"
+        raise UsageError(text, path=str(value))
+    return node
+
+
+def _check_name(files: answers.NetworkFiles, directory, request):
+    """Raises UsageError if a network of another request has the same name and the same folder."""
+    first = directory.Dir("src").File(files["emitted"][0])
+    if first.has_builder() and first.env.get("NETWORK_REQUEST", request) != request:
+        text = f"the network at {first.env['NETWORK_LINE']} is called '{files['net']}' too"
+        raise UsageError(text, hint=f"give one of them another name, such as name='{files['net']}_2'")
 
 
 def _emit(env, directory, request, inputs):
@@ -634,13 +714,19 @@ def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer |
     return [word if isinstance(word, str) else values[word["slot"]] for word in words]
 
 
-def _action(words):
-    """Returns an action that runs a command of buildtool by this Python, without a shell."""
+def _action(words, line=""):
+    """Returns an action that runs a command of buildtool by this Python, without a shell.
+
+    `line`: the user's line, for errors; default: the environment's.
+    """
 
     def run(target, source, env):
         paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
         own = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-        return subprocess.run([sys.executable, "-P", "-m", "buildtool", *words], env=own).returncode
+        status = subprocess.run([sys.executable, "-P", "-m", "buildtool", *words], env=own).returncode
+        if status:
+            sys.stderr.write(f"{_note(line or env['NETWORK_LINE'])}\n")
+        return status
 
     return Action(run, _literal(f"buildtool {shlex.join(words)}"))
 
@@ -656,7 +742,7 @@ def _place_weights(target, source, env):
         for symbol, path in zip(env["NETWORK_SYMBOLS"], weights, strict=True):
             image = place(image, symbol, path.read_bytes())
     except BuildtoolError as error:
-        sys.stderr.write(f"{error.at(path=str(program))}\n")
+        sys.stderr.write(f"{error.at(path=str(program))}\n{_note(env['NETWORK_LINE'])}\n")
         return 1
     Path(target[0].path).write_bytes(image)
     shutil.copymode(program, target[0].path)
@@ -667,7 +753,7 @@ def _write_sources(target, source, env):
     try:
         answer: answers.EmitAnswer = _client(env).request(json.loads(source[0].read()))
     except BuildtoolError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{error}\n{_note(env['NETWORK_LINE'])}\n")
         return 1
     files = answer["files"]
     if sorted(files) != sorted(node.name for node in target):
@@ -706,8 +792,5 @@ def _describe(env, request: dict[str, Any]) -> answers.DescribeAnswer:
         return _client(env).request(request)
 
     full, top = {"kind": "describe", **request}, env.Dir("#").abspath
-    try:
-        description = fetch_description(full, top, _code(), env["FILES_SEEN"], ask)
-        return cast("answers.DescribeAnswer", _Shared(description))
-    except BuildtoolError as error:
-        raise _mistake(error) from None
+    description = fetch_description(full, top, _code(), env["FILES_SEEN"], ask)
+    return cast("answers.DescribeAnswer", _Shared(description))

@@ -283,21 +283,20 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(front, limits)
     board, state = front.target.board, least.state_bytes
     # Another memory helps only where the board's memory is the limit, not an option.
-    elsewhere, beside = list[Hint](), ""
+    elsewhere, limit = list[Hint](), f"the limit is {limits.ram}"
     room = available_bytes(board, state)
     if limits.ram >= room:
         check_state_fits(board, state)
-        elsewhere, beside = (
-            suggest_larger_memories(board, least.arena_bytes, state),
-            board.describe_other_contents(board.arena),
-        )
+        elsewhere = suggest_larger_memories(board, least.arena_bytes, state)
+        beside = board.describe_other_contents(board.arena)
+        limit = f"{limits.ram} are available on '{board.name}'{beside}"
     # A larger limit helps only within what the board has.
     allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
+    ways = _ways_out(front, limits) or ([] if allowed else [NO_SETTING])
     return PlanError(
-        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board.name}'"
-        f"{beside}: {least.arena_bytes - limits.ram} too many",
+        f"the arena requires {least.arena_bytes} bytes, {limit}: {least.arena_bytes - limits.ram} too many",
         operator=binding(least, front.graph, front.session).place,
-        hint=[*allowed, *elsewhere, *_ways_out(front, limits)],
+        hint=[*allowed, *elsewhere, *ways],
     )
 
 
@@ -310,7 +309,7 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
     else:
         bounds = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
     room = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
-    return PlanError(f"no plan{room} has {bounds}", hint=_ways_out(front, limits))
+    return PlanError(f"no plan{room} has {bounds}", hint=_ways_out(front, limits) or [NO_SETTING])
 
 
 def _ways_out(front: Front, limits: Limits) -> list[Hint]:
@@ -326,7 +325,7 @@ def _ways_out(front: Front, limits: Limits) -> list[Hint]:
         plan = _find_within_memory(other, limits)
         if plan is not None:
             hints.append(limits.wider(plan, **({} if same else {"image": str(image)})))
-    return hints or [NO_SETTING]
+    return hints
 
 
 def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
