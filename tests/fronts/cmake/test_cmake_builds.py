@@ -279,7 +279,6 @@ def test_what_runs_under_make_is_what_has_changed(tmp_path: Path, cmake_dir: str
     nothing_is_left(project)
     ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
-    a_file_that_is_put_back_with_an_older_time_is_another_model(project)
     another_network_compiles_only_the_kernels_that_it_adds(project)
 
 
