@@ -35,12 +35,12 @@ def test_answers_and_errors_are_those_of_the_service_in_process(client):
 
 @pytest.mark.slow
 def test_threads_share_one_service(client):
-    kinds = ["boards", "ops"] * 6
-    expected = {kind: client.request({"kind": kind}) for kind in set(kinds)}
+    boards = ["host", "cortex-m4"] * 6
+    expected = {board: client.request({"kind": "describe", "board": board}) for board in set(boards)}
     pid = client._child.pid
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda kind: client.request({"kind": kind}), kinds))
-    assert answers == [expected[kind] for kind in kinds]
+        answers = list(pool.map(lambda board: client.request({"kind": "describe", "board": board}), boards))
+    assert answers == [expected[board] for board in boards]
     assert client._child.pid == pid
 
 

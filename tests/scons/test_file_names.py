@@ -57,9 +57,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
 
 
 @pytest.mark.slow
-def test_any_name_of_project_model_and_board_is_built_and_run(
-    tmp_path: Path, compilers: dict[str, str]
-) -> None:
+def test_any_name_of_project_model_and_board_is_built_and_run(tmp_path, compilers):
     folder = with_tools(tmp_path / SHELL)
     model, board = (f"{name}{SHELL}{NOT_UTF8}{end}" for name, end in (("-m", ".tflite"), ("-b", ".toml")))
     (folder / model).write_bytes(zoo.build("ds_cnn"))

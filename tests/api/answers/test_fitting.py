@@ -112,9 +112,7 @@ def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch):
     assert sum(need["required"] for need in exact["needs"]) < sum(n["required"] for n in bounded["needs"])
 
 
-def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(
-    monkeypatch,
-):
+def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(monkeypatch):
     linked_boards: list[str] = []
 
     def note_board(*arguments):

@@ -149,9 +149,7 @@ def test_c99_for_this_machine_without_a_warning(folders: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
-def test_plain_make_for_cortex_m_gives_the_references_bytes(
-    folders: Path, tmp_path: Path, board: str
-) -> None:
+def test_plain_make_for_cortex_m_gives_the_references_bytes(folders, tmp_path, board):
     """By the rules of the folder's own page, with newlib and GNU ld."""
     needs_tool("arm-none-eabi-gcc")
     (tmp_path / "networks").symlink_to(folders / board)
@@ -260,9 +258,7 @@ def test_two_folders_in_one_project_are_refused(folders: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("linker", ["gnu", "lld"])
-def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
-    folders: Path, tmp_path: Path, linker: str
-) -> None:
+def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(folders, tmp_path, linker):
     from buildtool_plugins.tools.find import find_clang, find_lld
     from elftools.elf.elffile import ELFFile
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from twonetworks import called_kernels
 
 from buildtool import zoo
 from buildtool.api import handle
+from buildtool.fronts.cli import main as cli
 
 pytestmark = pytest.mark.slow
 
@@ -121,23 +120,13 @@ def both_networks_run_in_one_program(built: CMakeProject) -> None:
     assert len(done.stdout.split()) == 2
 
 
-def the_sources_are_those_of_scons(built: CMakeProject, tmp_path: Path) -> None:
-    tmp_path.mkdir()
-    (tmp_path / "SConstruct").write_text(
-        'env = Environment(tools=["cc", "ar", "as", "buildtool_network"], '
-        'toolpath=[PyPackageDir("buildtool_scons")])\n'
-        'env.UseBoard("board.toml")\n'
-        'network = env.NeuralNetwork("wake.tflite", name="wake_word", directory="net")\n'
-        "Default(list(network.files.values()))\n"
-    )
-    shutil.copy(built.folder / "models/wake.tflite", tmp_path)
-    shutil.copy(built.folder / "board.toml", tmp_path)
-    scons = [sys.executable, "-m", "SCons", "-Q"]
-    subprocess.run(scons, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    ours, theirs = built.build_folder / "buildtool/wake_word", tmp_path / "net/src"
+def the_sources_are_those_of_emit(built: CMakeProject, out: Path) -> None:
+    model, board = built.folder / "models/wake.tflite", built.folder / "board.toml"
+    assert cli.run(["emit", f"{model}", "-b", f"{board}", "--name", "wake_word", "--out", f"{out}"]) == 0
+    ours = built.build_folder / "buildtool/wake_word"
     names = sorted(path.name for path in ours.iterdir())
-    assert names == sorted(path.name for path in theirs.iterdir()) and "wake_word_weights.bin" in names
-    assert all((ours / name).read_bytes() == (theirs / name).read_bytes() for name in names)
+    assert names == sorted(path.name for path in out.iterdir()) and "wake_word_weights.bin" in names
+    assert all((ours / name).read_bytes() == (out / name).read_bytes() for name in names)
 
 
 def ctest_and_the_targets_compare_the_firmware_with_the_reference(built: CMakeProject) -> None:
@@ -238,6 +227,26 @@ def a_board_s_file_with_an_older_time_configures_anew(built: CMakeProject) -> No
     assert {EMITTED, "Planning network second"} <= ran(built)
 
 
+def another_network_compiles_only_the_kernels_that_it_adds(built: CMakeProject) -> None:
+    lists, before = built.folder / "CMakeLists.txt", compiled_kernels(built)
+    text = lists.read_text()
+    (built.folder / "sub").mkdir()
+    third = "buildtool_add_network(third MODEL resnet8 BOARD ../board.toml)\n"
+    (built.folder / "sub/CMakeLists.txt").write_text(third)
+    for again in (False, True):  # with times that are older than those of the build without it
+        lists.write_text(f"{text}add_subdirectory(sub)\n")
+        found = ran(built)
+        added = called_kernels(built, "third") - before
+        assert {line for line in found if line.startswith(KERNEL)} == {
+            f"{KERNEL}board.dir/buildtool/buildtool_kernels_board/{name.removesuffix('.o')}.c.o"
+            for name in added
+        }
+        assert added and ("Planning network third" in found) != again
+        assert compiled_kernels(built) == before | added
+        lists.write_text(text)
+        assert CHOSEN in ran(built) and compiled_kernels(built) == before
+
+
 def another_compiler_behind_the_same_name_compiles_everything(built: CMakeProject) -> None:
     """A variable that its manual lists, and the program behind a script that stays the same."""
     before = set(built.build())
@@ -273,7 +282,7 @@ def test_what_runs_under_ninja_is_what_has_changed(tmp_path: Path, cmake_dir: st
     project = new_project(tmp_path / "a folder", cmake_dir, "Ninja")
     nothing_is_left(project)
     both_networks_run_in_one_program(project)
-    the_sources_are_those_of_scons(project, tmp_path / "scons")
+    the_sources_are_those_of_emit(project, tmp_path / "emitted")
     ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
     other_weights_assemble_one_file(project)
     the_programs_own_source_is_all_that_is_compiled(project)
@@ -283,6 +292,7 @@ def test_what_runs_under_ninja_is_what_has_changed(tmp_path: Path, cmake_dir: st
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
     a_file_that_is_put_back_with_an_older_time_is_another_model(project)
     a_board_s_file_with_an_older_time_configures_anew(project)
+    another_network_compiles_only_the_kernels_that_it_adds(project)
     another_compiler_behind_the_same_name_compiles_everything(project)
     an_error_while_building_has_its_place_and_leaves_nothing_half_written(project)
 
@@ -291,45 +301,9 @@ def test_what_runs_under_make_is_what_has_changed(tmp_path: Path, cmake_dir: str
     project = new_project(tmp_path / "a folder", cmake_dir, "Unix Makefiles")
     nothing_is_left(project)
     ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
-    other_weights_assemble_one_file(project)
-    the_programs_own_source_is_all_that_is_compiled(project)
-    another_limit_plans_this_network_alone(project)
     a_limit_that_is_too_small_is_told_in_short_and_its_hint_helps(project)
     a_link_that_is_switched_to_an_older_file_is_another_model(project)
-    a_file_that_is_put_back_with_an_older_time_is_another_model(project)
-
-
-@pytest.mark.parametrize("generator", ["Ninja", "Unix Makefiles"])
-def test_another_network_compiles_only_the_kernels_that_it_adds(
-    tmp_path: Path,
-    cmake_dir: str,  # noqa: F811
-    generator: str,
-) -> None:
-    first, last = "buildtool_add_network({} MODEL autoencoder BOARD host)\n", "add_subdirectory(sub)\n"
-    text = PROJECT.partition("set(RAM")[0] + first.format("one")
-    project = CMakeProject(
-        tmp_path / "a folder (é)", cmake_dir, text, generator=generator, BUILDTOOL_OPTIMIZE="-O0"
-    )
-    (project.folder / "sub").mkdir()
-    (project.folder / "sub/CMakeLists.txt").write_text(first.format("two").replace("autoencoder", "ds_cnn"))
-    project.configure()
-    project.build("--target", "one")
-    before = called_kernels(project.build_folder, "one")
-    assert compiled_kernels(project) == before
-
-    for again in (False, True):  # with times that are older than those of the build without it
-        (project.folder / "CMakeLists.txt").write_text(text + last)
-        found = ran(project)
-        added = called_kernels(project.build_folder, "one", "two") - before
-        assert added and added.isdisjoint(before)
-        assert {line for line in found if line.startswith(KERNEL)} == {
-            f"{KERNEL}host.dir/buildtool/buildtool_kernels_host/{name.removesuffix('.o')}.c.o"
-            for name in added
-        }
-        assert ("Planning network two" in found) != again
-        assert compiled_kernels(project) == before | added
-        (project.folder / "CMakeLists.txt").write_text(text)
-        assert CHOSEN in ran(project) and compiled_kernels(project) == before
+    another_network_compiles_only_the_kernels_that_it_adds(project)
 
 
 def test_several_configurations_a_made_model_a_locked_plan_and_names_of_every_kind(
@@ -366,20 +340,9 @@ add_test(NAME app COMMAND app)
         "int main() { return made_init(arena, sizeof arena, made_weights) || made_invoke()"
         " || odd_init(arena, sizeof arena, odd_weights); }\n"
     )
-    plan = handle({"kind": "plan", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}})
-    locked = [
-        sys.executable,
-        "-m",
-        "buildtool",
-        "plan",
-        "in.tflite",
-        "--board",
-        "host",
-        "--out",
-        f"./{name}.plan",
-    ]
-    (folder / "in.tflite").write_bytes(model)
-    subprocess.run([*locked, "--strategy", "layerwise"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    asked = {"model": str(folder / name), "board": "host", "options": {"strategy": "layerwise"}}
+    plan = handle({"kind": "plan", **asked})
+    (folder / f"{name}.plan").write_bytes(plan["locked"])
     project.configure()
     assert "Planning network made" in project.build("--config", "Debug")
     assert (project.build_folder / "buildtool/made/made.plan").read_bytes() == plan["plan"]

@@ -66,9 +66,7 @@ def test_every_option_of_the_table_is_one_of_the_project(tmp_path: Path, monkeyp
         ({}, {"a": {}, "b": {"board": "xcore"}}, "all networks of an environment must be for the same board"),
     ],
 )
-def test_mistakes_are_errors_that_say_where(
-    given: dict[str, str], sections: dict[str, dict[str, str]], said: str
-) -> None:
+def test_mistakes_are_errors_that_say_where(given, sections, said):
     with pytest.raises(BuildtoolError) as caught:
         answered(GIVEN | given, sections)
     assert said in str(caught.value)
@@ -118,9 +116,7 @@ def test_a_hint_is_written_as_the_ini_file_takes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_content_decides_and_the_compiler_is_what_runs_behind_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_content_decides_and_the_compiler_is_what_runs_behind_its_name(tmp_path, monkeypatch, capsys):
     """PlatformIO believes times, and the name of a compiler."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(question, "identify", question.identify.__wrapped__)  # a process asks once elsewhere

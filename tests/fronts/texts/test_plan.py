@@ -10,7 +10,6 @@ from functools import cache
 import pytest
 
 from buildtool.api import handle
-from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import plan, profile, table
@@ -186,11 +185,6 @@ def test_layer_by_layer_always_stands_beside_a_streamed_plan():
     assert (row["strategy"], row["arena_bytes"], row["f"]) == ("layerwise", own["arena_bytes"], 1.0)
 
 
-def test_compare_has_to_be_true_or_false():
-    with pytest.raises(UsageError, match="compare: 'yes' is not true or false"):
-        handle({"kind": "plan", "model": "ds_cnn", "board": "host", "compare": "yes"})
-
-
 def test_lines_stay_within_the_width_whatever_layers_are_called():
     for request in (STREAMED, {"board": "xcore", "objective": "ram", "max_f": 1.1}):
         answer = planned(**request)
@@ -263,38 +257,6 @@ def test_the_map_of_a_plan_has_a_letter_for_every_use():
     assert all(plan.LETTERS[use] == letter for letter, use in legend.items())
 
 
-def profile_answer(macs, once):
-    own = {"operator": "CONV_2D", "output_shape": "1x1", "ram_alive": 7, "instructions": None, "cycles": None}
-    rows = [
-        {**own, "name": name, "macs": m, "macs_once": n, "f": m / n}
-        for name, m, n in zip(("first", "second"), macs, once, strict=True)
-    ]
-    answer = dict.fromkeys("stack_high_water instructions cycles issues published estimate loading".split())
-    answer |= dict.fromkeys("seconds estimated_ms estimated_by".split())
-    answer |= dict.fromkeys(
-        "model board level level_text compiler strategy note no_cycles cycles_are".split(), ""
-    )
-    answer |= {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
-    answer |= {
-        "arena_bytes": 1,
-        "state_bytes": 0,
-        "flash_bytes": 1,
-        "inputs": 1,
-        "outputs": [],
-        "exact": True,
-    }
-    answer |= {"requantise": "exact", "within_bounds": True, "bounds": [], "per_operator": rows}
-    return answer | {"reference": {"text": "the judge", "why": ""}}
-
-
-def test_a_profile_has_executed_work_and_f_where_work_is_repeated():
-    text = profile.text(profile_answer((150, 100), (100, 100)))
-    assert re.search(r"first .* 150  1\.500", text) and re.search(r"total .* 250  1\.250", text)
-    assert "F 1.250 times the 200 of the network run layer by layer" in text
-    plain = profile.text(profile_answer((100, 100), (100, 100)))
-    assert "1.000" not in plain and "  F  " not in plain
-
-
 @pytest.mark.slow
 def test_a_profiles_work_is_the_plans():
     request = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}
@@ -306,6 +268,11 @@ def test_a_profiles_work_is_the_plans():
     assert calls == sum(region["calls"] for region in plan_answer["regions"])
     alive = max(row["ram_alive"] for row in answer["per_operator"])
     assert alive == plan_answer["peak"]["live_bytes"] and answer["exact"]
+    text, once = profile.text(answer), f"the {answer['macs_layerwise']:,} of the network run layer by layer"
+    assert answer["f"] > 1.0005 and f"F {answer['f']:.3f} times {once}" in text
+    assert re.search(rf"total .* {answer['macs']:,}  {answer['f']:.3f}", text)
+    for row in answer["per_operator"]:
+        assert re.search(rf"{row['name']} .* {row['macs']:,}  {row['f']:.3f}", text) or row["f"] == 1
 
 
 def test_the_command_line_takes_both_flags(capsys):

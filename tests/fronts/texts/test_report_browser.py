@@ -57,9 +57,7 @@ def click(browser: Browser, selector: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(REPORTS))
-def test_a_page_loads_by_itself_and_shows_what_the_plan_says(
-    name: str, browser: Browser, pages: Path
-) -> None:
+def test_a_page_loads_by_itself_and_shows_what_the_plan_says(name, browser, pages):
     report, plan = answer(name), planned(name) if answer(name)["verdict"]["fits"] else answer(name)
     path = written(report, pages / f"{name}.html")
     browser.open(path)
@@ -84,9 +82,7 @@ def test_a_page_loads_by_itself_and_shows_what_the_plan_says(
         assert browser.run("return document.documentElement.scrollWidth") == width
 
 
-def test_the_table_of_layers_with_all_its_columns_fits_a_window_of_1440_pixels(
-    browser: Browser, pages: Path
-) -> None:
+def test_the_table_of_layers_with_all_its_columns_fits_a_window_of_1440_pixels(browser, pages):
     report = answer("mobilenetv2")
     layers = [{**layer, "instructions": 12_345_678, "cycles": 23_456_789} for layer in report["layers"]]
     run = {"how": "emulated", "instructions": 1, "cycles": 1, "cycles_are": "estimated", "milliseconds": 1.0}

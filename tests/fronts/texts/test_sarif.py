@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,9 +102,7 @@ def read(text: str) -> list[dict[str, Any]]:
         (BuildtoolError("x"), {}, {}, {}),
     ],
 )
-def test_a_problem_is_where_the_error_is(
-    error: BuildtoolError, artifact: dict[str, str], region: dict[str, int], names: dict[str, str]
-) -> None:
+def test_a_problem_is_where_the_error_is(error, artifact, region, names):
     (result,) = read(sarif.log([error], __version__, 1))
     assert result["ruleId"] == error.code
     (location,) = result.get("locations", [{}])
@@ -136,9 +133,7 @@ def test_every_code_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("spelling", ["--sarif {}", "--sarif={}"])
-def test_commands_write_it_whether_they_work_or_not(
-    tmp_path: Path, spelling: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_write_it_whether_they_work_or_not(tmp_path, spelling, capsys):
     board = tmp_path / "b.toml"
     board.write_text('extends = "cortex-m4"\nstack_bytes = 7\n')
     out = tmp_path / "new" / "x.sarif"

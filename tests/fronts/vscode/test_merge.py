@@ -121,9 +121,7 @@ def test_another_network_is_added_beside_the_first(tmp_path: Path) -> None:
         ("settings.json", '{"clangd.arguments": "-x"}', ":1:22: error: 'clangd.arguments' is not a list"),
     ],
 )
-def test_a_damaged_file_is_named_and_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, error: str
-) -> None:
+def test_a_damaged_file_is_named_and_nothing_is_written(tmp_path, capsys, name, text, error):
     folder = tmp_path / ".vscode"
     folder.mkdir()
     (folder / name).write_text(text)
@@ -141,9 +139,7 @@ def test_the_answer_as_json_says_what_was_done(tmp_path: Path, capsys: pytest.Ca
     assert "tasks.json: buildtool: watch" in told["added"]
 
 
-def test_a_model_may_have_any_name_and_need_not_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = "models/wäke $word.tflite"
     files = written(tmp_path, "--board", "cortex-m4", "--model", model)
@@ -179,9 +175,7 @@ def test_a_link_stays_and_the_file_that_it_leads_to_is_written(tmp_path: Path) -
     assert json.loads(shared.read_text())["tasks"]
 
 
-def test_paths_are_those_of_the_folder_that_the_editor_opens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_those_of_the_folder_that_the_editor_opens(tmp_path, monkeypatch):
     (tmp_path / "project").mkdir()
     (tmp_path / "my.toml").write_text('extends = "cortex-m4"\n')
     monkeypatch.chdir(tmp_path)
