@@ -1,6 +1,7 @@
-"""The pictures of docs/report.md, from reports that are made here: `python benchmarks/report_pictures.py`.
+"""Pictures of reports; they need a browser: `./dev --with browser`.
 
-It needs a browser: `./dev --with browser`.
+python benchmarks/report_pictures.py                 # the pictures of docs/report.md
+python benchmarks/report_pictures.py FILE.html DIR   # six of a whole report: three widths, light and dark
 """
 
 import sys
@@ -14,8 +15,33 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from browser import Browser, browsing  # noqa: E402
 from reportpages import PICTURES, Picture, answer, written  # noqa: E402
 
+WIDTHS = (1440, 1024, 390)  # pixels: a large screen, a small one, a telephone
+
 
 def main() -> None:
+    """Writes the pictures of the docs, or those of the report that the arguments name."""
+    if len(sys.argv) == 3:
+        write_whole(Path(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        write_for_docs()
+
+
+def write_whole(report: Path, folder: Path) -> None:
+    """Writes six pictures of a report's page from its beginning to its end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with browsing() as browser:
+        for width in WIDTHS:
+            for dark in (False, True):
+                browser.open(report.absolute(), width=width, dark=dark)
+                browser.run("document.querySelector('nav').style.position = 'static'")
+                wide, high = browser.run(
+                    "const page = document.documentElement; return [page.scrollWidth, page.scrollHeight]"
+                )
+                name = f"{width}-{'dark' if dark else 'light'}.png"
+                (folder / name).write_bytes(browser.picture(0, 0, wide, high))
+
+
+def write_for_docs() -> None:
     """Writes the files that PICTURES names."""
     with tempfile.TemporaryDirectory() as folder, browsing() as browser:
         for name, picture in PICTURES.items():

@@ -35,7 +35,7 @@ def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
     run = reality(board)
-    return run if run.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
+    return run if run.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled, not run")
 
 
 def reality_answer(run: Reality) -> LevelAnswer:

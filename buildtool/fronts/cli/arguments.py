@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load
+from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load, missing
 from buildtool.fronts.cli.console import columns
 from buildtool.options import BY_NAME
 from buildtool.options.table import Group
@@ -118,6 +118,10 @@ class _Parser(argparse.ArgumentParser):
             print(message, end="", file=file or sys.stderr, flush=True)
 
     def error(self, message: str) -> NoReturn:
+        _, _, arguments = message.partition(" are required: ")
+        name = self.prog.partition(" ")[2]
+        if arguments and name in COMMANDS and load(name).examples:
+            raise missing(name, arguments)
         raise UsageError(message, hint=f"see '{self.prog} --help'")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -149,7 +149,8 @@ def _verdict(
         yield f"{model} has no plan for {board['board']}:"
         yield from (f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines())
         return
-    place = f"{shorten(board['binding_layer'], PLACE_WIDTH)}: {count(board['binding_bytes'], 'byte')}"
+    place = shorten(board["binding_layer"], PLACE_WIDTH)
+    used = f"{board['binding_bytes']:,} of its {count(board['arena_bytes'], 'byte')}"
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
     free = [
@@ -157,9 +158,10 @@ def _verdict(
         for need in board["needs"]
         if need["what"] in ("RAM", "flash")
     ]
-    fits = f"fits {about}: {' and '.join(free)} are left"
+    left = " and ".join(filter(None, [", ".join(free[:-1]), *free[-1:]]))
+    fits = f"fits {about}: {left} are left"
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
-    yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
+    yield f"  what binds: {board['binds']}; the arena is fullest at {place}, with {used}"
     if board["fits"]:
         if (cure := board["smaller"]) is not None:
             yield f"  the next smaller plan: {cure_words(cure, spelling)}"

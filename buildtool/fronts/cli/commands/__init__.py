@@ -124,6 +124,12 @@ def load(name: str) -> Command:
     return loaded
 
 
+def missing(name: str, arguments: str) -> UsageError:
+    """Returns the error for a call of a command without arguments that it needs; the hint has an example."""
+    hint = f"for example: {load(name).examples[0][0]}; 'buildtool {name} --help' has more"
+    return UsageError(f"the following arguments are required: {arguments}", hint=hint)
+
+
 def out_argument(metavar: str, sentence: str, required: bool = False) -> Own:
     """Returns the argument --out."""
     return Own(("-o", "--out"), sentence, metavar, required)

@@ -21,6 +21,7 @@ from buildtool.fronts.cli.commands import (
     command,
     input_files,
     make_show_command,
+    missing,
     out_argument,
     request_of,
     write_file,
@@ -94,8 +95,7 @@ def plan(args: argparse.Namespace) -> Result:
     if args.emit:
         return _emit_plan(args)
     if args.board is None:
-        what = "the following arguments are required: -b/--board"
-        raise UsageError(what, hint="see 'buildtool plan --help'")
+        raise missing("plan", "-b/--board")
     if args.trace:
         if args.out and Path(args.out).absolute() == Path(args.trace).absolute():
             raise UsageError("--out and --trace name the same file", hint="give them two names")
