@@ -19,11 +19,13 @@ from buildtool.fronts.texts import plan as plan_report
 from buildtool.fronts.texts import regions as words
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
+from buildtool.plan.assemble import moves
 from buildtool.plan.check import states
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import choose
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.codec import to_bytes
+from buildtool.plan.types import Buffer, BufferKind
 from buildtool.target.registry import load_target
 
 LITTLE = 100_000  # units: less than it takes to place the plans of some branches
@@ -163,3 +165,14 @@ def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):
         plan_report.text(handle(request))
         counts.append(sorted(calls))
     assert counts[0] == counts[1] and counts[0]
+
+
+def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(monkeypatch):
+    buffers = [Buffer(BufferKind.TENSOR, f"t{i}", (i,), 16, 0, 1) for i in range(60)]
+    whole = moves._Problem(buffers, [], 16, [1], ())
+    segment = whole.segment(0, whole.segments)
+    attempts = []
+    monkeypatch.setattr(moves, "_place_pinned", lambda *args: attempts.append(args))
+    offsets = {i: 16 * i for i in range(60)}
+    assert moves._keep_offsets(whole, segment, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
+    assert len(attempts) == moves.MOST_FAILED

@@ -25,7 +25,8 @@ EVERY = slice(None)
 # Small networks on every board; of the large ones one of each architecture, on boards of which each has one.
 LARGE = ("mcunet_vww5", "mobilenetv1_025_96", "mobilenetv3_small", "squeezenet", "densenet")
 NETWORKS = [
-    *(("autoencoder", EVERY), ("ds_cnn", EVERY), pytest.param("resnet8", EVERY, marks=pytest.mark.slow)),
+    ("autoencoder", EVERY),
+    *(pytest.param(n, EVERY, marks=pytest.mark.slow) for n in ("ds_cnn", "resnet8")),
     *(pytest.param(n, slice(k, None, len(LARGE)), marks=pytest.mark.slow) for k, n in enumerate(LARGE)),
 ]
 

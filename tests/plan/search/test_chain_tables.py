@@ -6,6 +6,7 @@ import gc
 import weakref
 from dataclasses import replace
 
+import pytest
 from disguise import disguised
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,8 +52,8 @@ def _forms(tables):
 # ---- spaces: networks in other guises share one ------------------------------------------------------
 
 
-def _chain(wide):
-    net = Net((1, 12, 12, 3))
+def _chain(wide, channels=3):
+    net = Net((1, 12, 12, channels))
     return net.graph(net.conv(net.depthwise(net.conv(net.inputs[0], wide)), 4))
 
 
@@ -75,6 +76,16 @@ def test_other_geometry_and_other_settings_have_spaces_of_their_own():
         assert front(_chain(12), target, changed, session).space is not one.space
     board = replace(target.board, alignment=2 * target.board.alignment)
     assert front(_chain(12), replace(target, board=board), Settings(), session).space is not one.space
+
+
+@pytest.mark.parametrize(("wide", "channels", "alignment"), [(12, 40, 16), (12, 3, 64), (40, 3, 16)])
+def test_one_number_that_differs_needs_tables_of_its_own(wide, channels, alignment):
+    target, session = make_target(), Session()
+    front(_chain(12), target, Settings(), session).space.ways(2.0)
+    other = replace(target, board=replace(target.board, alignment=alignment))
+    shared, alone = (front(_chain(wide, channels), other, Settings(), s) for s in (session, None))
+    assert _rows(shared.space.cost_tables) == _rows(alone.space.cost_tables)
+    assert [(p.live_bytes, p.work) for p in shared.points] == [(p.live_bytes, p.work) for p in alone.points]
 
 
 def test_a_space_keeps_no_network_alive():

@@ -33,7 +33,7 @@ from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.choose.selection import best_plan, search_factor
 from buildtool.plan.models import load_network
-from buildtool.plan.search import paths
+from buildtool.plan.search import blocks, paths
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import MOST_LABELS, Search, over_bound
 
@@ -206,3 +206,20 @@ def test_dense_networks_need_few_labels(image):
     search = Search(front(dense(8), make_target(), Settings(image=image)).space.tables)
     ways = list(search.falling())
     assert search.exact and len(ways) > 1 and search.labels < 3 * search.searched
+
+
+def test_an_error_in_a_table_ends_the_search(monkeypatch):
+    net = Net((1, 9, 9, 2))
+    graph = net.graph(
+        net.conv(net.depthwise(net.inputs[0]), 4, (2, 2), (2, 2))
+    )  # no operator reads the last row
+    monkeypatch.setattr(blocks, "MOST_OPERATORS", 1)
+    pareto = front(graph, make_target(), Settings())
+
+    def fails(*_):
+        raise ZeroDivisionError
+
+    pareto.space.tables.starts  # noqa: B018 - made before
+    monkeypatch.setattr(type(pareto.space.tables), "extra", fails)
+    with pytest.raises(ZeroDivisionError):
+        list(Search(pareto.space.tables).falling())
