@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from exactlib import same_runs
 from needs import needs_shared
 
 from buildtool.api.answers.arena import COMMON_NODES, common_budget
@@ -12,7 +13,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.instance import MOST_ITEMS
+from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
 from buildtool.plan.place.solver import Status, decide, solve
 
 CAPACITY = 1_048_576
@@ -79,6 +80,15 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.startswith(f"{path}: error: the file has more than")
     assert cli.run(["arena", "/dev/zero"]) == 2
     assert capsys.readouterr().err.startswith("/dev/zero: error: it is not a regular file")
+
+
+def test_every_prefix_of_a_table_is_read_or_refused() -> None:
+    data = b'id,lower,upper,size,alignment,offset\n"a",0,3,4,4,8\nb,-1,2,5,1,\n'
+    for end in range(len(data)):
+        try:
+            assert len(read_problem(data[:end]).names) <= 2
+        except ModelError as error:
+            assert error.line > 0
 
 
 def write(folder: Path, data: bytes) -> str:
@@ -150,6 +160,14 @@ def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
     arena.validate(problem, result.solution.offsets)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", "BDF")
+def test_the_twins_agree_on_hard_problems(name: str) -> None:
+    problem = problem_file(f"{name}.{CAPACITY}.csv")
+    capacity = CAPACITY // compile_problem(problem).unit
+    assert list(same_runs(problem, capacity, count=2, limit=600))
+
+
 @pytest.mark.parametrize(
     ("items", "nodes"), [(0, 5_000_000), (256, 5_000_000), (512, 2_500_000), (1024, 1_250_000)]
 )
@@ -157,12 +175,3 @@ def test_the_common_budget_shrinks_with_the_number_of_items_not_with_its_square(
     items: int, nodes: int
 ) -> None:
     assert common_budget(items) == nodes
-
-
-def test_every_prefix_of_a_table_is_read_or_refused() -> None:
-    data = b'id,lower,upper,size,alignment,offset\n"a",0,3,4,4,8\nb,-1,2,5,1,\n'
-    for end in range(len(data)):
-        try:
-            assert len(read_problem(data[:end]).names) <= 2
-        except ModelError as error:
-            assert error.line > 0
