@@ -1,12 +1,58 @@
 """Calibration arithmetic: exact accumulators, scales that reach their targets, ranges that include zero."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.graph.types import Activation
+from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, Pad
 from buildtool.zoo import calibrate
+
+
+def int8s(rng, *shape):
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
+def slow_convolution(x, zero_point, filters, attrs, depthwise):
+    """Accumulators by loops over output pixels and taps, in Python's integers."""
+    n, rows, columns, _ = x.shape
+    _, kh, kw, _ = filters.shape
+    pad, (sh, sw) = attrs.pad, attrs.stride
+    oh = (rows + pad.top + pad.bottom - kh) // sh + 1
+    ow = (columns + pad.left + pad.right - kw) // sw + 1
+    channels = filters.shape[3] if depthwise else filters.shape[0]
+    out = np.zeros((n, oh, ow, channels), dtype=object)
+    for b, y, z, i, j in itertools.product(range(n), range(oh), range(ow), range(kh), range(kw)):
+        r, c = y * sh + i - pad.top, z * sw + j - pad.left
+        if not (0 <= r < rows and 0 <= c < columns):
+            continue
+        pixel = x[b, r, c].astype(object) - zero_point
+        taps = filters[0, i, j].astype(object) if depthwise else filters[:, i, j, :].astype(object)
+        out[b, y, z] += pixel * taps if depthwise else taps @ pixel
+    return out
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.data())
+def test_accumulators_are_exact(data):
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    pad = Pad(*(draw(st.integers(0, 2)) for _ in range(4)))
+    stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+    channels, outputs = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    x = int8s(rng, draw(st.integers(1, 2)), draw(st.integers(4, 7)), draw(st.integers(4, 7)), channels)
+    zero_point = draw(st.sampled_from((-128, -3, 0, 127)))
+    filters = int8s(rng, outputs, *kernel, channels)
+    attrs = ConvAttrs(stride=stride, pad=pad)
+    sums = calibrate.convolution(x, zero_point, filters, attrs)
+    assert sums.tolist() == slow_convolution(x, zero_point, filters, attrs, False).tolist()
+    filters = int8s(rng, 1, *kernel, channels)
+    attrs = DepthwiseAttrs(stride=stride, pad=pad)
+    sums = calibrate.depthwise(x, zero_point, filters, attrs)
+    assert sums.tolist() == slow_convolution(x, zero_point, filters, attrs, True).tolist()
 
 
 @pytest.mark.parametrize("inputs", [513, 601, 5001])  # odd sums beyond 2^24 need float64

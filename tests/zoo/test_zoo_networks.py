@@ -8,7 +8,7 @@ from zoo_networks import ALL, built, file, fresh_inputs, runs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.types import Activation, OpKind, Pad, Quantization
+from buildtool.graph.types import Activation, OpKind, Quantization
 from buildtool.zoo import seeded
 from buildtool.zoo.builder import SOFTMAX_QUANT, Builder, Window
 
@@ -100,10 +100,10 @@ def test_quantisation_is_as_tflite_demands(name):
 
 
 def test_calibration_saw_what_the_network_computes():
-    images = np.stack([seeded.noise(f"image/{i}", (9, 7, 3)) for i in range(3)])
-    b = Builder("net", "net", (9, 7, 3), Quantization((0.01,), (-5,)), images)
-    x = b.conv(b.input, 8, Window((4, 3), (2, 1), Pad(1, 2, 0, 1)), Activation.RELU6, "conv")
-    y = b.depthwise(x, Window((2, 3), pad=Pad(0, 0, 1, 0)), Activation.NONE, "depthwise")
+    images = np.stack([seeded.noise(f"image/{i}", (8, 8, 3)) for i in range(3)])
+    b = Builder("net", "net", (8, 8, 3), Quantization((0.01,), (-5,)), images)
+    x = b.conv(b.input, 8, Window((3, 3), (2, 2)), Activation.RELU6, "conv")
+    y = b.depthwise(x, Window((2, 2)), Activation.NONE, "depthwise")
     z = b.mean(
         b.add(y, b.conv(x, 8, Window((2, 2)), Activation.RELU, "c"), Activation.NONE, "a"), (1, 2), "m"
     )
