@@ -17,6 +17,8 @@ from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
 slow = pytest.mark.slow
@@ -194,6 +196,15 @@ def spectrogram_network() -> Graph:
     x = net.move(OpKind.RESHAPE, net.input((1, 49 * 40)), (1, 49, 40, 1))
     x = net.conv(x, 8, kernel=(10, 8), stride=(2, 2), same=True, activation=Activation.RELU)
     return net.graph([net.softmax(net.dense(net.flatten(x), 4))])
+
+
+@pytest.mark.parametrize("board", sorted(AUDIO_ARENA))
+def test_a_dense_layer_of_thousands_of_inputs_takes_no_scratch(board):
+    target = load_target(board)
+    graph = spectrogram_network()
+    dense = next(op for op in graph.ops if op.kind is OpKind.FULLY_CONNECTED)
+    assert graph.tensors[dense.inputs[0]].shape[-1] == 4000
+    assert scratch_bytes(select(target, graph, dense), graph, dense) == 0
 
 
 @slow
