@@ -96,9 +96,9 @@ DAMAGED = r"not a \.npy file of numbers, or a damaged one"
         (np.array([{"a": 1}], object), DAMAGED),  # which is not unpickled
     ],
 )
-def test_another_array_is_refused(save, array, says):
+def test_another_array_is_refused(save, graph, array, says):
     with pytest.raises(UsageError, match=says) as caught:
-        _validate(save(array))
+        from_file(graph, save(array))
     assert caught.value.path.endswith("input.npy")
 
 

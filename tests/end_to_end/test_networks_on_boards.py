@@ -33,6 +33,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
+from buildtool.plan.codec import from_bytes
 from buildtool.target.registry import load_board
 
 slow = pytest.mark.slow
@@ -73,7 +74,7 @@ def is_streamed(run: Run) -> bool:
 @pytest.mark.parametrize(
     ("name", "board", "inputs"),
     [
-        *((name, "host", 3) for name in FILES),
+        *((name, "host", 2) for name in FILES),
         *((name, board, 1) for name in FILES for board in WHOLE[name]),
         ("mlperf_kws", "qemu-virt-rv32", 2),
         ("mlperf_kws", "qemu-virt-rv32v", 2),
@@ -201,7 +202,7 @@ def test_a_gated_network_in_both_passes(board, tmp_path):
 
 @pytest.fixture(scope="module")
 def split_model(tmp_path_factory) -> str:
-    graph = split_network(3, residual=True, channels=18, seed=6)
+    graph = split_network(3, residual=True, side=8, channels=18, seed=6)
     return file_of(graph, tmp_path_factory.mktemp("split"), "split")
 
 
@@ -211,6 +212,7 @@ def test_a_network_whose_slices_take_the_places_of_ends(board, split_model):
     answer = validated(split_model, board, {"objective": "ram"}, seed=3)
     made = plan_model(split_model, board, PlanOptions(objective="ram"))
     assert len(fusions(made.graph)) == 2
+    assert any(region.is_streamed for region in made.plan.regions)
     assert answer["arena_bytes"] == made.plan.arena_bytes
 
 
@@ -223,8 +225,7 @@ def test_an_image_of_a_split_network_is_run_by_its_plan(split_model, tmp_path):
     elf.chmod(0o755)
     answer = handle({"kind": "profile", **request, "elf": str(elf), "plan": str(elf.with_suffix(".plan"))})
     assert answer["exact"]
-    made = plan_model(split_model, "host", PlanOptions(objective="ram"))
-    assert answer["arena_bytes"] == made.plan.arena_bytes
+    assert answer["arena_bytes"] == from_bytes(elf.with_suffix(".plan").read_bytes()).arena_bytes
 
 
 # In little memory.
@@ -240,12 +241,6 @@ def test_a_network_runs_in_16_kilobytes_beside_the_stack(model, board):
         memories = size_report(image.elf.read_bytes(), run.made.target.board)
     used = {part["name"]: part["bytes"] for memory in memories for part in memory["sections"]}
     assert used[".nn_arena"] + used.get(".data", 0) + used.get(".bss", 0) <= SMALL
-
-
-@slow
-def test_a_streamed_network_runs_in_the_16_kilobytes_of_the_hifive1():
-    run = exact(shared("mbv2_w035_144_random"), "hifive1", {"image": "stream"})
-    assert run.outcome.stack_high_water + run.outcome.arena_high_water < SMALL
 
 
 @slow

@@ -79,7 +79,7 @@ def test_a_zoo_network_from_onnx_is_the_firmware_of_its_tflite(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "board", "style"),
-    [*((name, "host", UNSIGNED) for name in ZOO), (ZOO[1], "cortex-m55", None), (ZOO[2], "cortex-m4", None)],
+    [(ZOO[0], "host", UNSIGNED), (ZOO[1], "cortex-m55", None), (ZOO[2], "cortex-m4", UNSIGNED)],
 )
 def test_zoo_networks_are_exact(name, board, style, tmp_path):
     _run_exact(export(built(name), style), tmp_path, board, strategy="best")
@@ -113,7 +113,7 @@ def _read_networks(draw, count):
     return graphs
 
 
-@pytest.mark.parametrize(("examples", "count"), [(1, 5), pytest.param(3, 10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("examples", "count"), [(1, 5), pytest.param(2, 10, marks=pytest.mark.slow)])
 def test_random_networks_are_exact(examples, count, tmp_path_factory):
     @settings(BATCHES, max_examples=examples)
     @given(graphs=_read_networks(count))

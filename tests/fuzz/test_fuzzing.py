@@ -41,9 +41,9 @@ def test_a_plan_that_forgets_any_one_of_what_it_names_is_refused():
 
 @pytest.mark.slow
 def test_an_altered_plan_is_refused_or_exact(tmp_path):
-    found = fuzzed(tmp_path, "--only", "plan", "--count", 200, "--seed", 5, "--firmware", 4)
-    assert found["kinds"]["plan"]["refused"] > 140
-    assert sum(found["firmware"].values()) == 4
+    found = fuzzed(tmp_path, "--only", "plan", "--count", 100, "--seed", 5, "--firmware", 3)
+    assert found["kinds"]["plan"]["refused"] > 70
+    assert sum(found["firmware"].values()) == 3
     assert set(found["firmware"]) <= {"equal to both", "equal, LiteRT takes it not"}
 
 

@@ -127,7 +127,7 @@ def test_the_price_before_training_is_that_of_the_converted_file(folder):
     assert price_of(sketched, "cortex-m4", session) == price_of(converted, "cortex-m4", session)
 
 
-def test_the_same_command_again_trains_nothing_and_changes_no_file(folder):
+def test_the_same_command_again_trains_nothing_changes_no_file_and_prints_the_answer(folder, capsys):
     def contents():
         names = ("split.keras", "split.tflite", "split.plan", "split.json", "tables.txt", "tables.md")
         return {name: (folder / "out" / name).read_bytes() for name in (*names, "records.json")}
@@ -137,10 +137,21 @@ def test_the_same_command_again_trains_nothing_and_changes_no_file(folder):
         patch.setattr("buildtool.split.training.train", None)  # it must not be called
         run(folder)
     assert contents() == before
+    printed = json.loads(capsys.readouterr().out)
+    assert {**answer(folder), "files": printed["files"]} == printed
+    assert printed.pop("schema") == SCHEMA
+    assert wrong(printed, SplitAnswer) == []
+
+
+def test_flash_is_a_bound_of_what_is_built(folder):
+    plan = answer(folder)["plan"]
+    sizes = {one["memory"]: one["used"] for one in handle({"kind": "build", **built(folder)})["sizes"]}
+    assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= plan["flash_bytes"] + plan["code_bytes"]
 
 
 def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder):
-    run(folder, "--first both --out both")
+    shutil.copytree(folder / "out", folder / "both")  # the networks of one kind are trained already
+    run(folder, "--first both --comparisons none --out both")
     report = json.loads((folder / "both/split.json").read_text())
     titles = [table["title"] for table in report["tables"]]
     assert titles[:2] == ["Accuracy in % by block and splitting factor K"] * 2
@@ -148,17 +159,6 @@ def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(f
     weights = {key: price["flash"] for key, price in report["prices"].items() if key in ("2,slice", "2,full")}
     assert weights[report["structure"]] == min(weights.values())
     assert len(weights) == 2
-
-
-def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(folder, capsys):
-    run(folder)
-    printed = json.loads(capsys.readouterr().out)
-    assert {**answer(folder), "files": printed["files"]} == printed
-    assert printed.pop("schema") == SCHEMA
-    assert wrong(printed, SplitAnswer) == []
-    sizes = {one["memory"]: one["used"] for one in handle({"kind": "build", **built(folder)})["sizes"]}
-    bound = printed["plan"]["flash_bytes"] + printed["plan"]["code_bytes"]
-    assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= bound
 
 
 def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planned(folder, capsys):
@@ -173,7 +173,7 @@ def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planne
         assert list((folder / "none").iterdir()) == []
 
 
-# ---- networks by name, from the shell ---------------------------------------------------------------
+# ---- networks by name -------------------------------------------------------------------------------
 
 
 NAMED = (
@@ -182,26 +182,24 @@ NAMED = (
 NAME = "größe 'small'"  # the output folder
 
 
-def named(folder, words, data, *more):
-    needs_package("keras")
+def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path, monkeypatch, capsys):
     needs_package("tensorflow")
-    words = f"buildtool split {words} {NAMED} --data"
-    return python(folder, words, data, *more, BUILDTOOL_DAEMON="off")
-
-
-def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path):
-    few = splitnets.data(160)
+    few = splitnets.data(64)
     wide = {name: np.repeat(np.repeat(getattr(few, name), 4, 1), 4, 2) for name in ("train_x", "test_x")}
     np.savez(tmp_path / "data.npz", **wide, train_y=few.train_y, test_y=few.test_y)
-    process = named(tmp_path, "vgg16 --board cortex-m4 --flash 50K", "data.npz")
-    assert process.returncode == 1
-    assert "no structure of" in process.stdout and "meets the goals on cortex-m4; " in process.stdout
+    monkeypatch.chdir(tmp_path)
+    words = f"split vgg16 --board cortex-m4 --flash 50K {NAMED} --data data.npz"
+    assert cli.run(words.split()) == 1
+    said = capsys.readouterr().out
+    assert "no structure of" in said and "meets the goals on cortex-m4; " in said
     assert not list(tmp_path.glob("split/**/*.keras"))
 
 
 def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
+    """From the shell. Its training takes most of the time and has no use: an epoch is one step."""
+    needs_package("tensorflow")
     image = needs_package("PIL.Image")
-    few = splitnets.data(160)
+    few = splitnets.data(64)
     for part, x, y in (("train", few.train_x, few.train_y), ("test", few.test_x, few.test_y)):
         for index, (pixels, label) in enumerate(zip(x, y, strict=True)):
             folder, ending = tmp_path / "my photos" / part / f"Klasse {label}", ("png", "jpg")[index % 4 > 1]
@@ -209,7 +207,8 @@ def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             picture = image.fromarray(pixels).resize((40, 33 + index % 3))
             (picture.convert("L") if index % 5 == 0 else picture).save(path)
-    process = named(tmp_path, "resnet18 --board cortex-m4 --batch 48 --flash 80K", "my photos", "--out", NAME)
+    words = f"buildtool split resnet18 --board cortex-m4 --batch 36 --size 16 --flash 80K {NAMED}"
+    process = python(tmp_path, words, "--data", "my photos", "--out", NAME, BUILDTOOL_DAEMON="off")
     assert process.returncode == 0, process.stdout + process.stderr
     report = json.loads(process.stdout)
     assert report["factors"] == [2] * 4

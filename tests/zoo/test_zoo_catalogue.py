@@ -25,12 +25,12 @@ def test_the_networks_are_named_in_order():
     ]
 
 
-@pytest.mark.parametrize("name", zoo.names())
-def test_every_network_is_described_with_its_options(name):
-    lines = zoo.describe(name).splitlines()
-    assert lines[0].startswith(f"{name}: ")
-    assert [line.strip().split(":")[0] for line in lines[1:]] == [o.name for o in zoo.options(name)]
-    assert "seed" in {o.name for o in zoo.options(name)}
+def test_every_network_is_described_with_its_options():
+    for name in zoo.names():
+        lines = zoo.describe(name).splitlines()
+        assert lines[0].startswith(f"{name}: ")
+        assert [line.strip().split(":")[0] for line in lines[1:]] == [o.name for o in zoo.options(name)]
+        assert "seed" in {o.name for o in zoo.options(name)}
 
 
 def test_options_in_the_name_and_as_keywords_mean_the_same():

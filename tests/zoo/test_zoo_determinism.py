@@ -35,7 +35,7 @@ def digests(names, hash_seed, threads):
 # Every kind of layer. In the slow tier a matrix product is large enough to use several threads.
 FAST = ("autoencoder", "ds_cnn", "resnet8")
 SLOW = ("mcunet_vww5", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=64,classes=10")
-LARGE = ("mobilenetv2:size=96",)
+LARGE = ("mobilenetv2:size=64,alpha=0.5,classes=10",)
 
 
 @pytest.mark.parametrize("names", [FAST, pytest.param(SLOW + LARGE, marks=pytest.mark.slow)])
