@@ -92,9 +92,7 @@ def test_the_example_prints_the_references_scores_on_a_cortex_m4(project: Projec
 
 
 @pytest.mark.slow
-def test_several_networks_are_built_into_one_program_and_only_what_changed_is_built_again(
-    project: Project, tmp_path: Path
-) -> None:
+def test_several_networks_are_built_into_one_program_and_only_what_changed_is_built_again(project, tmp_path):
     model = project.folder / ODD
     model.parent.mkdir()
     model.write_bytes(small())
@@ -137,10 +135,6 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     model.write_bytes(b"no model")
     refused = project.run("host", fails=True)
     assert f"{ODD}: error: " in refused and "Traceback" not in refused
-    project.edit("image = resident", "imgae = resident")
-    assert "error: there is no option custom_buildtool_imgae [USAGE]\n  hint: " in project.run(
-        "host", fails=True
-    )
 
 
 def compiled_kernels(said: str) -> list[str]:
