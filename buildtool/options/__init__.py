@@ -24,12 +24,12 @@ __all__ = [
     "Option",
     "beside_plan",
     "from_text",
-    "idle",
+    "no_effect_error",
     "parse",
-    "planning",
-    "refuse_unknown",
+    "parse_planning",
     "spell",
     "spell_name",
+    "unknown_key_error",
     "without_board",
 ]
 
