@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemons import BOARDS, children, eventually, is_running, running
+from daemons import BOARDS, eventually, is_running, running
 
 from buildtool.api import handle
 from buildtool.base import wire
@@ -352,13 +352,3 @@ def test_memory_is_flat_over_hundreds_of_requests(tmp_path):
         assert len(before) == len(after)
         assert sum(after) - sum(before) < 4 << 20, (before, after)
         assert daemon.counts()["requests"] == 500
-
-
-def test_workers_end_with_a_daemon_that_is_killed(tmp_path):
-    with running(tmp_path) as daemon:
-        daemon.ask(BOARDS)
-        pid = daemon.pid
-        workers = children(pid)
-        assert workers
-        os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not any(map(is_running, workers)))

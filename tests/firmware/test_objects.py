@@ -222,17 +222,6 @@ def test_a_configuration_file_of_the_compiler_is_seen(tree, asked, monkeypatch, 
     assert made() == clean
 
 
-def test_swapped_entries_are_refused(tree, cache, runs):
-    one, two = compiled(tree, flags=("-DX=1",)), compiled(tree, flags=("-g",))
-    first, second = entries(cache)
-    a, b = first.read_bytes(), second.read_bytes()
-    first.write_bytes(b)
-    second.write_bytes(a)
-    assert compiled(tree, flags=("-DX=1",)) == one
-    assert compiled(tree, flags=("-g",)) == two
-    assert len(runs) == 4
-
-
 def test_no_altered_entry_is_shipped(tree, cache):
     good = compiled(tree)
     (entry,) = entries(cache)
