@@ -116,7 +116,8 @@ def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequen
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "empty.c").write_text("typedef int empty;\n")  # -pedantic -Werror refuse a file of nothing
+        # a declaration, because -pedantic -Werror refuse a file without any
+        Path(folder, "empty.c").write_text("typedef int empty;\n")
         try:
             result = subprocess.run(
                 [*command, "empty.c", *words],
