@@ -116,7 +116,7 @@ def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequen
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
-        # -pedantic -Werror refuse an empty file
+        # a declaration, because -pedantic -Werror refuse a file without any
         Path(folder, "empty.c").write_text("typedef int empty;\n")
         try:
             result = subprocess.run(

@@ -164,10 +164,8 @@ def check_accesses(recorder):
     assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
 
 
-families = pytest.mark.parametrize(
-    "family",
-    [pytest.param(f, marks=[pytest.mark.slow] if f == "xtensa_lx106" else []) for f in sorted(BOARDS)],
-)
+pytestmark = pytest.mark.slow  # all tests: the emulator records every access
+families = pytest.mark.parametrize("family", sorted(BOARDS))
 WIDE_CONVOLUTIONS = (
     {"image": (5, 6, 4), "filters": 6, "kernel": (1, 1)},
     {"image": (7, 5, 3), "filters": 5, "kernel": (3, 3), "same": True},

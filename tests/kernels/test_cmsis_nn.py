@@ -72,12 +72,9 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize(
-    ("board", "toolchain", "model"),
-    [("cortex-m4", "gcc", "resnet8"), ("cortex-m4", "clang", "ds_cnn"), ("cortex-m55", "gcc", "ds_cnn")],
-)
-def test_networks_equal_the_reference(library, board, toolchain, model):
-    exact(model, board, library, toolchain=toolchain)
+@pytest.mark.parametrize(("board", "model"), [("cortex-m4", "resnet8"), ("cortex-m55", "ds_cnn")])
+def test_networks_built_by_gcc_equal_the_reference(library, board, model):
+    exact(model, board, library, toolchain="gcc")
 
 
 @pytest.mark.parametrize("build", ["gcc cortex-m4", "clang cortex-m4", "gcc cortex-m55", "clang cortex-m55"])
@@ -97,8 +94,8 @@ TWINS = {
 }
 # kernel rows and columns, stride, pad above and left, dilation, input rows, channels, multiplier
 VALUES = ((1, 3), (1, 3, 4), (1, 2), (0, 1), (0, 2), (1, 2), (1, 8), (2, 3, 8), (1, 2))
-# Every fifth of all combinations, so that any values of any four dimensions are combined.
-SHAPES = [shape for shape in list(itertools.product(*VALUES))[::5] if shape[0] <= shape[6] + shape[3]]
+# Every eleventh of all combinations, so that any values of any four dimensions are combined.
+SHAPES = [shape for shape in list(itertools.product(*VALUES))[::11] if shape[0] <= shape[6] + shape[3]]
 
 
 def firmware(board, library):

@@ -20,11 +20,9 @@ from kernelcases import windowed as small
 from largecases import depthwise_3x3, depthwise_rows, extreme, grouped, sums_of_two
 from largecases import windowed as large
 from litert import run_graph
-from placement import WAYS, check_placements, run_over, run_placed, run_whole
+from placement import WAYS, check_placements, run_placed, run_whole
 
-from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select
-from buildtool.target.types import Contract
 
 slow = pytest.mark.slow
 PLAIN = small | {"grouped": grouped()}
@@ -44,19 +42,6 @@ def test_plain_kernels_give_litert_s_bytes(kind):
 
     collect(st.tuples(PLAIN[kind], st.integers(0, 999)), 40, run)
     assert set(ways) == set(WAYS) - ({"over"} if kind in NEVER_OVER_INPUTS else set())
-
-
-def test_an_output_put_right_on_its_input_goes_wrong_where_a_distance_is_due():
-    """The tests here can fail, because they really run kernels over their inputs."""
-    wrong = 0
-
-    def count(case):
-        nonlocal wrong
-        if distance(case.graph, case.op, case.op.inputs[0], Contract.ROW):
-            wrong += not np.array_equal(run_over(case, 0, 0), run_whole(case))
-
-    collect(small["convolution"], 16, count)
-    assert wrong > 0
 
 
 def of(cases: Mapping[str, st.SearchStrategy[Case]], word: str, names: str) -> dict[str, object]:

@@ -14,7 +14,7 @@ import ckernels
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.objects import Compiler, Unit
 from buildtool.target.family import load_family
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
@@ -50,7 +50,7 @@ def kernel_objects(board: str, tool: str, files: Sequence[Path], folder: Path) -
     loaded = load_board(board)
     tools = plugin(loaded).toolchain(loaded, tool)
     compiler = Compiler(tools.cc, tools.identity, tools.cflags)
-    return compile_all(compiler, kernel_units(files, (kernels_root() / "include",)), folder)
+    return ckernels.compile_and_keep(compiler, kernel_units(files, (kernels_root() / "include",)), folder)
 
 
 @dataclass(frozen=True)

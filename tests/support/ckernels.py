@@ -23,6 +23,7 @@ from loaded import load_target
 from needs import needs_tool
 from paths import KERNELS
 
+from buildtool.base.session import current_session
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph import types as g
@@ -76,10 +77,18 @@ def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str =
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
     units = [Unit(path, (KERNELS / "include",)) for path in files]
-    objects = compile_all(Compiler(program, _identify(program), flags), units, folder)
+    objects = compile_and_keep(Compiler(program, _identify(program), flags), units, folder)
     shared = folder / "kernels.so"
     subprocess.run([program, "-shared", *flags, "-o", str(shared), *map(str, objects)], check=True)
     return ctypes.CDLL(str(shared))
+
+
+def compile_and_keep(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[Path]:
+    """Compiles units; other processes of the tests find the objects in the cache at once."""
+    objects = compile_all(compiler, units, folder)
+    if (keeper := current_session().keeper) is not None:
+        keeper.flush()
+    return objects
 
 
 def _identify(program: str) -> str:

@@ -21,10 +21,11 @@ from pathlib import Path
 
 import numpy as np
 from cbuilds import kernel_units
+from ckernels import compile_and_keep
 from loaded import load_target
 
 from buildtool.firmware.firmware import link
-from buildtool.firmware.objects import Compiler, compile_all
+from buildtool.firmware.objects import Compiler
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
@@ -205,7 +206,7 @@ def _build_image(
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
     files = [DRIVER, table, *sources, *needs, *map(Path, tools.objects)]
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
-    objects = compile_all(compiler, kernel_units(files, includes), work)
+    objects = compile_and_keep(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"
     link(tools, objects, elf, load_target(board_name), flags)
     return elf
