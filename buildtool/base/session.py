@@ -113,43 +113,43 @@ class Session:
         return value
 
     def keep(
-        self, level: Namespace[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
+        self, namespace: Namespace[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
-        """Returns the value under `level` and `parts`; makes and stores it where it is missing. `parts` gives
+        """Returns the value under `namespace` and `parts`; makes and stores it where it is missing. `parts` gives
         all that the value depends on, by name, as plain values (buildtool/base/plain.py). The value must not
         be None.
         """
-        value = self.load(level, parts, most_entries)
+        value = self.load(namespace, parts, most_entries)
         if value is None:
             value = make()
-            self.store(level, parts, value, most_entries)
+            self.store(namespace, parts, value, most_entries)
         return value
 
-    def load(self, level: Namespace[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
+    def load(self, namespace: Namespace[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
         """Returns the value from the session or the keeper, or None."""
-        key = self._key(level, parts)
-        entry = self._of(level.name).get(key)
+        key = self._key(namespace, parts)
+        entry = self._of(namespace.name).get(key)
         if entry is not None:
             return cast(T, entry.value)
-        data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
+        data = self.keeper.get(namespace.name, key, parts) if self.keeper is not None else None
         if data is None or self.keeper is None:
             return None
         try:
-            value = level.unpack(data)
+            value = namespace.unpack(data)
         except Exception:  # hostile bytes may raise any error
-            self.keeper.refuse(level.name, key)
+            self.keeper.refuse(namespace.name, key)
             return None
-        self._of(level.name).put(key, _Value(value), most_entries)
+        self._of(namespace.name).put(key, _Value(value), most_entries)
         return value
 
-    def store(self, level: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
+    def store(self, namespace: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
         """Stores a value in the session and the keeper. Where `pack` returns no bytes, only the session
         stores it.
         """
-        key = self._key(level, parts)
-        self.remember(level.name, key, lambda: value, most_entries)
-        if self.keeper is not None and (data := level.pack(value)):
-            self.keeper.put(level.name, key, data)
+        key = self._key(namespace, parts)
+        self.remember(namespace.name, key, lambda: value, most_entries)
+        if self.keeper is not None and (data := namespace.pack(value)):
+            self.keeper.put(namespace.name, key, data)
 
     def forget(self) -> None:
         """Forgets all values of the session. Those of the keeper stay."""
@@ -158,12 +158,12 @@ class Session:
     def _of(self, kind: str) -> Recent[Hashable, _Value]:
         return self._kinds.setdefault(kind, Recent(self._most))
 
-    def _key(self, level: Namespace[T], parts: Mapping[str, Any]) -> str:
+    def _key(self, namespace: Namespace[T], parts: Mapping[str, Any]) -> str:
         """Returns the SHA-256 (hex) of all that the value depends on. This includes buildtool's code, or only
         its version.
         """
-        code = self.keeper.code if self.keeper is not None and level.by_code else __version__
-        content = [_SCHEMA, level.name, code, sorted(parts.items())]
+        code = self.keeper.code if self.keeper is not None and namespace.by_code else __version__
+        content = [_SCHEMA, namespace.name, code, sorted(parts.items())]
         data = msgpack.packb(content, unicode_errors="surrogateescape")  # a file's name need not be UTF-8
         return hashlib.sha256(data).hexdigest()
 

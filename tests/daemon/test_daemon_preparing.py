@@ -42,7 +42,7 @@ class Processes:
         self.removed += 1
         self.dead.append(worker)
 
-    def reaped(self):
+    def reap(self):
         dead, self.dead = self.dead, []
         for worker in dead:
             worker.cpu = worker.cpu if self.dearly is None else self.dearly

@@ -41,11 +41,13 @@ function(buildtool_add_network name)
   # Only the stamp is new every time. Of the sources, only the changed ones are written.
   set(stamp "${emitted}.stamp")
   set(files BYPRODUCTS ${emitted_files})
+  set(sources)
   if(CMAKE_GENERATOR MATCHES "Ninja") # of a rule that fails it prints all files, so the sources have a rule of their own
     add_custom_command(
       OUTPUT ${emitted_files} COMMAND "${CMAKE_COMMAND}" -E true DEPENDS "${stamp}"
       COMMENT "Sources of network ${name}" VERBATIM)
-    unset(files)
+    set(files) # in the target NAME_emit: in NAME alone the list of kernels would wait for the kernels
+    set(sources ${emitted_files})
   endif()
   add_custom_command(
     OUTPUT "${stamp}"
@@ -55,7 +57,7 @@ function(buildtool_add_network name)
     JOB_POOL buildtool
     COMMENT "Planning network ${name}"
     VERBATIM)
-  add_custom_target(${name}_emit DEPENDS "${stamp}")
+  add_custom_target(${name}_emit DEPENDS "${stamp}" ${sources})
   add_dependencies(${name}_emit ${name}_inputs)
 
   add_library(${name} STATIC ${network_sources})

@@ -90,7 +90,7 @@ def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(monke
 
 def test_asked_for_and_missing_is_an_error_before_anything_is_built(monkeypatch, capsys):
     without_litert(monkeypatch)
-    monkeypatch.setattr("buildtool.firmware.run.validation.subject", None)  # never called
+    monkeypatch.setattr("buildtool.firmware.run.validation.plan_and_sources", None)  # never called
     status, text = run_command(["validate", "ds_cnn", "--board", "host", "--reference", "litert"], capsys)
     assert status == 1
     assert "LiteRT is not installed" in text and "pip install ai-edge-litert; --reference numpy" in text
