@@ -115,9 +115,10 @@ class Session:
     def keep(
         self, namespace: Namespace[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
-        """Returns the value under `namespace` and `parts`; makes and stores it where it is missing. `parts` gives
-        all that the value depends on, by name, as plain values (buildtool/base/plain.py). The value must not
-        be None.
+        """Returns the value under `namespace` and `parts`; makes and stores it where it is missing.
+
+        `parts` gives all that the value depends on, by name, as plain values (buildtool/base/plain.py). The
+        value must not be None.
         """
         value = self.load(namespace, parts, most_entries)
         if value is None:
@@ -142,7 +143,9 @@ class Session:
         self._of(namespace.name).put(key, _Value(value), most_entries)
         return value
 
-    def store(self, namespace: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
+    def store(
+        self, namespace: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0
+    ) -> None:
         """Stores a value in the session and the keeper. Where `pack` returns no bytes, only the session
         stores it.
         """
