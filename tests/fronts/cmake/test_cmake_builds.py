@@ -233,7 +233,7 @@ def another_network_compiles_only_the_kernels_that_it_adds(built: CMakeProject) 
     for again in (False, True):  # with times that are older than those of the build without it
         lists.write_text(f"{text}add_subdirectory(sub)\n")
         found = ran(built)
-        added = called_kernels(built, "third") - before
+        added = called_kernels(built.build_folder, "third") - before
         assert {line for line in found if line.startswith(KERNEL)} == {
             f"{KERNEL}board.dir/buildtool/buildtool_kernels_board/{name.removesuffix('.o')}.c.o"
             for name in added
