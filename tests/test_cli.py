@@ -155,6 +155,7 @@ print("numpy" in sys.modules, "msgpack" in sys.modules)
         assert result.stdout.splitlines()[-1] == "False False"
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_early_is_no_error():
     with subprocess.Popen(
         [*COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

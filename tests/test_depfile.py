@@ -75,6 +75,7 @@ def test_a_refused_network_leaves_what_was_there(tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path):
     code = """
 import os, sys

@@ -168,6 +168,7 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, installe
     assert said(command, "zoo", "ds_cnn", folder=tmp_path)[:2] == (0, "written: ds_cnn.tflite\n")
 
 
+@pytest.mark.slow
 def test_a_namesake_is_told_once_in_every_command(tmp_path):
     (tmp_path / "buildtool-0.2.9.dist-info").mkdir()
     env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path}"}

@@ -272,6 +272,7 @@ def test_one_that_says_much_at_once_lets_others_speak(tmp_path, sockets):
         assert count == 300
 
 
+@pytest.mark.slow
 def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch):
     monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.3)
     monkeypatch.setattr(upkeep, "STOP_SECONDS", 0.3)

@@ -301,6 +301,7 @@ def test_the_door_has_three_modes_and_is_off_where_ci_is_set(monkeypatch):
         door.mode()
 
 
+@pytest.mark.slow
 def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
     code = """
 import sys

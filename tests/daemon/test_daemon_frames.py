@@ -37,6 +37,7 @@ def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
     assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
 
 
+@pytest.mark.slow
 def test_a_slow_sender_is_waited_for(tmp_path):
     request = wire.pack_frame({"protocol": wire.PROTOCOL, "request": BOARDS})
     with running(tmp_path) as daemon:
@@ -69,6 +70,7 @@ def test_a_frame_of_many_small_things_takes_no_more_memory_than_its_bound_allows
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
     def refusal(daemon, *messages):
         with dialled(daemon, *messages) as ours:

@@ -138,6 +138,7 @@ def test_status_answers_while_a_worker_is_at_work_and_equal_requests_are_one(fil
     assert daemon.counts()["planned"] == planned + 1
 
 
+@pytest.mark.slow
 def test_one_of_two_clients_may_go_and_the_last_one_takes_the_work_with_it(files, daemon):
     daemon.stop_workers()
     first, second = daemon.asking(limit_request(files, 9001)), daemon.asking(limit_request(files, 9001))
@@ -164,6 +165,7 @@ def test_two_boards_are_planned_at_once(files, daemon):
     assert waiting.result()["answer"]["board"] == "cortex-m4"
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_its_own_request_and_no_other(files, daemon):
     crashes = daemon.counts()["crashes"]
     daemon.stop_workers()
@@ -177,6 +179,7 @@ def test_a_worker_that_is_killed_costs_its_own_request_and_no_other(files, daemo
     assert daemon.counts()["crashes"] == crashes + 1
 
 
+@pytest.mark.slow
 def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
     request = located(files, {"kind": "plan", "model": "net.tflite", "board": "host"})
     with running(tmp_path) as daemon:

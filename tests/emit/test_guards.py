@@ -111,6 +111,7 @@ def networks(jobs: list[Job]) -> str:
     return "".join([*parts, "static const network networks[] = {\n", *table, "{0}};\n"])
 
 
+@pytest.mark.slow
 def test_a_network_at_work_is_guarded_and_can_be_ended(jobs: list[Job], tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "networks.inc").write_text(networks(jobs))

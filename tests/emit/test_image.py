@@ -46,6 +46,7 @@ def test_the_header_says_what_follows():
     assert image.data[60:64] == zlib.crc32(image.data[:60]).to_bytes(4, "little")
 
 
+@pytest.mark.slow
 def test_the_reader_takes_the_header_that_was_written_and_no_other():
     graph = rewrite(every_operator())
     kernels = TARGET.kernels_by_name(plan(graph, TARGET).kernels)

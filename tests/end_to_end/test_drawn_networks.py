@@ -83,6 +83,7 @@ def examples(strategy: st.SearchStrategy, count: int, check: Callable[[list], ob
     settings(BATCHES, max_examples=most)(given(drawn_ones=lists(strategy, count))(check))()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "count"), [(1, 10), pytest.param(2, 12, marks=slow)])
 def test_branching_networks(most, count, tmp_path_factory):
     def check(drawn_ones):
@@ -296,6 +297,7 @@ def is_untouched(job: Job, one: Run, junk: int) -> bool:
     return all(byte == junk for byte, mine in zip(one.arena, owned, strict=True) if not mine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "count", "blocks"), [(1, 6, 4), pytest.param(4, 12, 7, marks=slow)])
 def test_points_of_small_networks_run_as_planned(most, count, blocks, tmp_path_factory):
     def check(drawn_ones):

@@ -46,6 +46,7 @@ def test_the_network_has_every_operator():
     assert OpKind.LOOKUP in kinds(rewrite(source))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "toolchain", "batch"),
     [
@@ -78,6 +79,7 @@ def _types(graph, op):
     return {graph.tensors[t].dtype for t in (*op.inputs, *op.outputs) if t >= 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "batch"),
     [
@@ -149,6 +151,7 @@ def test_svdf_and_lstm_over_a_sequence_of_invokes_with_a_reset(make, board, tmp_
     assert answer["state_bytes"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "toolchain"),
     [

@@ -48,6 +48,7 @@ def test_builds_in_different_folders_give_the_same_bytes(tmp_path):
             assert {"autoencoder.hex", "autoencoder_weights.hex", "autoencoder.map"} <= set(files)
 
 
+@pytest.mark.slow
 def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     """The second build of a network takes every object from the cache; the image stays the same."""
     request = {"kind": "build", "model": "autoencoder", "board": "host"}

@@ -58,6 +58,7 @@ def test_only_the_distribution_s_own_files_are_installed(site):
     assert kernels == {"acme_conv.h", "acme_conv2d_s8.c", "catalogue.toml", "packing.py"}
 
 
+@pytest.mark.slow
 def test_its_board_is_known_and_its_kernel_replaces_ours(site):
     boards = {board["name"]: board for board in answer(site, "boards")["boards"]}
     assert boards["acme-demo"]["family"] == "acme"
@@ -155,6 +156,7 @@ def test_a_packing_of_another_length_than_the_catalogue_says_is_an_error(site, t
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_check_of_what_is_not_there_says_what_is(site):
     for words, says in [
         (("acne",), "no target plugin is called 'acne'"),

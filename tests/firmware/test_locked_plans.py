@@ -158,6 +158,7 @@ def test_a_plan_of_a_later_version_is_refused_with_both_numbers():
         by_edited(lambda content: content.update(schema=7))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_damaged_files_are_refused_or_other_plans(data):

@@ -25,6 +25,7 @@ def fuzzed(folder, *words):
     return json.loads(told.read_text())
 
 
+@pytest.mark.slow
 def test_a_plan_that_forgets_any_one_of_what_it_names_is_refused():
     """Every tensor of every buffer, and every operator of every group, of plans of every sort."""
     tried = 0

@@ -37,6 +37,7 @@ def products(draw):
     return net.graph([product(net, x, axes, draw(st.booleans()), factor, zero_point)])
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(graph=products(), seed=seeds, pattern=patterns)
 def test_products_equal_litert(graph, seed, pattern):

@@ -39,6 +39,7 @@ def test_svdf_equals_litert_over_a_sequence(seed):
     _check_against_litert(drawn_svdf(seed), 6, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(seed=seeds)
 def test_an_lstm_with_any_parts_equals_litert_over_a_sequence(seed):

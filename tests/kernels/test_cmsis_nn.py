@@ -128,6 +128,7 @@ def size_calls(values):
         yield Call(TWINS[question], (memory.words(*words), source, result), memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
 def test_the_planner_gets_the_answer_that_the_board_gets(library, board):

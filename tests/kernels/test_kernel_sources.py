@@ -88,6 +88,7 @@ def test_nor_on_other_cores_and_at_other_levels(family, compiler, flags, tmp_pat
     check(family, [tmp_path / f"{source.stem}.o" for source in files])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", ["gcc host", "clang host", "gcc cortex-m55", "clang cortex-m55"])
 def test_plain_kernels_compile_without_a_warning_for_other_cores(build):
     """The test of boards has the warnings that need optimised code."""

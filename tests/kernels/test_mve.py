@@ -143,6 +143,7 @@ def dense_layers():
     return recorder
 
 
+@pytest.mark.slow
 @compilers
 def test_dense_layers_round_once_whatever_their_factors(toolchain):
     dense_layers().check(toolchain)

@@ -73,6 +73,7 @@ def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
     check(choice.plan, prepared.graph_for(choice.index, choice.plan), prepared.target)
 
 
+@pytest.mark.slow
 def test_answers_say_that_the_budget_has_ended(monkeypatch):
     model = write_model(joined(16))
     request = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}

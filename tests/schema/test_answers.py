@@ -99,6 +99,7 @@ def test_descriptions_are_what_their_type_says() -> None:
     assert checked({"kind": "describe", "board": "hifive1"})["script"] is not None
 
 
+@pytest.mark.slow
 def test_answers_about_what_was_built_are_what_their_types_say() -> None:
     needs_tool("clang")
     checked({"kind": "sizes", "board": "host", "elf": image()["elf"]})

@@ -95,6 +95,7 @@ def test_any_name_of_the_checkout_is_one(tmp_path: Path) -> None:
     assert nothing_ran(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
     folder = with_tools(tmp_path / "project")
     (folder / "SConstruct").write_text(CUSTOM.replace('FOLDER = "', 'FOLDER = "-'))

@@ -241,6 +241,7 @@ app.StaticLibrary("two", ["two.c", "three.S", "four.cpp"])
 """
 
 
+@pytest.mark.slow
 def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_unchanged_script(tmp_path):
     """Also after a change of the compiler's environment variables, which SCons does not track either."""
     tree, behind = quick_tree(tmp_path / "tree", tmp_path)

@@ -280,6 +280,7 @@ def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
         assert "emitting" not in project.scons(*found)
 
 
+@pytest.mark.slow
 def test_a_dry_run_runs_nothing(project: Project) -> None:
     output = project.scons("-n", "board=host", "model=ds_cnn", "run")
     assert "emitting ds_cnn" in output

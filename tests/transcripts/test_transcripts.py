@@ -62,6 +62,7 @@ def sessions() -> list[object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sessions())
 def test_session(path: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     programs = Path(sys.executable).parent

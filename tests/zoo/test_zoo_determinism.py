@@ -38,6 +38,7 @@ SLOW = ("mcunet_vww5", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=
 LARGE = ("mobilenetv2:size=64,alpha=0.5,classes=10",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [FAST, pytest.param(SLOW + LARGE, marks=pytest.mark.slow)])
 def test_bytes_do_not_depend_on_hash_seed_or_threads(names):
     first = digests(names, "1", "1")

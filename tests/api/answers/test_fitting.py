@@ -39,6 +39,7 @@ def build(board):
     return dict(handle({"kind": "build", "model": NET, "board": board}))
 
 
+@pytest.mark.slow
 def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_names(tmp_path):
     board = smaller(tmp_path, "cortex-m4", "flash", 8192)
     answer = verdict(board)

@@ -291,7 +291,9 @@ def test_every_namespace_is_known_by_name_and_documented():
     """BUILDTOOL_CACHE may name it, and the page on rebuilds says what it contains."""
     made = set()
     for path in (ROOT / "buildtool").rglob("*.py"):
-        made |= set(re.findall(r"""\b(?:Namespace|level)\(\s*"([a-z]+)\"""", path.read_text(encoding="utf-8")))
+        made |= set(
+            re.findall(r"""\b(?:Namespace|level)\(\s*"([a-z]+)\"""", path.read_text(encoding="utf-8"))
+        )
     assert made == set(NAMESPACES)
     rows = re.findall(r"^\| `([a-z]+)` \|", (ROOT / "docs/rebuilds.md").read_text(encoding="utf-8"), re.M)
     assert sorted(rows) == sorted(NAMESPACES)

@@ -86,6 +86,7 @@ def total(parts):
     return parts["pipeline"] + parts["words"] + parts["branches"] + parts["code"] + parts["data"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "board",
     ["cortex-m4", *(pytest.param(b, marks=pytest.mark.slow) for b in ("cortex-m55", "nucleo-f412zg"))],

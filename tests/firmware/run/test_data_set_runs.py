@@ -139,6 +139,7 @@ def test_a_part_goes_through_the_firmware_and_what_differs_is_named(file, starts
     assert "1 element, from element 3 on" in output
 
 
+@pytest.mark.slow
 def test_limits_of_accuracy_end_with_a_status(file, capsys):
     line = ["validate", NET, "-b", "host", "--data", file, "--daemon", "off", "--reference-only"]
     for limit, status in (("top1<0%", 0), ("top1<100%", 1), ("recall<0.0,precision<1%", 1)):
@@ -307,6 +308,7 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path):
     assert answer["accuracy"]["firmware"]["top1"] > 0.5
 
 
+@pytest.mark.slow
 def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
     """First all labels are LiteRT's predictions, then two of nine differ; 7 / 9 is 77.8 per cent."""
     inputs = np.load(file)["x"]

@@ -176,6 +176,7 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
             judge.refer(draw_inputs(graph, 1, 3)[0], False)
 
 
+@pytest.mark.slow
 def test_every_front_that_prints_a_verdict_names_the_judge(capsys):
     for command in ("validate", "profile"):
         _, text = run_command([command, "ds_cnn", "--board", "host"], capsys)

@@ -100,6 +100,7 @@ def test_every_error_names_a_file(monkeypatch, capsys) -> None:
     assert "did you mean 'ram'?" in said
 
 
+@pytest.mark.slow
 def test_a_hint_is_written_as_the_ini_file_takes_it(tmp_path: Path) -> None:
     """A network of its own section has its options without the prefix."""
     for prefix in ("custom_buildtool_", ""):

@@ -134,6 +134,7 @@ def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
     assert answer["beside"] == []
 
 
+@pytest.mark.slow
 def test_a_plan_within_a_limit_that_is_not_on_the_front_says_so_and_why():
     answer = planned(image="stream", ram=12 * 1024)
     point = answer["front_point"]

@@ -140,6 +140,7 @@ def test_a_page_is_small_the_same_each_time_and_names_no_address(name: str) -> N
     assert not any(key == "style" or key.startswith("on") for key, _ in reader.attributes)
 
 
+@pytest.mark.slow
 def test_names_stay_text() -> None:
     report = hostile(answer("mcunet_vww5"))
     file, plain = page(report), Reader(page(answer("mcunet_vww5")))  # type: ignore[arg-type]
@@ -156,6 +157,7 @@ def test_names_stay_text() -> None:
         assert "x" * LIMITS["name"] not in text
 
 
+@pytest.mark.slow
 def test_a_report_is_made_of_what_does_not_fit(monkeypatch) -> None:
     monkeypatch.setenv("BUILDTOOL_CLANG", "/nonexistent/clang")  # nothing is compiled
     request = {"model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}}

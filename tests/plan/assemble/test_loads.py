@@ -124,6 +124,7 @@ def test_a_load_of_fewer_bytes_than_the_kernel_reads_is_refused(fields):
             check(with_load(plan, load, **fields), graph, target)
 
 
+@pytest.mark.slow
 def test_slices_that_the_kernel_does_not_compute_are_refused():
     graph, target, _, blocks = parts()
     _, plan = loaded(1 << 20)

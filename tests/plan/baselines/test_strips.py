@@ -182,6 +182,7 @@ def test_searched_strips_run_equal_to_the_bit():
     assert answer["arena_bytes"] < plan_layerwise(small(), host()).arena_bytes
 
 
+@pytest.mark.slow
 def test_a_streamed_image_runs_in_strips():
     validated("host", "xcore-strips", segments="0-6x8", image="stream")
 

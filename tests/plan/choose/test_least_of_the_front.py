@@ -36,6 +36,7 @@ def hold_against_the_front(graph: Graph) -> None:
         assert all(one.plan.macs > other.plan.macs for one, other in pairwise(points))
 
 
+@pytest.mark.slow
 @given(branching_networks(modules=2))
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_least_of_the_front_is_the_plan_of_least_memory(graph: Graph) -> None:

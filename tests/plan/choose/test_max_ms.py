@@ -96,6 +96,7 @@ def test_one_plan_on_two_boards_has_the_costs_of_each() -> None:
     assert on_core["estimated_ms"] == pytest.approx(on_core["cost"] / CLOCK_KHZ)
 
 
+@pytest.mark.slow
 def test_boards_without_a_time_are_told_apart_where_no_board_is_named() -> None:
     boards = handle({"kind": "analyze", "model": NET, "options": {"max_ms": 1e9}}, SESSION)["boards"]
     refused = {row["board"]: row["error"]["text"] for row in boards if "error" in row}

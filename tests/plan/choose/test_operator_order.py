@@ -124,6 +124,7 @@ def test_a_search_for_an_order_that_nobody_asked_for_is_short():
     assert short.peak < short.given_peak
 
 
+@pytest.mark.slow
 def test_an_order_that_is_hard_to_place_leaves_work_for_the_others(monkeypatch):
     """The given order alone spends this budget; the other order needs less memory."""
     graph = wired_net(2)

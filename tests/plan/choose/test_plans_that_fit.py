@@ -91,6 +91,7 @@ def test_the_best_plan_is_made_that_fits_beside_its_own_code(tmp_path: Path, bas
     assert same.plan == result.plan
 
 
+@pytest.mark.slow
 def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_holds(tmp_path: Path) -> None:
     board = board_file(tmp_path, "xcore", 140 * 1024)
     with pytest.raises(

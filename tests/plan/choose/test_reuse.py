@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.modes import Image, Objective
@@ -47,6 +49,7 @@ def branched(split: bool) -> bytes:
     return write_model(net.graph([net.dense(net.flatten(x), 2)]))
 
 
+@pytest.mark.slow
 def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cache(tmp_path: Path) -> None:
     def points(data: bytes, session: Session) -> list[object]:
         request = {"kind": "front", "model": {"name": "net.tflite", "data": data}, "board": "cortex-m4"}
@@ -60,6 +63,7 @@ def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cac
     assert warm == points(branched(True), Session())
 
 
+@pytest.mark.slow
 def test_a_block_more_needs_new_tables_of_its_own_chains_alone(tmp_path: Path) -> None:
     def planned(wide: Sequence[int], session: Session) -> bytes:
         model = {"name": "net.tflite", "data": inverted(wide)}

@@ -92,6 +92,7 @@ def test_the_network_without_views_is_planned_where_a_copy_needs_less(tmp_path):
     assert slices and not set(slices).intersection(plan.views)
 
 
+@pytest.mark.slow
 def test_one_weight_image_serves_plans_with_views_and_without(model):
     images = set()
     for options in ({"objective": "ram"}, {"objective": "cost"}, {"strategy": "msf-cnn"}):
@@ -115,6 +116,7 @@ def test_the_front_has_plans_with_views(model):
     assert result[0].plan.arena_bytes <= without[0].plan.arena_bytes
 
 
+@pytest.mark.slow
 def test_a_plan_with_views_can_be_locked_and_built_again(model):
     request = {"model": str(model), "board": "cortex-m4", "options": {"objective": "ram"}}
     answer = handle({"kind": "plan", **request})
@@ -128,6 +130,7 @@ def test_a_plan_with_views_can_be_locked_and_built_again(model):
     assert handle({"kind": "plan", **given})["locked"] == answer["locked"]
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_least_that_would_do(model):
     prepared = _prepared(model, objective="ram")
     least = choose.choose_plan(prepared)[1].arena_bytes

@@ -178,6 +178,7 @@ def test_the_command_refuses_what_does_not_go_together(arguments, says, capsys):
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stock", "planned"),
     [("mlperf_vww96", 73_728, 55_296), ("mcunet_320k_imagenet", 416_832, 397_920)],

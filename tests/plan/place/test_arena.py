@@ -32,6 +32,7 @@ def exhaustive(problem):
     return lowest(problem, sum(problem.sizes))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(problems() | problems(alignments=(2, 4)))
 def test_placements_are_legal_and_none_is_lower_than_the_bound(problem):
@@ -131,6 +132,7 @@ CROWDS = {
 }
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(
     problems(**CROWDS)

@@ -76,6 +76,7 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
     assert improve(problem, solution, BUDGET) == solution
 
 
+@pytest.mark.slow
 @deterministic
 @given(ANY, st.integers(0, 6))
 def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: int) -> None:
@@ -83,6 +84,7 @@ def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: i
     assert list(same_runs(problem, capacity, count=9, limit=2))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(
     ANY | problems(**WIDE, alignments=(1, 2, 3, 8)) | problems(**WIDE, alignments=(4, 8, 48), sizes=(0, 21))
@@ -291,6 +293,7 @@ def test_a_chain_that_cannot_climb_on_is_refused_at_once() -> None:
     assert find_allowed_offsets(instance, least // instance.unit) is None
 
 
+@pytest.mark.slow
 def test_the_twins_visit_the_same_nodes_where_offsets_are_known() -> None:
     for seed in range(120):
         problem = chained(seed)

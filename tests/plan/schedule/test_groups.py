@@ -281,6 +281,7 @@ def _compare(graph, image, in_place):
 _images, _in_place = st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE)
 
 
+@pytest.mark.slow
 @settings(_many, max_examples=2)
 @given(_modules(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
 def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place):

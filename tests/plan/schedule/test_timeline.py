@@ -39,6 +39,7 @@ def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
     _describes(timeline, steps)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(st.data(), residual_nets())
 def test_deliveries_of_a_streamed_image_are_steps(data, graph):

@@ -21,6 +21,7 @@ from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(st.lists(networks(2, 7), min_size=2, max_size=3), targets, st.sampled_from(IMAGES))
 def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, target, image):
@@ -88,6 +89,7 @@ def test_one_number_that_differs_needs_tables_of_its_own(wide, channels, alignme
     assert [(p.live_bytes, p.work) for p in shared.points] == [(p.live_bytes, p.work) for p in alone.points]
 
 
+@pytest.mark.slow
 def test_a_space_keeps_no_network_alive():
     """A space holds neither weights nor names of its network: it may outlive the request that created it."""
     target, session = make_target(), Session()

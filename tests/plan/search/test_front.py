@@ -114,6 +114,7 @@ def _compare(graph, target, image, in_place, space):
         hold_front(graph, target, image, in_place, space)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=14)
 @given(networks(2, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):

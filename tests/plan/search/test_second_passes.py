@@ -118,6 +118,7 @@ def compare(graph, target, image, in_place):
         return sum(map(len, paying))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=5)
 @given(
     gated_networks(),
