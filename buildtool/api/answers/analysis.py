@@ -11,7 +11,6 @@ from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, next_smaller
 from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
-from buildtool.base.layers import short_names
 from buildtool.emit.ctext import shape
 from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
 from buildtool.firmware.planned import prepare
@@ -19,7 +18,7 @@ from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
 from buildtool.plan.models import Network, load_network
-from buildtool.plan.summary.summary import binding
+from buildtool.plan.summary.summary import binding, layer_name
 from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
@@ -63,13 +62,8 @@ def _describe_network(graph: Graph) -> answers.NetworkFacts:
         "state_bytes": sum(graph.tensors[state.before].size for state in graph.states),
         "live_bound_bytes": bound.bytes,
         "live_bound_operator": f"{op.place} {graph.op_name(bound.position)}" if op else None,
-        "live_bound_layer": _layer_name(graph, bound.position) if op else None,
+        "live_bound_layer": layer_name(graph, bound.position) if op else None,
     }
-
-
-def _layer_name(graph: Graph, position: int) -> str:
-    """The short name of an operator's layer."""
-    return short_names([graph.op_name(each) for each in range(len(graph.ops))])[position]
 
 
 def _describe_interface(graph: Graph, index: int) -> answers.Interface:
@@ -140,7 +134,7 @@ def verdict_of(
         "flash_bytes": fitting.flash,
         "cost_unit": plan.cost_unit,
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
-        "binding_layer": _layer_name(graph, at.op) if at.op >= 0 else "",
+        "binding_layer": layer_name(graph, at.op) if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
         "cures": [_describe_cure(one.settings, one.fitting, fitting) for one in helping],
@@ -198,7 +192,7 @@ def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> l
     if position >= 0 and any(n.excess for n in fitting.needs if n.what in ("RAM", "arena limit")):
         graph = fitting.graph
         out = shape(graph.tensors[graph.ops[position].outputs[0]].shape)
-        text = f"a smaller input, or fewer channels at {_layer_name(graph, position)} (output {out})"
+        text = f"a smaller input, or fewer channels at {layer_name(graph, position)} (output {out})"
         advice.append(Hint(f"{text}, where most bytes are live"))
     return advice if helping else [*advice, *_suggest_boards(fitting)]
 

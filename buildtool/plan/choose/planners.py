@@ -164,7 +164,7 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
     if missed == "ram":
         over = plan.arena_bytes - (options.ram or 0)
         text += f"the arena requires {plan.arena_bytes} bytes, the limit is {options.ram}: {over} too many"
-        place = binding(plan, alone.graph, alone.session).place
+        place = binding(plan, alone.graph, alone.session).operator
         hints = [suggest(ram=plan.arena_bytes)]
     elif missed == "max_f":
         text += f"F is {plan.f:.3f}, the limit is {options.max_f}"
@@ -275,7 +275,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
         f"{beside}: {size - most} too many",
-        operator=binding(least_plan, free[0].graph, alone.session).place,
+        operator=binding(least_plan, free[0].graph, alone.session).operator,
         hint=allowed or suggest_larger_memories(board, size, least_plan.state_bytes),
     )
 

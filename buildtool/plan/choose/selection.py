@@ -295,7 +295,7 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
     ways = _ways_out(front, limits) or ([] if allowed else [NO_SETTING])
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limit}: {least.arena_bytes - limits.ram} too many",
-        operator=binding(least, front.graph, front.session).place,
+        operator=binding(least, front.graph, front.session).operator,
         hint=[*allowed, *elsewhere, *ways],
     )
 

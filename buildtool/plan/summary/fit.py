@@ -71,7 +71,7 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
         f"'{board.name}' has only {available} available{board.describe_other_contents(board.arena)}, "
         f"{excess} too many{second_note}; "
         f"{at.live_bytes} bytes are in use while this operator runs",
-        operator=at.place or f"step {at.step}",
+        operator=at.operator,
         hint=_remedies(plan, target, graph, excess),
     )
 

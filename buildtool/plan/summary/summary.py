@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from buildtool.base.layers import short_names
 from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
@@ -179,15 +180,21 @@ def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0
 class Binding:
     """The fullest step. Of several it is the first one.
 
-    `op`: the position of its operator, or -1 if it has none. `place`: the operator's name in messages.
-    `live_bytes`: aligned; shared bytes count once. In a streamed region windows and scratch count only while
-    they are in use.
+    `op`: the position of its operator, or -1 if it has none. `place`: the operator's number and kind.
+    `layer`: its `layer_name`. `live_bytes`: aligned; shared bytes count once. In a streamed region windows
+    and scratch count only while they are in use.
     """
 
     op: int
     place: str
+    layer: str
     step: int
     live_bytes: int
+
+    @property
+    def operator(self) -> str:
+        """The operator in error messages, such as "#12 CONV_2D (block3/expand)"; else the step."""
+        return f"{self.place} ({self.layer})" if self.place else f"step {self.step}"
 
 
 def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding:
@@ -200,4 +207,11 @@ def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding
         most = arena_problem(plan.buffers, plan.overlaps, plan.alignment).bound
         steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
         op, step, live = steps[most.time] if most.time < len(steps) else -1, most.time, most.live
-    return Binding(op, "" if op < 0 else graph.ops[op].place, step, live)
+    if op < 0:
+        return Binding(op, "", "", step, live)
+    return Binding(op, graph.ops[op].place, layer_name(graph, op), step, live)
+
+
+def layer_name(graph: Graph, position: int) -> str:
+    """Returns the short name of an operator's layer, by which tables list it."""
+    return short_names([graph.op_name(each) for each in range(len(graph.ops))])[position]
