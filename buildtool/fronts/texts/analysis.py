@@ -10,6 +10,7 @@ from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
+    from buildtool.schema.boards import Price
 
 PLACE_WIDTH = 64
 DETAILED = 2  # with more boards, the parts of memories are not listed
@@ -39,19 +40,20 @@ def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callabl
 
 def _network(answer: AnalysisAnswer) -> list[str]:
     network = answer["network"]
-    operators = f"{network['operators']} ({answer['operators_in_file']} in the file)"
+    operators, in_file = str(network["operators"]), answer["operators_in_file"]
+    operators += f" ({in_file} in the file)" if in_file != network["operators"] else ""
     lines = [
         f"{answer['model']}: {count(answer['file_bytes'], 'byte')} on disk",
         f"  operators         {operators}: {_kinds(network['kinds'])}",
         *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
         *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
         f"  work              {count(network['macs'], 'multiply-accumulate')}",
-        f"  weights           {count(network['weight_bytes'], 'byte')}",
-        f"  activations       {count(network['activation_bytes'], 'byte')}",
+        f"  weights           {count(network['weight_bytes'], 'byte')} in the file",
+        f"  activations       {count(network['activation_bytes'], 'byte')} in all",
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
     if network["live_bound_layer"]:
-        lines[-1] += f", at {shorten(network['live_bound_layer'], PLACE_WIDTH)}"
+        lines[-1] += f", at {shorten(network['live_bound_layer'], PLACE_WIDTH)}, if every operator runs whole"
     if network["state_bytes"]:
         lines.append(
             f"  state             {count(network['state_bytes'], 'byte')} between invokes, in no arena"
@@ -105,7 +107,7 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
     """Returns lines that explain the figures of the table."""
-    lines = ["Bytes of the memory that holds the arena (RAM), and of the one that holds the weights (flash)."]
+    lines = ["RAM is the memory that holds the arena, flash the one that holds the weights."]
     for how, sentence, separator in _MEANINGS:
         compilers = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == how})
         if compilers:
@@ -114,6 +116,10 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
     if without:
         lines.append("without code: arena, stack and weights only.")
         lines += [f"  {b['board']}: {b['counted']['note']}" for b in without if b["counted"]["note"]]
+    if boards and len(boards) <= EACH:
+        lines.append(
+            "F: how many multiply-accumulates the plan does for one of the network. Costs are estimates."
+        )
     return lines
 
 
@@ -149,8 +155,6 @@ def _verdict(
         yield f"{model} has no plan for {board['board']}:"
         yield from (f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines())
         return
-    place = shorten(board["binding_layer"], PLACE_WIDTH)
-    used = f"{board['binding_bytes']:,} of its {count(board['arena_bytes'], 'byte')}"
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
     free = [
@@ -161,7 +165,10 @@ def _verdict(
     left = " and ".join(filter(None, [", ".join(free[:-1]), *free[-1:]]))
     fits = f"fits {about}: {left} are left"
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
-    yield f"  what binds: {board['binds']}; the arena is fullest at {place}, with {used}"
+    yield f"  the fullest memory: {board['binds']}{_share(board)}"
+    yield f"  the plan: {_price(board, board['cost_unit'])}"
+    place = shorten(board["binding_layer"], PLACE_WIDTH)
+    yield f"    most of the arena is in use at {place}: {count(board['binding_bytes'], 'byte')}"
     if board["fits"]:
         if (cure := board["smaller"]) is not None:
             yield f"  the next smaller plan: {cure_words(cure, spelling)}"
@@ -171,6 +178,14 @@ def _verdict(
         yield from (f"    {line}" for line in _cures(board["cures"], spelling).splitlines())
     for hint in (Hint(hint["text"], tuple(hint["settings"].items())) for hint in board["advice"]):
         yield f"  try: {hint.spelled(spelling)}"
+
+
+def _share(board: Verdict) -> str:
+    """Returns how much of the fullest memory is used, such as ", 4.2 % used"."""
+    for need in board["needs"]:
+        if f"{need['what']} ({need['memory']})" == board["binds"] and need["available"]:
+            return f", {100 * need['required'] / need['available']:.1f} % used"
+    return ""
 
 
 def _missing(board: Verdict) -> str:
@@ -200,9 +215,14 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
 def cure_words(cure: Cure, spelling: Spelling) -> str:
     """Returns a line with a plan's options, its arena and its cost."""
     ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
-    ms = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
-    cost = f"cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{ms}"
-    return f"{_words(cure, spelling)}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}, {cost}"
+    return f"{_words(cure, spelling)}: {_price(cure, cure['cost_unit'] + ratio)}"
+
+
+def _price(price: Price, unit: str) -> str:
+    """Returns a plan's arena, its work and its cost in a unit."""
+    ms = "" if price["estimated_ms"] is None else f", about {price['estimated_ms']:,.1f} ms"
+    cost = f"cost {price['cost']:,.0f} {unit}{ms}"
+    return f"{price['arena_bytes']:,} bytes of arena, F {price['f']:.3f}, {cost}"
 
 
 def _words(cure: Cure, spelling: Spelling) -> str:
