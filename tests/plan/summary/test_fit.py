@@ -36,7 +36,7 @@ def test_the_error_gives_required_available_excess_and_the_operator_that_binds()
     graph, target = residual_net(), make_target(ram=6000)
     result = plan(graph, target)
     error = _refusal(result, target, graph)
-    assert error.operator == "#6 DEPTHWISE_CONV_2D"
+    assert error.operator == "#6 DEPTHWISE_CONV_2D (t13)"
     numbers = [int(n) for n in re.findall(r"\b\d{3,}\b", error.text)]
     assert numbers[:3] == [result.arena_bytes, 6000, result.arena_bytes - 6000]
     assert f"a memory 'ram' of {result.arena_bytes} bytes or more" in error.hint
