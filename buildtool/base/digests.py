@@ -58,7 +58,7 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _may_be_of_an_image(there: os.stat_result) -> bool:
-    """Whether the ctime is a whole second. A file that a running system changes has a fraction."""
+    """Whether the ctime is a whole second, as in an image, or where the file system stores no fractions."""
     return there.st_ctime_ns % 1_000_000_000 == 0
 
 
@@ -66,9 +66,8 @@ def _may_be_of_an_image(there: os.stat_result) -> bool:
 def _system_start() -> str:
     """Returns what identifies this start of the system and of the container; "" where that is unknown."""
     try:
-        start = (
-            Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19]
-        )  # of the first process, in ticks
+        first_process = Path("/proc/1/stat").read_text().rpartition(")")[2].split()
+        start = first_process[19]  # in ticks since the system started
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {start} {Path('/proc/self/ns/mnt').stat().st_ino}"
     except (OSError, IndexError):

@@ -48,7 +48,7 @@ def _network(answer: AnalysisAnswer) -> list[str]:
         *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
         *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
         f"  work              {count(network['macs'], 'multiply-accumulate')}",
-        f"  weights           {count(network['weight_bytes'], 'byte')} in the file",
+        f"  weights           {count(network['weight_bytes'], 'byte')}, before packing",
         f"  activations       {count(network['activation_bytes'], 'byte')} in all",
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
@@ -117,9 +117,7 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
         lines.append("without code: arena, stack and weights only.")
         lines += [f"  {b['board']}: {b['counted']['note']}" for b in without if b["counted"]["note"]]
     if boards and len(boards) <= EACH:
-        lines.append(
-            "F: how many multiply-accumulates the plan does for one of the network. Costs are estimates."
-        )
+        lines.append("F: the plan's multiply-accumulates, divided by the network's own. Costs are estimates.")
     return lines
 
 
