@@ -111,7 +111,7 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
     check_type(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
-_FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
+_FLOAT, _REAL, _UNARY = "activation:float_table", "floats:unary", "elementwise:unary"
 _NO_INT16 = Int16.NOT_IN_LITERT
 
 # A function of one byte, computed by a table.
@@ -135,6 +135,7 @@ _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE
 DEFS = (
     _wide(
         OpKind.LOGISTIC,
+        floats=_REAL,
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
@@ -143,6 +144,7 @@ DEFS = (
     ),
     _wide(
         OpKind.TANH,
+        floats=_REAL,
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
@@ -151,6 +153,7 @@ DEFS = (
     ),
     _function(
         OpKind.HARD_SWISH,
+        floats=_REAL,
         byte="activation:hard_swish",
         written=Plain(1),
         quant=quantrules.check_first_scale,
@@ -159,12 +162,14 @@ DEFS = (
     ),
     _clamp(
         OpKind.RELU,
+        floats=_REAL,
         written=Plain(2, ""),
         onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
-    _clamp(OpKind.RELU6, written=Plain(2, "")),
+    _clamp(OpKind.RELU6, floats=_REAL, written=Plain(2, "")),
     _wide(
         OpKind.LEAKY_RELU,
+        floats="floats:leaky_relu",
         byte="activation:leaky_relu",
         written=Plain(2, None, LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         quant=_leaky_scales,
@@ -172,31 +177,39 @@ DEFS = (
     ),
     _signed(
         OpKind.ABS,
+        floats=_REAL,
         byte="activation:absolute",
         written=Plain(2),
         quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
-    _signed(OpKind.EXP, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
-    _signed(OpKind.LOG, byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
+    _signed(OpKind.EXP, floats=_REAL, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
+    _signed(OpKind.LOG, floats=_REAL, byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
     _function(
         OpKind.GELU,
         byte=_FLOAT,
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _signed(OpKind.NEG, byte="activation:negate", written=Plain(1)),
+    _signed(OpKind.NEG, floats=_REAL, byte="activation:negate", written=Plain(1)),
     _signed(
         OpKind.SQRT,
+        floats=_REAL,
         byte="activation:root",
         written=Plain(1, ""),
         quant=_root_scales,
         onnx={"Sqrt": _UNARY},
     ),
-    _signed(OpKind.RSQRT, byte="activation:inverse_square_root", written=Plain(2, ""), quant=_root_scales),
+    _signed(
+        OpKind.RSQRT,
+        floats=_REAL,
+        byte="activation:inverse_square_root",
+        written=Plain(2, ""),
+        quant=_root_scales,
+    ),
     _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), int16=_NO_INT16, onnx={"Elu": _UNARY}),
-    _byte_clamp(OpKind.RELU_N1_TO_1),
-    _byte_clamp(OpKind.RELU_0_TO_1),
+    _byte_clamp(OpKind.RELU_N1_TO_1, floats=_REAL),
+    _byte_clamp(OpKind.RELU_0_TO_1, floats=_REAL),
     _function(
         OpKind.LOGICAL_NOT,
         reference="pairs:negate",
@@ -214,6 +227,7 @@ DEFS = (
     ),
     _wide(
         OpKind.QUANTIZE,
+        floats="activation:quantize",
         reference="activation:quantize",
         byte="activation:rescale",
         written=Plain(1),
@@ -238,12 +252,26 @@ DEFS = (
         OpKind.DEQUANTIZE,
         geometry.same,
         "activation:dequantize",
+        floats="activation:dequantize",
         int16=Int16.READ,
         written=Plain(2),
         types=_dequantize_types,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
+    ),
+    OpDef(
+        OpKind.SQUARE,
+        geometry.same,
+        "",
+        floats=_REAL,
+        written=Plain(1),
+        types=quantrules.refuse_integers,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
     ),
     _channelwise(
         OpKind.SOFTMAX,
+        floats="floats:softmax",
         reference="softmax:softmax",
         int16=Int16.READ,
         written=Plain(2, None, SoftmaxAttrs, {"Beta": "beta"}, needed=True),
@@ -255,6 +283,7 @@ DEFS = (
     ),
     _channelwise(
         OpKind.L2_NORMALIZATION,
+        floats="floats:l2_normalization",
         reference="softmax:l2_normalization",
         decode="pointwise:l2_normalization",
         int16=_NO_INT16,
@@ -265,6 +294,7 @@ DEFS = (
     ),
     _channelwise(
         OpKind.LOG_SOFTMAX,
+        floats="floats:softmax",
         reference="softmax:log_softmax",
         int16=_NO_INT16,
         written=Plain(2),

@@ -153,6 +153,7 @@ _padded = partial(
     OpDef,
     shape=_pad_shape,
     reference="shape:pad",
+    floats="floats:pad",
     int16=Int16.READ,
     written="movement:write_pad",
     types=quantrules.check_int8_or_int16,
@@ -176,7 +177,9 @@ _batch_blocks = partial(
     quant=quantrules.check_same_quant,
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
-_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
+_shaped = partial(
+    _alias, shape=_alias_shape, reference="shape:reshape", floats="shape:reshape", int16=Int16.READ
+)
 _READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
@@ -193,6 +196,7 @@ DEFS = (
         OpKind.TRANSPOSE,
         shape=_transpose_shape,
         reference="shape:transpose",
+        floats="shape:transpose",
         decode="movement:transpose",
         written=Plain(2, parameters={"perm": "perm"}),
         case="transpose",
@@ -203,6 +207,7 @@ DEFS = (
         OpKind.CONCATENATION,
         shape=_concatenation_shape,
         reference="shape:concatenation",
+        floats="shape:concatenation",
         decode="movement:concatenation",
         also=(Spelling("PACK", "arranging:pack"),),
         written=Plain(2, None, g.AxisAttrs, {"Axis": "axis"}),
@@ -216,6 +221,7 @@ DEFS = (
         OpKind.SPLIT,
         shape=_split_shape,
         reference="shape:split",
+        floats="shape:split",
         decode="movement:split",
         written="movement:write_split",
         case="split",
@@ -226,6 +232,7 @@ DEFS = (
         OpKind.STRIDED_SLICE,
         shape=_slice_shape,
         reference="shape:slice_",
+        floats="shape:slice_",
         decode="movement:strided_slice",
         also=(Spelling("REVERSE_V2", "arranging:reverse_v2"),),
         written="movement:write_strided_slice",
@@ -236,6 +243,7 @@ DEFS = (
         OpKind.SLICE,
         shape=_slice_shape,
         reference="shape:slice_",
+        floats="shape:slice_",
         decode="movement:slice_",
         also=(Spelling("SPLIT_V", "arranging:split_v"), Spelling("UNPACK", "arranging:unpack")),
         written="movement:write_slice",
@@ -247,6 +255,7 @@ DEFS = (
         OpKind.TILE,
         _tile_shape,
         "shape:tile",
+        floats="shape:tile",
         decode="arranging:tile",
         also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
         written=Plain(2, parameters={"multiples": "multiples"}),
@@ -259,6 +268,7 @@ DEFS = (
         OpKind.GATHER,
         _gather_shape,
         "shape:gather",
+        floats="shape:gather",
         decode="arranging:gather",
         also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
         written=Plain(2, None, g.GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
@@ -295,6 +305,12 @@ DEFS = (
         written="movement:write_expand_dims",
         onnx={"Unsqueeze": _READ},
     ),
-    _alias(OpKind.VIEW, shape=None, reference="shape:slice_"),
-    _alias(OpKind.JOINED, shape=None, reference="shape:concatenation", operands=None),
+    _alias(OpKind.VIEW, shape=None, reference="shape:slice_", floats="shape:slice_"),
+    _alias(
+        OpKind.JOINED,
+        shape=None,
+        reference="shape:concatenation",
+        floats="shape:concatenation",
+        operands=None,
+    ),
 )

@@ -88,6 +88,8 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
     check_ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
 
 
+_REAL = "floats:pair"
+
 # Two operands and no parameters.
 _plain = partial(
     OpDef, shape=_pair_shape, call=CallForm.SEVERAL, case="pair_of", traits=Trait.PAIR, operands=2
@@ -95,6 +97,7 @@ _plain = partial(
 # ADD, SUB, MUL: with a fused activation.
 _arithmetic = partial(
     _plain,
+    floats=_REAL,
     decode="pointwise:arithmetic",
     int16=Int16.READ,
     written="pointwise:write_arithmetic",
@@ -102,9 +105,14 @@ _arithmetic = partial(
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
-_extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
+_extreme = partial(_plain, floats=_REAL, written=Plain(2, "MaximumMinimumOptions"))
 _comparison = partial(
-    _plain, reference="pairs:compare", written=Plain(2), types=_comparison_types, traits=Trait.COMPARISON
+    _plain,
+    reference="pairs:compare",
+    floats="floats:compare",
+    written=Plain(2),
+    types=_comparison_types,
+    traits=Trait.COMPARISON,
 )
 # Operators on truth values.
 _logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values, int16=Int16.NOT_IN_LITERT)
@@ -139,6 +147,7 @@ DEFS = (
     _extreme(OpKind.MINIMUM, reference="pairs:smaller", onnx={"Min": "elementwise:extreme"}, numpy="minimum"),
     _plain(
         OpKind.SQUARED_DIFFERENCE,
+        floats=_REAL,
         reference="pairs:squared_difference",
         written=Plain(2),
         quant=_difference_scales,
@@ -147,6 +156,7 @@ DEFS = (
     ),
     _plain(
         OpKind.DIV,
+        floats=_REAL,
         reference="pairs:divide",
         decode="pointwise:arithmetic",
         written="pointwise:write_div",
@@ -166,6 +176,7 @@ DEFS = (
         OpKind.SELECT_V2,
         shape=_select_shape,
         reference="pairs:select",
+        floats="pairs:select",
         decode="pointwise:select_v2",
         also=(Spelling("SELECT", "pointwise:select"),),
         written=Plain(1),
@@ -177,11 +188,12 @@ DEFS = (
         OpKind.PRELU,
         shape=_prelu_shape,
         reference="elementwise:prelu",
+        floats=_REAL,
         decode="pointwise:prelu",
         written=Plain(1, ""),
         quant=quantrules.check_product_scales,
         case="prelu",
-        traits=Trait.PIXEL,
+        traits=Trait.ELEMENT,
         onnx={"PRelu": "elementwise:prelu"},
     ),
 )

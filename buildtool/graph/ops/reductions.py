@@ -80,6 +80,7 @@ _pool = partial(
     OpDef,
     shape=_pool_shape,
     reference="reduction:pool",
+    floats="floats:pool",
     decode="weighted:pool",
     int16=Int16.READ,
     written="weighted:write_pool",
@@ -115,6 +116,7 @@ WINDOWS = (
 _reduced = partial(
     OpDef,
     shape=_reduction_shape,
+    floats="floats:reduce",
     decode="pointwise:reduce",
     written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
@@ -143,6 +145,7 @@ DEFS = (
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),
+    _reduced(OpKind.SUM, reference="", types=quantrules.refuse_integers),
     _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduce"}),
     _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduce"}),
     _reduced(

@@ -25,7 +25,7 @@ NO_UINT8 = "LiteRT's kernel does not support uint8"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators. TABLE and PAIR include PIXEL, as they compute pixel by pixel."""
+    """Properties of a kind of operators. TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL."""
 
     NONE = 0
     ALIAS = enum.auto()
@@ -36,8 +36,10 @@ class Trait(enum.Flag):
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
-    TABLE = _BYTE | PIXEL
-    PAIR = _SEVERAL | PIXEL
+    _ELEMENT = enum.auto()
+    ELEMENT = _ELEMENT | PIXEL
+    TABLE = _BYTE | ELEMENT
+    PAIR = _SEVERAL | ELEMENT
     COMPARISON = _ORDER | PAIR
     ARITHMETIC = _SUMS | PAIR
 
@@ -112,7 +114,7 @@ class OpDef:
     kind: OpKind
     # Computes its shapes. None for kinds that only planning makes, and where `whole` checks everything.
     shape: ShapeRule | None
-    # Its arithmetic, in `reference`: (Graph, Op, values) -> values.
+    # Its arithmetic, in `reference`: (Graph, Op, values) -> values. "": it has a float32 form only.
     reference: str
     # The decoder in `tflite` of the TFLite operator with its name (see `Spelling`). With "" the operator is
     # read as `written` says where that is a `Plain`, and otherwise not at all.
@@ -138,6 +140,8 @@ class OpDef:
     no_uint8: str = ""
     # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
+    # The arithmetic of float32, in `reference`. "": it has no float32 form.
+    floats: str = ""
     # For a table: the function of one byte, in `reference`.
     byte: str = ""
     # numpy's function of two integers, which computes shapes.

@@ -1,7 +1,8 @@
 """Changes a network's interface: int8 in place of float, and inputs in the order that the network needs.
 
 The QUANTIZE after a float input and the DEQUANTIZE before a float output are removed. The int8 tensors become
-the network's inputs and outputs, and have the scale and zero point.
+the network's inputs and outputs, and have the scale and zero point. An input that an operator reads as
+float32, and an output that one computes in float32, stay as they are.
 
 If only a RESHAPE or TRANSPOSE reads an input, its output becomes the input. The application fills the input
 in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header describe its
@@ -9,18 +10,17 @@ relation to the input in the file.
 """
 
 from dataclasses import replace
-from typing import NoReturn
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import DType, OpKind, Source, Tensor, TransposeAttrs
 
-_HINT = "re-export with full-integer int8 quantisation, so that no float operator is left inside"
+_HINT = "remove this input from the network"
 
 
 def strip_float_edges(draft: Draft) -> None:
-    """Makes float inputs and outputs int8. Raises UnsupportedError if a float tensor remains."""
+    """Makes float inputs and outputs int8 that are only quantised, or that were just dequantised."""
     for node in draft.each(OpKind.DEQUANTIZE):
         _undo_round_trip(draft, node)
     for position, t in enumerate(draft.inputs):
@@ -30,19 +30,10 @@ def strip_float_edges(draft: Draft) -> None:
         if draft.tensors[t].dtype == DType.FLOAT32:
             producer = draft.producer(t)
             if producer is None or producer.kind != OpKind.DEQUANTIZE:
-                _refuse(draft, t, producer)
+                continue
             draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
                 draft.remove(producer)
-    for node in draft.nodes:
-        for t in (*node.inputs, *node.outputs):
-            if not node.dead and t >= 0 and draft.tensors[t].dtype == DType.FLOAT32:
-                _refuse(draft, t, node)
-
-
-def _refuse(draft: Draft, tensor: int, node: Node | None, text: str = "a float32 tensor") -> NoReturn:
-    place, name = node.place if node is not None else "", draft.tensors[tensor].name
-    raise UnsupportedError(f"{text} inside the network", operator=place, tensor=name, hint=_HINT)
 
 
 def _undo_round_trip(draft: Draft, node: Node) -> None:
@@ -62,19 +53,20 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
 
 
 def _strip_input(draft: Draft, position: int) -> None:
-    """Removes the QUANTIZE that reads network input `position`. Its output becomes the network input."""
+    """Removes the QUANTIZE that reads network input `position`. Its output becomes the network input.
+
+    Nothing changes if another operator reads the input, or if it is quantised in two ways.
+    """
     source = draft.inputs[position]
     readers = draft.readers(source)
     if not readers or source in draft.outputs:
-        text = "no operator quantises a float32 network input"
+        text = "no operator reads a float32 network input"
         raise UnsupportedError(text, tensor=draft.tensors[source].name, hint=_HINT)
     first = readers[0].outputs[0]
+    if not all(r.kind is OpKind.QUANTIZE and draft.same_quantization(first, r.outputs[0]) for r in readers):
+        return
     for reader in readers:
         target = reader.outputs[0]
-        if reader.kind != OpKind.QUANTIZE:
-            _refuse(draft, source, reader)
-        if not draft.same_quantization(first, target):
-            _refuse(draft, target, reader, "a float32 input that is quantised in two ways")
         if target != first:
             draft.redirect(target, first)
             draft.outputs = [first if t == target else t for t in draft.outputs]

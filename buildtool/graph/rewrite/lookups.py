@@ -15,7 +15,7 @@ from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.macs import op_macs
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops import ALIAS_KINDS, PAIR_KINDS, TABLE_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, ELEMENT_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import Activation, Attrs, DType, Graph, OpKind, Tensor
 
@@ -29,7 +29,6 @@ _FUSED = {
     OpKind.RELU6: Activation.RELU6,
     OpKind.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
 }
-_KINDS = TABLE_KINDS | PAIR_KINDS | {OpKind.PRELU}
 _SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup on a vector unit
 _TYPES = (DType.INT8, DType.BOOL)
 _EVERY = (1, 1, 1, 256)  # shape of a tensor of all bytes
@@ -151,7 +150,7 @@ def fuse_lookups(draft: Draft) -> None:
 
 def _is_elementwise(draft: Draft, node: Node) -> bool:
     """Returns whether each output element only depends on scalar constants and elements at its place."""
-    if node.kind not in _KINDS or isinstance(node.attrs, g.WidenedAttrs):
+    if node.kind not in ELEMENT_KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
     activations = [draft.tensors[t] for t in (*_varying_inputs(draft, node), *node.outputs)]
     constants = (draft.tensors[t] for t in node.inputs if draft.tensors[t].is_constant)

@@ -69,7 +69,8 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
         data = np.asarray(data.view(np.uint8) != 0)
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"the tensor has no elements: shape {list(raw.shape)}", tensor=raw.name)
-    return Tensor(raw.name, raw.shape, DType(raw.dtype), raw.quant, data, Source(raw.index))
+    quant = None if raw.dtype == DType.FLOAT32 else raw.quant  # a file may have the range of a float32
+    return Tensor(raw.name, raw.shape, DType(raw.dtype), quant, data, Source(raw.index))
 
 
 # ---- state -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
+from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
 from buildtool.graph.refusals import join_errors
@@ -57,12 +58,13 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
 def _read(file: FlatFile) -> Graph:
     """Returns the network in the file. Raises one error that names all operators that are refused."""
     network, refused = Network(file), list[UnsupportedError]()
+    takes_floats = _count_float_weights(file) < MOST_WEIGHTS
     follow_shapes(network)
     for op in file.operators:
         if op.outputs and all(t in network.known for t in op.outputs):
             continue
         try:
-            _read_operator(network, op)
+            _read_operator(network, op, takes_floats)
         except UnsupportedError as error:
             error.at(operator=op.place)
             refused.append(error)
@@ -81,7 +83,17 @@ def _read(file: FlatFile) -> Graph:
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
 
 
-def _read_operator(network: Network, op: RawOperator) -> None:
+def _count_float_weights(file: FlatFile) -> int:
+    """Returns the number of float32 constants that operators read, and of constants that become float32."""
+    weights = dict[int, int]()
+    for op in file.operators:
+        constants = [tensor for tensor in (file.tensor(t) for t in op.inputs if t >= 0) if tensor.is_constant]
+        floats = [t for t in constants if t.dtype == DType.FLOAT32 or op.name == OpKind.DEQUANTIZE]
+        weights |= {t.index: t.elements for t in floats}
+    return sum(weights.values())
+
+
+def _read_operator(network: Network, op: RawOperator, takes_floats: bool) -> None:
     if op.code in support.VARIABLES:
         network.variables.read(op)
         return
@@ -93,7 +105,8 @@ def _read_operator(network: Network, op: RawOperator) -> None:
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
     wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
-    _check_types(op, [t for t in mentioned if t.dtype != wide])
+    takes_floats &= bool(definition.floats)
+    _check_types(op, [t for t in mentioned if t.dtype != wide], takes_floats)
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
 
@@ -128,15 +141,20 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
     raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
 
 
-def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
-    """Refuses unsupported types; the hints say what to change in the export."""
+def _check_types(op: RawOperator, tensors: list[RawTensor], takes_floats: bool) -> None:
+    """Refuses unsupported types; the hints say what to change in the export.
+
+    `takes_floats` allows float32, if no weights have another type.
+    """
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
     if "float32" in types and op.name not in _EDGES:
         weights = {t.dtype for t in tensors if t.is_constant}
-        kind = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
-        raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
+        hybrid = "int8" in weights
+        if hybrid or not takes_floats:
+            kind = "hybrid: int8 weights, float32 activations" if hybrid else "float32 activations"
+            raise UnsupportedError(kind, hint=_HYBRID if hybrid else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:
