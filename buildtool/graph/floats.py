@@ -46,3 +46,23 @@ def check_floats(graph: Graph, op: Op) -> None:
             raise QuantError("float32 weights that are not constant", graph.tensors[t])
     for t in op.outputs:
         check_type(graph.tensors[t], DType.BOOL if op.kind in COMPARISONS else DType.FLOAT32)
+
+
+# ---- exp, log and tanh ---------------------------------------------------------------------------------
+
+# LiteRT calls the machine's library, whose documented errors are at most 1 unit in the last place (tanh: 2).
+# Ours are below 0.54 (`reference.realfunctions`), so the two are at most this many units apart.
+_APART = {OpKind.EXP: 2, OpKind.LOG: 2, OpKind.TANH: 3, OpKind.LOGISTIC: 8}
+_OF_SUM = 2  # units for each term of a sum, because each of its roundings may differ
+
+
+def curve_bound(graph: Graph, op: Op) -> int:
+    """Returns how far an operator's results may be from LiteRT's, in units in the last place.
+
+    It is 0 for operators that equal LiteRT's to the bit. The others compute an exp, a log or a tanh.
+    """
+    if not computes_in_floats(graph, op):
+        return 0
+    if op.kind is OpKind.SOFTMAX:
+        return _APART[OpKind.LOGISTIC] + _OF_SUM * graph.tensors[op.inputs[0]].shape[-1]
+    return _APART.get(op.kind, 0)

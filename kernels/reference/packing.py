@@ -227,7 +227,7 @@ def _reals(*values: float) -> bytes:
 
 def _float_limits(_graph: Graph, op: Op) -> bytes:
     """Packs nn_float_limits."""
-    return _reals(*floats.limits(op))
+    return _reals(*map(float, floats.limits(op)))
 
 
 def _float_factor(_graph: Graph, op: Op) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite import blocks, edges, moves, pads, weights
+from buildtool.graph.rewrite import blocks, edges, islands, moves, pads, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
 from buildtool.graph.states import settle_states
@@ -22,6 +22,7 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     moves.slice_channels,
     moves.shuffle_channels,
     moves.simplify_transposes,
+    islands.shrink_islands,
     edges.order_inputs,
     fuse_activations,
     fold_constants,

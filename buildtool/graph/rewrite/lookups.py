@@ -2,7 +2,8 @@
 
 Operators become one LOOKUP if each element of their result only depends on the same element of one int8
 tensor. Examples are swish (MUL of x and LOGISTIC of x), a hard swish in parts (ADD 3, RELU6, MUL 1/6, MUL x),
-squares and chains of lookups. The table contains the executor's results for all 256 bytes, so it is exact.
+squares, chains of lookups, and float32 operators between a DEQUANTIZE and a QUANTIZE. The table contains the
+executor's results for all 256 bytes, so it is exact.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,8 @@ _FUSED = {
     OpKind.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
 }
 _SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup on a vector unit
-_TYPES = (DType.INT8, DType.BOOL)
+_BYTES = (DType.INT8, DType.BOOL)
+_TYPES = (*_BYTES, DType.FLOAT32)
 _EVERY = (1, 1, 1, 256)  # shape of a tensor of all bytes
 _MOST = 64  # most operators of one function
 
@@ -139,6 +141,8 @@ def fuse_lookups(draft: Draft) -> None:
     places = {id(node): place for place, node in enumerate(draft.nodes)}
     for node in reversed(draft.nodes):
         if node.dead or not _is_elementwise(draft, node):
+            continue
+        if draft.tensors[node.outputs[0]].dtype not in _BYTES:
             continue
         function = _find_function(draft, node, places)
         if function is None or all(each.kind in _SUMS for each in function.nodes):
