@@ -79,7 +79,6 @@ void nn_softmax_f32(const void *constants, const nn_view *in, const nn_view *out
                     const nn_window *window);
 
 /* Over the channels of each pixel. */
-void nn_log_softmax_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_l2_normalization_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 
 void nn_sum_f32(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);

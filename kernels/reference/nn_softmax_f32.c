@@ -1,4 +1,4 @@
-/* SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION of float32 over the channels of each pixel. */
+/* SOFTMAX and L2_NORMALIZATION of float32 over the channels of each pixel. */
 #include "nn_float.h"
 #include "nn_real.h"
 
@@ -36,19 +36,6 @@ static inline void softmax(const void *constants, const float *in, int32_t count
     }
 }
 
-static inline void log_softmax(const void *constants, const float *in, int32_t count, float *out) {
-    const float most = greatest(in, count);
-    float sum = 0.0F;
-    (void)constants;
-    for (int32_t i = 0; i < count; i++) {
-        sum += nn_real_exp(in[i] - most);
-    }
-    sum = nn_real_log(sum);
-    for (int32_t i = 0; i < count; i++) {
-        out[i] = in[i] - most - sum;
-    }
-}
-
 static inline void normalise(const void *constants, const float *in, int32_t count, float *out) {
     float sum = 0.0F;
     (void)constants;
@@ -65,10 +52,6 @@ static inline void normalise(const void *constants, const float *in, int32_t cou
 void nn_softmax_f32(const void *constants, const nn_view *in, const nn_view *out,
                     const nn_window *window) {
     for_pixels(softmax, constants, in, out, window);
-}
-
-void nn_log_softmax_f32(const nn_view *in, const nn_view *out, const nn_window *window) {
-    for_pixels(log_softmax, NULL, in, out, window);
 }
 
 void nn_l2_normalization_f32(const nn_view *in, const nn_view *out, const nn_window *window) {

@@ -31,7 +31,7 @@ def test_each_cause_has_its_own_hint():
     cases = [  # operator, custom code, type of its input, a word of the cause, a word of the hint
         ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
-        ("RELU", "", "float32", "float32", "quantise the network after training"),
+        ("ELU", "", "float32", "float32", "quantise the network after training"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
         ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),

@@ -396,7 +396,7 @@ STATE_KINDS = frozenset(
         *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
     }
 )
-ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS)
+ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS and DEFS[kind].reference)
 # Similar operators share the examples of a test.
 _ALIKE = {
     "lookups": (

@@ -320,7 +320,8 @@ ADDING = {kind: _ADDING[definition.case] for kind, definition in DEFS.items() if
 WIDE = tuple(
     kind
     for kind, definition in DEFS.items()
-    if definition.call is not None and any(spelling.int16 is Int16.READ for spelling in definition.read)
+    if (definition.case or definition.conversions)
+    and any(spelling.int16 is Int16.READ for spelling in definition.read)
 )
 
 

@@ -111,7 +111,7 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
     check_type(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
-_FLOAT, _REAL, _UNARY = "activation:float_table", "floats:unary", "elementwise:unary"
+_FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
 _NO_INT16 = Int16.NOT_IN_LITERT
 
 # A function of one byte, computed by a table.
@@ -135,7 +135,7 @@ _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE
 DEFS = (
     _wide(
         OpKind.LOGISTIC,
-        floats=_REAL,
+        floats="floats:sigmoid",
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
@@ -144,7 +144,7 @@ DEFS = (
     ),
     _wide(
         OpKind.TANH,
-        floats=_REAL,
+        floats="floats:tanh",
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
@@ -153,7 +153,7 @@ DEFS = (
     ),
     _function(
         OpKind.HARD_SWISH,
-        floats=_REAL,
+        floats="floats:hard_swish",
         byte="activation:hard_swish",
         written=Plain(1),
         quant=quantrules.check_first_scale,
@@ -162,11 +162,11 @@ DEFS = (
     ),
     _clamp(
         OpKind.RELU,
-        floats=_REAL,
+        floats="floats:relu",
         written=Plain(2, ""),
         onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
-    _clamp(OpKind.RELU6, floats=_REAL, written=Plain(2, "")),
+    _clamp(OpKind.RELU6, floats="floats:relu6", written=Plain(2, "")),
     _wide(
         OpKind.LEAKY_RELU,
         floats="floats:leaky_relu",
@@ -177,24 +177,24 @@ DEFS = (
     ),
     _signed(
         OpKind.ABS,
-        floats=_REAL,
+        floats="floats:absolute",
         byte="activation:absolute",
         written=Plain(2),
         quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
-    _signed(OpKind.EXP, floats=_REAL, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
-    _signed(OpKind.LOG, floats=_REAL, byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
+    _signed(OpKind.EXP, floats="floats:exp", byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
+    _signed(OpKind.LOG, floats="floats:log", byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
     _function(
         OpKind.GELU,
         byte=_FLOAT,
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _signed(OpKind.NEG, floats=_REAL, byte="activation:negate", written=Plain(1)),
+    _signed(OpKind.NEG, floats="floats:negate", byte="activation:negate", written=Plain(1)),
     _signed(
         OpKind.SQRT,
-        floats=_REAL,
+        floats="floats:root",
         byte="activation:root",
         written=Plain(1, ""),
         quant=_root_scales,
@@ -202,14 +202,14 @@ DEFS = (
     ),
     _signed(
         OpKind.RSQRT,
-        floats=_REAL,
+        floats="floats:inverse_root",
         byte="activation:inverse_square_root",
         written=Plain(2, ""),
         quant=_root_scales,
     ),
     _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), int16=_NO_INT16, onnx={"Elu": _UNARY}),
-    _byte_clamp(OpKind.RELU_N1_TO_1, floats=_REAL),
-    _byte_clamp(OpKind.RELU_0_TO_1, floats=_REAL),
+    _byte_clamp(OpKind.RELU_N1_TO_1, floats="floats:relu_n1_to_1"),
+    _byte_clamp(OpKind.RELU_0_TO_1, floats="floats:relu_0_to_1"),
     _function(
         OpKind.LOGICAL_NOT,
         reference="pairs:negate",
@@ -263,7 +263,8 @@ DEFS = (
         OpKind.SQUARE,
         geometry.same,
         "",
-        floats=_REAL,
+        floats="floats:square",
+        no_integers="LiteRT's kernel does not support int8; use MUL of a tensor with itself",
         written=Plain(1),
         types=quantrules.refuse_integers,
         call=CallForm.ONE_TO_ONE,
@@ -294,7 +295,6 @@ DEFS = (
     ),
     _channelwise(
         OpKind.LOG_SOFTMAX,
-        floats="floats:softmax",
         reference="softmax:log_softmax",
         int16=_NO_INT16,
         written=Plain(2),

@@ -88,8 +88,6 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
     check_ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
 
 
-_REAL = "floats:pair"
-
 # Two operands and no parameters.
 _plain = partial(
     OpDef, shape=_pair_shape, call=CallForm.SEVERAL, case="pair_of", traits=Trait.PAIR, operands=2
@@ -97,7 +95,6 @@ _plain = partial(
 # ADD, SUB, MUL: with a fused activation.
 _arithmetic = partial(
     _plain,
-    floats=_REAL,
     decode="pointwise:arithmetic",
     int16=Int16.READ,
     written="pointwise:write_arithmetic",
@@ -105,7 +102,7 @@ _arithmetic = partial(
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
-_extreme = partial(_plain, floats=_REAL, written=Plain(2, "MaximumMinimumOptions"))
+_extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
 _comparison = partial(
     _plain,
     reference="pairs:compare",
@@ -120,6 +117,7 @@ _logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values
 DEFS = (
     _arithmetic(
         OpKind.ADD,
+        floats="floats:add",
         reference="elementwise:add_sub",
         quant=_sum_scales,
         numpy="add",
@@ -127,6 +125,7 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.SUB,
+        floats="floats:subtract",
         reference="elementwise:add_sub",
         quant=_sum_scales,
         numpy="subtract",
@@ -134,6 +133,7 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.MUL,
+        floats="floats:multiply",
         reference="elementwise:mul",
         quant=quantrules.check_product_scales,
         numpy="multiply",
@@ -143,11 +143,23 @@ DEFS = (
             "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),
-    _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
-    _extreme(OpKind.MINIMUM, reference="pairs:smaller", onnx={"Min": "elementwise:extreme"}, numpy="minimum"),
+    _extreme(
+        OpKind.MAXIMUM,
+        floats="floats:larger",
+        reference="pairs:larger",
+        onnx={"Max": "elementwise:extreme"},
+        numpy="maximum",
+    ),
+    _extreme(
+        OpKind.MINIMUM,
+        floats="floats:smaller",
+        reference="pairs:smaller",
+        onnx={"Min": "elementwise:extreme"},
+        numpy="minimum",
+    ),
     _plain(
         OpKind.SQUARED_DIFFERENCE,
-        floats=_REAL,
+        floats="floats:squared_difference",
         reference="pairs:squared_difference",
         written=Plain(2),
         quant=_difference_scales,
@@ -156,7 +168,7 @@ DEFS = (
     ),
     _plain(
         OpKind.DIV,
-        floats=_REAL,
+        floats="floats:divide",
         reference="pairs:divide",
         decode="pointwise:arithmetic",
         written="pointwise:write_div",
@@ -188,7 +200,7 @@ DEFS = (
         OpKind.PRELU,
         shape=_prelu_shape,
         reference="elementwise:prelu",
-        floats=_REAL,
+        floats="floats:prelu",
         decode="pointwise:prelu",
         written=Plain(1, ""),
         quant=quantrules.check_product_scales,

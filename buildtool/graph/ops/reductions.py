@@ -80,7 +80,6 @@ _pool = partial(
     OpDef,
     shape=_pool_shape,
     reference="reduction:pool",
-    floats="floats:pool",
     decode="weighted:pool",
     int16=Int16.READ,
     written="weighted:write_pool",
@@ -103,8 +102,12 @@ _resize = partial(
 )
 
 WINDOWS = (
-    _pool(OpKind.AVERAGE_POOL_2D, onnx={"AveragePool": "pools:average_pool"}),
-    _pool(OpKind.MAX_POOL_2D, onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"}),
+    _pool(OpKind.AVERAGE_POOL_2D, floats="floats:average_pool", onnx={"AveragePool": "pools:average_pool"}),
+    _pool(
+        OpKind.MAX_POOL_2D,
+        floats="floats:max_pool",
+        onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"},
+    ),
     _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, reference="resize:nearest", onnx={"Resize": "pools:resize"}),
     _resize(
         OpKind.RESIZE_BILINEAR,
@@ -116,11 +119,11 @@ WINDOWS = (
 _reduced = partial(
     OpDef,
     shape=_reduction_shape,
-    floats="floats:reduce",
     decode="pointwise:reduce",
     written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
 )
+_SUM = "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count"
 _extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.check_same_quant, case="extreme")
 # The position of an extreme.
 _place = partial(
@@ -138,6 +141,7 @@ _place = partial(
 DEFS = (
     _reduced(
         OpKind.MEAN,
+        floats="floats:mean",
         reference="reduction:mean",
         int16=Int16.READ,
         types=quantrules.check_int8_or_int16,
@@ -145,11 +149,18 @@ DEFS = (
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),
-    _reduced(OpKind.SUM, reference="", types=quantrules.refuse_integers),
-    _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduce"}),
-    _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduce"}),
+    _reduced(
+        OpKind.SUM,
+        reference="",
+        floats="floats:total",
+        types=quantrules.refuse_integers,
+        no_integers=_SUM,
+    ),
+    _extreme(OpKind.REDUCE_MAX, floats="floats:largest", onnx={"ReduceMax": "pools:reduce"}),
+    _extreme(OpKind.REDUCE_MIN, floats="floats:smallest", onnx={"ReduceMin": "pools:reduce"}),
     _reduced(
         OpKind.REDUCE_PROD,
+        floats="floats:product",
         reference="reduction:product",
         quant=_product_scales,
         no_uint8=NO_UINT8,

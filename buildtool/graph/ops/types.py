@@ -136,6 +136,8 @@ class OpDef:
     quant: QuantRule | None = None
     # A function in `graph`, (Graph, Op) -> None, that checks shapes, types and scales in place of the above.
     whole: str = ""
+    # Why it has no form for integers, where it has none.
+    no_integers: str = ""
     # Why it must not occur in a uint8 network. "": it computes the same as in int8.
     no_uint8: str = ""
     # The arithmetic of int16 and int32, in `reference`, where it differs.

@@ -5,6 +5,7 @@ and tanh have routines of their own (`realfunctions`), which are the same in the
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,12 @@ import numpy.typing as npt
 from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference import realfunctions, shape
-from buildtool.graph.reference.tensors import Values
+from buildtool.graph.reference.tensors import Rule, Values
 from buildtool.graph.types import Activation, Graph, Op, OpKind
 
 Floats = npt.NDArray[np.float32]
 Limits = tuple[np.float32, np.float32]
-_ONE, _ZERO = np.float32(1), np.float32(0)
+_ZERO, _ONE, _SIX = np.float32(0), np.float32(1), np.float32(6)
 _LARGEST = np.finfo(np.float32).max
 # LiteRT's LOGISTIC uses an approximation beyond these inputs.
 SIGMOID_LOW, SIGMOID_HIGH = np.float32(-9), np.float32(16.619047164916992188)
@@ -26,7 +27,7 @@ _CLAMPS = {
     Activation.NONE: (-_LARGEST, _LARGEST),
     Activation.RELU: (_ZERO, _LARGEST),
     Activation.RELU_N1_TO_1: (-_ONE, _ONE),
-    Activation.RELU6: (_ZERO, np.float32(6)),
+    Activation.RELU6: (_ZERO, _SIX),
 }
 
 
@@ -41,7 +42,7 @@ def _clamp(value: Floats, ends: Limits) -> Floats:
     return np.where(ends[1] < above, ends[1], above)
 
 
-def _quiet(function: Callable[..., list[Values]]) -> Callable[..., list[Values]]:
+def _quiet(function: Rule) -> Rule:
     """Makes a rule ignore overflows and invalid operations, whose results are infinite or NaN as in C."""
 
     def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -58,27 +59,30 @@ def _floats(inputs: Iterable[Values]) -> list[Floats]:
 # ---- element by element ------------------------------------------------------------------------------
 
 
-def _divide(a: Floats | np.float32, b: Floats) -> Floats:
+Function = Callable[[Floats], Any]
+Pair = Callable[[Floats, Floats], Any]
+
+
+def _pair(function: Pair) -> Rule:
+    """Returns the rule of a function of two numbers, with the clamp of a fused activation."""
+
+    @_quiet
+    def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+        value = function(*_floats(inputs))
+        return [_clamp(value, limits(op)) if isinstance(op.attrs, g.ElementwiseAttrs) else value]
+
+    return rule
+
+
+def _divide(a: Floats | np.float32, b: Floats | np.float32) -> Floats:
     return np.asarray(a / b, np.float32)
 
 
-_PAIRS: dict[OpKind, Callable[[Floats, Floats], Floats]] = {
-    OpKind.ADD: np.add,
-    OpKind.SUB: np.subtract,
-    OpKind.MUL: np.multiply,
-    OpKind.DIV: _divide,
-    OpKind.MAXIMUM: lambda a, b: np.where(a > b, a, b),
-    OpKind.MINIMUM: lambda a, b: np.where(a < b, a, b),
-    OpKind.SQUARED_DIFFERENCE: lambda a, b: (a - b) * (a - b),
-    OpKind.PRELU: lambda a, b: np.where(a >= 0, a, a * b),
-}
-
-
-@_quiet
-def pair(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes a function of two numbers, and clamps it where the operator has a fused activation."""
-    value = _PAIRS[op.kind](*_floats(inputs))
-    return [_clamp(value, limits(op)) if isinstance(op.attrs, g.ElementwiseAttrs) else value]
+add, subtract, multiply, divide = (_pair(f) for f in (np.add, np.subtract, np.multiply, _divide))
+larger = _pair(lambda a, b: np.where(a > b, a, b))
+smaller = _pair(lambda a, b: np.where(a < b, a, b))
+squared_difference = _pair(lambda a, b: (a - b) * (a - b))
+prelu = _pair(lambda a, b: np.where(a >= 0, a, a * b))
 
 
 @_quiet
@@ -87,42 +91,31 @@ def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [np.asarray(getattr(np, op.kind.lower())(*inputs))]
 
 
+def _unary(function: Function) -> Rule:
+    """Returns the rule of a function of one number."""
+
+    @_quiet
+    def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+        return [function(*_floats(inputs)).astype(np.float32)]
+
+    return rule
+
+
 def _sigmoid(x: Floats) -> Floats:
     exact = _divide(_ONE, _ONE + realfunctions.exp(-x))
     return np.where(x > SIGMOID_HIGH, _ONE, np.where(x < SIGMOID_LOW, realfunctions.exp(x), exact))
 
 
-def _reciprocal_root(x: Floats) -> Floats:
-    return _divide(_ONE, np.sqrt(x))
-
-
-def _hard_swish(x: Floats) -> Floats:
-    return x * _clamp(x + np.float32(3), (_ZERO, np.float32(6))) / np.float32(6)
-
-
-_FUNCTIONS: dict[OpKind, Callable[[Floats], Floats]] = {
-    OpKind.ABS: np.abs,
-    OpKind.NEG: np.negative,
-    OpKind.SQUARE: lambda x: x * x,
-    OpKind.SQRT: np.sqrt,
-    OpKind.RSQRT: _reciprocal_root,
-    OpKind.EXP: realfunctions.exp,
-    OpKind.LOG: realfunctions.log,
-    OpKind.TANH: realfunctions.tanh,
-    OpKind.LOGISTIC: _sigmoid,
-    OpKind.HARD_SWISH: _hard_swish,
-    OpKind.RELU: lambda x: np.where(x < 0, _ZERO, x),
-    OpKind.RELU6: lambda x: _clamp(x, (_ZERO, np.float32(6))),
-    OpKind.RELU_N1_TO_1: lambda x: _clamp(x, (-_ONE, _ONE)),
-    OpKind.RELU_0_TO_1: lambda x: _clamp(x, (_ZERO, _ONE)),
-}
-
-
-@_quiet
-def unary(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes a function of one number."""
-    (x,) = _floats(inputs)
-    return [_FUNCTIONS[op.kind](x).astype(np.float32)]
+absolute, negate, root = (_unary(f) for f in (np.abs, np.negative, np.sqrt))
+exp, log, tanh = (_unary(f) for f in (realfunctions.exp, realfunctions.log, realfunctions.tanh))
+sigmoid = _unary(_sigmoid)
+square = _unary(lambda x: x * x)
+inverse_root = _unary(lambda x: _divide(_ONE, np.sqrt(x)))
+relu = _unary(lambda x: np.where(x < 0, _ZERO, x))
+relu6 = _unary(lambda x: _clamp(x, (_ZERO, _SIX)))
+relu_n1_to_1 = _unary(lambda x: _clamp(x, (-_ONE, _ONE)))
+relu_0_to_1 = _unary(lambda x: _clamp(x, (_ZERO, _ONE)))
+hard_swish = _unary(lambda x: _divide(x * _clamp(x + np.float32(3), (_ZERO, _SIX)), _SIX))
 
 
 @_quiet
@@ -149,47 +142,54 @@ def _gathered(graph: Graph, op: Op, x: Floats) -> Floats:
     return x.transpose(*axes, *others).reshape(-1, *graph.tensors[op.outputs[0]].shape)
 
 
-@_quiet
-def reduce(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SUM, MEAN and REDUCE_PROD in the order of memory, REDUCE_MAX and REDUCE_MIN."""
-    (x,) = _floats(inputs)
-    terms = _gathered(graph, op, x)
-    first = np.zeros_like(terms[0])
-    match op.kind:
-        case OpKind.SUM:
-            return [_total(terms, first)]
-        case OpKind.MEAN:
-            return [_total(terms, first) / np.float32(len(terms))]
-        case OpKind.REDUCE_PROD:
-            return [np.multiply.reduce(terms, axis=0, initial=1, dtype=np.float32)]
-    larger = op.kind is OpKind.REDUCE_MAX
-    result = np.full_like(first, -_LARGEST if larger else _LARGEST)
+def _reduced(function: Function) -> Rule:
+    """Returns the rule of a reduction; the function gets the terms of all output elements."""
+
+    @_quiet
+    def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+        (x,) = _floats(inputs)
+        return [function(_gathered(graph, op, x))]
+
+    return rule
+
+
+def _sum(terms: Floats) -> Floats:
+    return _total(terms, np.zeros_like(terms[0]))
+
+
+def _product(terms: Floats) -> Floats:
+    result: Floats = np.ones_like(terms[0])
     for term in terms:
-        result = np.where(term > result if larger else term < result, term, result)
-    return [result]
+        result = result * term
+    return result
+
+
+def _largest(terms: Floats) -> Floats:
+    result: Floats = np.full_like(terms[0], -_LARGEST)
+    for term in terms:
+        result = np.where(term > result, term, result)
+    return result
+
+
+total, product, largest = _reduced(_sum), _reduced(_product), _reduced(_largest)
+smallest = _reduced(lambda terms: -_largest(-terms))
+mean = _reduced(lambda terms: _divide(_sum(terms), np.full_like(terms[0], len(terms))))
 
 
 @_quiet
 def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SOFTMAX and LOG_SOFTMAX over the last dimension."""
+    """Computes SOFTMAX over the last dimension."""
     (x,) = _floats(inputs)
-    greatest = np.full_like(x[..., :1], -_LARGEST)
-    for i in range(x.shape[-1]):
-        term = x[..., i : i + 1]
-        greatest = np.where(greatest < term, term, greatest)
-    beta = np.float32(getattr(op.attrs, "beta", 1.0))
-    powers = realfunctions.exp((x - greatest) * beta)
-    total = _total(np.moveaxis(powers, -1, 0), np.zeros_like(greatest[..., 0]))[..., None]
-    if op.kind is OpKind.SOFTMAX:
-        return [powers / total]
-    return [(x - greatest) - realfunctions.log(total)]
+    greatest = _largest(np.moveaxis(x, -1, 0))[..., None]
+    powers = realfunctions.exp((x - greatest) * np.float32(attributes(op, g.SoftmaxAttrs).beta))
+    return [powers / _sum(np.moveaxis(powers, -1, 0))[..., None]]
 
 
 @_quiet
 def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes L2_NORMALIZATION over the last dimension."""
     (x,) = _floats(inputs)
-    squares = _total(np.moveaxis(x * x, -1, 0), np.zeros_like(x[..., 0]))[..., None]
+    squares = _sum(np.moveaxis(x * x, -1, 0))[..., None]
     return [x / np.maximum(np.sqrt(squares), _LEAST_NORM)]
 
 
@@ -258,16 +258,25 @@ def convolution(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 @_quiet
-def pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes AVERAGE_POOL_2D and MAX_POOL_2D. Padded positions do not count."""
+def average_pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes AVERAGE_POOL_2D. Padded positions do not count."""
     (x,) = _floats(inputs)
-    attrs, shape = attributes(op, g.PoolAttrs), graph.tensors[op.outputs[0]].shape
-    largest = op.kind is OpKind.MAX_POOL_2D
-    result, count = np.full(shape, -_LARGEST if largest else 0, np.float32), np.zeros((1, *shape[1:3], 1))
-    for _, _, tap, inside in _taps(op, x, attrs.kernel, shape):
-        after = np.where(result < tap, tap, result) if largest else result + tap
-        result, count = np.where(inside, after, result), count + inside
-    return [_clamp(result if largest else _divide(result, count.astype(np.float32)), limits(op))]
+    shape = graph.tensors[op.outputs[0]].shape
+    sums, count = np.zeros(shape, np.float32), np.zeros((1, *shape[1:3], 1), np.float32)
+    for _, _, tap, inside in _taps(op, x, attributes(op, g.PoolAttrs).kernel, shape):
+        sums, count = np.where(inside, sums + tap, sums), count + inside
+    return [_clamp(_divide(sums, count), limits(op))]
+
+
+@_quiet
+def max_pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes MAX_POOL_2D. Padded positions do not count."""
+    (x,) = _floats(inputs)
+    shape = graph.tensors[op.outputs[0]].shape
+    result = np.full(shape, -_LARGEST, np.float32)
+    for _, _, tap, inside in _taps(op, x, attributes(op, g.PoolAttrs).kernel, shape):
+        result = np.where(inside & (result < tap), tap, result)
+    return [_clamp(result, limits(op))]
 
 
 # ---- moves, types ------------------------------------------------------------------------------------

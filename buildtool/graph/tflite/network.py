@@ -7,6 +7,7 @@ a subgraph that assigns constants to variables; anything else in it is refused.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,17 @@ class Network:
         # By the file's tensor: values that are computed from shapes.
         self.known: dict[int, npt.NDArray[np.int64]] = {}
         self.variables = Variables(self)
+
+    @cached_property
+    def float_weights(self) -> int:
+        """The number of constants that operators read as float32."""
+        weights = dict[int, int]()
+        for op in self.file.operators:
+            converts = op.name == OpKind.DEQUANTIZE
+            for raw in (self.file.tensor(t) for t in op.inputs if t >= 0):
+                if raw.is_constant and (converts or raw.dtype == DType.FLOAT32):
+                    weights[raw.index] = raw.elements
+        return sum(weights.values())
 
     def add(self, tensor: Tensor) -> int:
         """Adds a tensor; returns its number."""

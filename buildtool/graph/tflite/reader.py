@@ -11,7 +11,7 @@ from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops.types import load
+from buildtool.graph.ops.types import OpDef, load
 from buildtool.graph.refusals import join_errors
 from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
@@ -27,6 +27,7 @@ _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
+_NO_INT8 = "the operator has no int8 form"
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
 # Compilers for accelerators, by what the names of their custom operators start with.
@@ -58,13 +59,12 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
 def _read(file: FlatFile) -> Graph:
     """Returns the network in the file. Raises one error that names all operators that are refused."""
     network, refused = Network(file), list[UnsupportedError]()
-    takes_floats = _count_float_weights(file) < MOST_WEIGHTS
     follow_shapes(network)
     for op in file.operators:
         if op.outputs and all(t in network.known for t in op.outputs):
             continue
         try:
-            _read_operator(network, op, takes_floats)
+            _read_operator(network, op)
         except UnsupportedError as error:
             error.at(operator=op.place)
             refused.append(error)
@@ -83,17 +83,7 @@ def _read(file: FlatFile) -> Graph:
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
 
 
-def _count_float_weights(file: FlatFile) -> int:
-    """Returns the number of float32 constants that operators read, and of constants that become float32."""
-    weights = dict[int, int]()
-    for op in file.operators:
-        constants = [tensor for tensor in (file.tensor(t) for t in op.inputs if t >= 0) if tensor.is_constant]
-        floats = [t for t in constants if t.dtype == DType.FLOAT32 or op.name == OpKind.DEQUANTIZE]
-        weights |= {t.index: t.elements for t in floats}
-    return sum(weights.values())
-
-
-def _read_operator(network: Network, op: RawOperator, takes_floats: bool) -> None:
+def _read_operator(network: Network, op: RawOperator) -> None:
     if op.code in support.VARIABLES:
         network.variables.read(op)
         return
@@ -105,8 +95,12 @@ def _read_operator(network: Network, op: RawOperator, takes_floats: bool) -> Non
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
     wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
-    takes_floats &= bool(definition.floats)
-    _check_types(op, [t for t in mentioned if t.dtype != wide], takes_floats)
+    if all(t.dtype != DType.FLOAT32 for t in mentioned):
+        if definition.no_integers:
+            raise UnsupportedError(_NO_INT8, hint=definition.no_integers)
+    elif op.name not in _EDGES:
+        _check_floats(network, definition, mentioned)
+    _check_types(op, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
 
@@ -136,25 +130,24 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         hint = "unroll the network over time; make its state an input and an output"
         raise UnsupportedError("an operator with state", hint=hint)
     if op.code in support.NO_INT8:
-        raise UnsupportedError("the operator has no int8 form", hint=support.NO_INT8[op.code])
+        raise UnsupportedError(_NO_INT8, hint=support.NO_INT8[op.code])
     names = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
     raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
 
 
-def _check_types(op: RawOperator, tensors: list[RawTensor], takes_floats: bool) -> None:
-    """Refuses unsupported types; the hints say what to change in the export.
+def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
+    """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
+    if "int8" in {t.dtype for t in tensors if t.is_constant}:
+        raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
+    if not definition.floats or network.float_weights >= MOST_WEIGHTS:
+        raise UnsupportedError("float32 activations", hint=_FLOAT)
 
-    `takes_floats` allows float32, if no weights have another type.
-    """
+
+def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
+    """Refuses unsupported types; the hints say what to change in the export."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
-    if "float32" in types and op.name not in _EDGES:
-        weights = {t.dtype for t in tensors if t.is_constant}
-        hybrid = "int8" in weights
-        if hybrid or not takes_floats:
-            kind = "hybrid: int8 weights, float32 activations" if hybrid else "float32 activations"
-            raise UnsupportedError(kind, hint=_HYBRID if hybrid else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:
