@@ -18,6 +18,14 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* In every loop over elements: vector instructions of these cores flush subnormal numbers to zero,
+ * so compilers must not compute several elements at once. */
+#if defined(__ARM_FEATURE_MVE) || (defined(__ARM_NEON) && !defined(__aarch64__))
+#define NN_ONE_BY_ONE() __asm__ volatile("" ::: "memory")
+#else
+#define NN_ONE_BY_ONE() ((void)0)
+#endif
+
 #define NN_FLOAT_MAX 3.40282346638528859812e+38F
 
 typedef char nn_floats_are_singles[sizeof(float) == 4 ? 1 : -1];
@@ -131,6 +139,7 @@ nn_for_floats(nn_float_of_one *compute, const void *constants, const nn_view *in
             float *result = nn_float_out(out, y, x);
             for (int32_t i = 0; i < out->channels; i++) {
                 result[i] = compute(constants, value[i]);
+                NN_ONE_BY_ONE();
             }
         }
     }
@@ -147,6 +156,7 @@ nn_for_float_pairs(nn_float_of_two *compute, const void *constants, const nn_vie
             float *result = nn_float_out(out, y, x);
             for (int32_t i = 0; i < out->channels; i++, a += step1, b += step2) {
                 result[i] = compute(constants, *a, *b);
+                NN_ONE_BY_ONE();
             }
         }
     }

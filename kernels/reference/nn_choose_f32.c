@@ -12,6 +12,7 @@ void nn_compare_f32(const void *constants, const nn_view *in1, const nn_view *in
             for (int32_t i = 0; i < out->channels; i++, a += step1, b += step2) {
                 const int32_t order = *a < *b ? 0 : *a == *b ? 1 : *a > *b ? 2 : 3;
                 result[i] = (int8_t)(truth >> order & 1);
+                NN_ONE_BY_ONE();
             }
         }
     }

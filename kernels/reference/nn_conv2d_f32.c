@@ -28,6 +28,7 @@ static float sum_up(const nn_conv_geometry *g, const nn_view *in, const patch *p
             const float *w = weights + (ky * g->kernel_w + kx) * step;
             for (int32_t i = 0; i < inputs; i++) {
                 sum += x[first + i] * w[i];
+                NN_ONE_BY_ONE();
             }
         }
     }

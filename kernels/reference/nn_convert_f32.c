@@ -26,6 +26,7 @@ static inline int32_t quantised(const nn_float_scale *c, float value, int32_t lo
                 type *result = (type *)(void *)nn_out_pixel(out, y, x);                            \
                 for (int32_t i = 0; i < out->channels; i++) {                                      \
                     result[i] = (type)quantised(&c, value[i], low, high);                          \
+                    NN_ONE_BY_ONE();                                                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -40,6 +41,7 @@ static inline int32_t quantised(const nn_float_scale *c, float value, int32_t lo
                 float *result = nn_float_out(out, y, x);                                           \
                 for (int32_t i = 0; i < out->channels; i++) {                                      \
                     result[i] = (float)(value[i] - c.zero_point) * c.scale;                        \
+                    NN_ONE_BY_ONE();                                                               \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \

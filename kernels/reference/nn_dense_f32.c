@@ -13,6 +13,7 @@ void nn_fully_connected_f32(const void *constants, const nn_view *in, const nn_v
                 float sum = 0.0F;
                 for (int32_t i = 0; i < inputs; i++) {
                     sum += values[i] * weights[i];
+                    NN_ONE_BY_ONE();
                 }
                 result[c] = nn_float_finish(&layer, sum, c);
             }
@@ -34,6 +35,7 @@ void nn_batch_matmul_f32(const nn_matmul_geometry *geometry, const nn_view *in1,
                 float sum = 0.0F;
                 for (int32_t k = 0; k < g->inner; k++, a += g->x_step, b += g->y_step) {
                     sum += *a * *b;
+                    NN_ONE_BY_ONE();
                 }
                 *result++ = sum;
             }

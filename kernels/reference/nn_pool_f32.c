@@ -11,6 +11,7 @@ static void average(const nn_area *window, const nn_pool_constants *constants, i
         for (int32_t y = window->y; y < window->y + window->rows; y++) {
             for (int32_t x = window->x; x < window->x + window->columns; x++) {
                 sum += nn_float_in(window->in, y, x)[c];
+                NN_ONE_BY_ONE();
             }
         }
         result[c] = nn_float_clamp(sum / count, limits->low, limits->high);
@@ -26,6 +27,7 @@ static void greatest(const nn_area *window, const nn_pool_constants *constants, 
             for (int32_t x = window->x; x < window->x + window->columns; x++) {
                 const float value = nn_float_in(window->in, y, x)[c];
                 most = most < value ? value : most;
+                NN_ONE_BY_ONE();
             }
         }
         result[c] = nn_float_clamp(most, limits->low, limits->high);

@@ -22,8 +22,8 @@ static const uint32_t powers[32] = {
 
 /* For each part an inverse of its numbers, Q8, and that inverse's logarithm with the opposite
  * sign, Q55. */
-static const int16_t inverses[24] = {364, 349, 334, 321, 309, 298, 287, 278, 269, 256, 256, 245,
-                                     237, 231, 224, 218, 213, 207, 202, 197, 193, 188, 184, 180};
+static const uint16_t inverses[24] = {364, 349, 334, 321, 309, 298, 287, 278, 269, 256, 256, 245,
+                                      237, 231, 224, 218, 213, 207, 202, 197, 193, 188, 184, 180};
 static const int64_t logarithms[24] = {-12681287105390942LL,
                                        -11165125235174943LL,
                                        -9582346703246762LL,
@@ -142,7 +142,7 @@ float nn_real_log(float x) {
         p.mantissa <<= 1;
     }
     part = (int32_t)(p.mantissa >> 19) - FIRST_PART;
-    r = (int32_t)(p.mantissa * (uint32_t)inverses[part]); /* less 2^32 */
+    r = (int32_t)(p.mantissa * inverses[part]); /* less 2^32 */
     for (int32_t divisor = 6; divisor > 0; divisor--) {
         q = ((int64_t)1 << 32) / divisor - (r * q >> 32);
     }

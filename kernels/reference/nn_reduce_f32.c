@@ -33,6 +33,7 @@ reduce_inner(next_of *compute, const nn_reduce_geometry *g, const float *in, flo
         const float *line = in + offset;
         for (int32_t i = 0; i < g->inner[rank]; i++, line += g->inner_stride[rank]) {
             value = compute(value, *line);
+            NN_ONE_BY_ONE();
         }
     } while (nn_next(rank, g->inner, index, g->inner_stride, &offset));
     return value;
@@ -70,5 +71,6 @@ void nn_mean_f32(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *o
     reduce(sum, 0.0F, geometry, in, out);
     for (int32_t i = 0; i < results; i++) {
         result[i] /= (float)count;
+        NN_ONE_BY_ONE();
     }
 }

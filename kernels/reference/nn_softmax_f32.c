@@ -20,6 +20,7 @@ static float greatest(const float *in, int32_t count) {
     float most = -NN_FLOAT_MAX;
     for (int32_t i = 0; i < count; i++) {
         most = most < in[i] ? in[i] : most;
+        NN_ONE_BY_ONE();
     }
     return most;
 }
@@ -33,6 +34,7 @@ static inline void softmax(const void *constants, const float *in, int32_t count
     }
     for (int32_t i = 0; i < count; i++) {
         out[i] = out[i] / sum;
+        NN_ONE_BY_ONE();
     }
 }
 
@@ -41,11 +43,13 @@ static inline void normalise(const void *constants, const float *in, int32_t cou
     (void)constants;
     for (int32_t i = 0; i < count; i++) {
         sum += in[i] * in[i];
+        NN_ONE_BY_ONE();
     }
     sum = nn_float_root(sum);
     sum = sum < 1e-6F ? 1e-6F : sum;
     for (int32_t i = 0; i < count; i++) {
         out[i] = in[i] / sum;
+        NN_ONE_BY_ONE();
     }
 }
 

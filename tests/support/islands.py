@@ -218,11 +218,16 @@ FAMILIES: dict[str, Callable[[Islands, int, int], list[int]]] = {
 ALIASES = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.VIEW, OpKind.JOINED})
 
 
-def every_operator(family: str, shape: Shape = (1, 4, 3, 6), seed: int = 0) -> Graph:
-    """A network of two float32 inputs; every operator of a family reads them, and makes an output."""
-    net = Islands(seed, family)
-    x, y = (net.input(shape, DType.FLOAT32) for _ in range(2))
-    return net.graph(FAMILIES[family](net, x, y))
+def every_operator(*families: str, shape: Shape = (1, 4, 3, 6), seed: int = 0) -> Graph:
+    """A network of a float32 input; every operator of some families reads it, and makes an output.
+
+    Operators of two numbers get the input and its reversed pixels.
+    """
+    net = Islands(seed, "_".join(families))
+    x = net.input(shape, DType.FLOAT32)
+    backwards = g.SliceAttrs((0, 0, shape[2] - 1, 0), (1, 1, -1, 1), shape)
+    y = net.op(OpKind.STRIDED_SLICE, [x], shape, backwards)
+    return net.graph([t for family in families for t in FAMILIES[family](net, x, y)])
 
 
 def kinds_of(graph: Graph) -> set[OpKind]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.rewrite.islands import undo_round_trips
 from buildtool.graph.types import DType, OpKind, Source, Tensor, TransposeAttrs
 
 _HINT = "remove this input from the network"
@@ -21,8 +22,7 @@ _HINT = "remove this input from the network"
 
 def strip_float_edges(draft: Draft) -> None:
     """Makes float inputs and outputs int8 that are only quantised, or that were just dequantised."""
-    for node in draft.each(OpKind.DEQUANTIZE):
-        _undo_round_trip(draft, node)
+    undo_round_trips(draft)
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:
             _strip_input(draft, position)
@@ -34,22 +34,6 @@ def strip_float_edges(draft: Draft) -> None:
             draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
                 draft.remove(producer)
-
-
-def _undo_round_trip(draft: Draft, node: Node) -> None:
-    """Removes a QUANTIZE with the same scale and zero point after a DEQUANTIZE: the bytes are the same.
-
-    (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding restores it.
-    """
-    source, middle = node.inputs[0], node.outputs[0]
-    for reader in draft.readers(middle):
-        target = reader.outputs[0]
-        same = draft.same_quantization(source, target)
-        if reader.kind == OpKind.QUANTIZE and same and target not in draft.outputs:
-            draft.redirect(target, source)
-            draft.remove(reader)
-    if not draft.readers(middle) and middle not in draft.outputs:
-        draft.remove(node)
 
 
 def _strip_input(draft: Draft, position: int) -> None:

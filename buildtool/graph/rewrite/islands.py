@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from buildtool.graph.ops import DEFS
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import DType, OpKind, Tensor
+from buildtool.graph.types import Attrs, DType, OpKind, Tensor
 
 # Operators that move numbers of four bytes as they move bytes.
 _MOVES = frozenset(
@@ -19,8 +19,34 @@ _MOVES = frozenset(
 )
 
 
+def undo_round_trips(draft: Draft) -> None:
+    """Removes every QUANTIZE with the same scale and zero point after a DEQUANTIZE: the bytes are the same.
+
+    (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding restores it.
+    """
+    for node in draft.each(OpKind.DEQUANTIZE):
+        _undo_round_trip(draft, node)
+
+
+def _undo_round_trip(draft: Draft, node: Node) -> None:
+    source, middle = node.inputs[0], node.outputs[0]
+    for reader in draft.readers(middle):
+        target = reader.outputs[0]
+        if reader.kind is not OpKind.QUANTIZE or not draft.same_quantization(source, target):
+            continue
+        if target in draft.outputs:  # `drop_noops` removes the copy, where it can
+            draft.become(reader, OpKind.RESHAPE, Attrs())
+            draft.set_input(reader, 0, source)
+        else:
+            draft.redirect(target, source)
+            draft.remove(reader)
+    if not draft.readers(middle) and middle not in draft.outputs:
+        draft.remove(node)
+
+
 def shrink_islands(draft: Draft) -> None:
     """Moves every conversion beyond the operators next to it that only move elements."""
+    undo_round_trips(draft)
     for node in draft.each(*_MOVES):
         if draft.tensors[node.outputs[0]].dtype is DType.FLOAT32:
             _dequantise_later(draft, node) or _quantise_earlier(draft, node)
