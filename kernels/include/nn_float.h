@@ -35,8 +35,8 @@ static inline const float *nn_float_in(const nn_view *view, int32_t y, int32_t x
     return (const float *)(const void *)nn_pixel(view, y, x);
 }
 
-static inline float *nn_float_out(const nn_view *view, int32_t y, int32_t x) {
-    return (float *)(void *)nn_out_pixel(view, y, x);
+static inline float *nn_float_out(const nn_view *out, int32_t y, int32_t x) {
+    return (float *)(void *)nn_out_pixel(out, y, x);
 }
 
 static inline uint32_t nn_float_bits(float value) {
@@ -55,6 +55,12 @@ static inline float nn_float_of(uint32_t bits) {
 static inline float nn_float_clamp(float value, float low, float high) {
     const float above = value < low ? low : value;
     return high < above ? high : above;
+}
+
+/* `limits`: nn_float_limits. */
+static inline float nn_float_limit(const void *limits, float value) {
+    const nn_float_limits *ends = (const nn_float_limits *)limits;
+    return nn_float_clamp(value, ends->low, ends->high);
 }
 
 static inline float nn_float_abs(float value) {
@@ -161,11 +167,5 @@ nn_for_float_pairs(nn_float_of_two *compute, const void *constants, const nn_vie
         }
     }
 }
-
-/* The kernel of a function of one number, which takes no constants. */
-#define NN_FLOAT_FUNCTION(kernel, function)                                                        \
-    void kernel(const nn_view *in, const nn_view *out, const nn_window *window) {                  \
-        nn_for_floats(function, NULL, in, out, window);                                            \
-    }
 
 #endif
