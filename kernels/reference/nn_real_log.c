@@ -38,7 +38,9 @@ static const int64_t logarithms[24] = {-12681287105390942LL,
 float nn_real_log(float x) {
     const uint32_t bits = nn_float_bits(x);
     nn_real_parts p = nn_real_split(bits);
-    int64_t q = ((int64_t)1 << 32) / 7, total;
+    static const int64_t factors[6] = {(1LL << 32) / 6, (1LL << 32) / 5, (1LL << 32) / 4,
+                                       (1LL << 32) / 3, (1LL << 32) / 2, 1LL << 32};
+    int64_t q = (1LL << 32) / 7, total;
     uint64_t size;
     int32_t part, r;
     if (bits << 1 == 0) {
@@ -59,8 +61,8 @@ float nn_real_log(float x) {
     }
     part = (int32_t)(p.mantissa >> 19) - FIRST_PART;
     r = (int32_t)(p.mantissa * inverses[part]); /* less 2^32 */
-    for (int32_t divisor = 6; divisor > 0; divisor--) {
-        q = ((int64_t)1 << 32) / divisor - (r * q >> 32);
+    for (int32_t i = 0; i < 6; i++) {
+        q = factors[i] - (r * q >> 32);
     }
     total = p.exponent * LN2_FINE + logarithms[part] + (r * q >> 9);
     if (total == 0) {

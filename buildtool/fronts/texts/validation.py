@@ -121,14 +121,14 @@ def _curves_text(reference: ReferenceAnswer) -> str:
     if curves is None:
         return ""
     text = (
-        f"; but {count(curves['operators'], 'operator')} with exp, log or tanh of float32: "
+        f"; in float32 {count(curves['operators'], 'operator')} with exp, log or tanh, "
         f"{curves['largest_ulp']} of at most {curves['bound_ulp']} units in the last place apart"
     )
-    if not curves["values"]:
-        return f"{text}, without effect on integers"
+    if not curves["values_different"]:
+        return text + (f", with {curves['values']:,} equal values after them" if curves["values"] else "")
     return (
-        f"{text}; of {count(curves['values'], 'value')} computed from them, "
-        f"{curves['values_different']:,} differ by up to {count(curves['largest_step'], 'step')}"
+        f"{text}; after them {curves['values_different']:,} of {count(curves['values'], 'value')} "
+        f"differ by up to {count(curves['largest_step'], 'step')}"
     )
 
 
