@@ -10,7 +10,7 @@ are mostly equal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ class Curves:
     values: int = 0
     different: int = 0
     steps: int = 0
+    _carried: frozenset[int] = field(default=frozenset(), repr=False)  # states that began apart
 
     @classmethod
     def of(cls, graph: Graph) -> Curves:
@@ -60,11 +61,15 @@ class Curves:
         }
 
     def settle(
-        self, graph: Graph, litert: Mapping[int, Array], ours: Mapping[int, Array]
+        self, graph: Graph, litert: Mapping[int, Array], ours: Mapping[int, Array], reset: bool
     ) -> Mapping[int, Array]:
-        """Returns the values that a run must have: LiteRT's, or ours where they may differ from LiteRT's."""
+        """Returns the values that a run must have: LiteRT's, or ours where they may differ from LiteRT's.
+
+        `reset`: the state is that of the start again.
+        """
         expected = dict(litert)
-        apart: dict[int, bool] = {}  # whether a tensor differs from LiteRT's, or may
+        # whether a tensor differs from LiteRT's, or may
+        apart = dict.fromkeys([] if reset else self._carried, True)
         for op in graph.ops:
             bound, follows = curve_bound(graph, op), any(apart.get(t, False) for t in op.inputs)
             for t in op.outputs:
@@ -76,6 +81,7 @@ class Curves:
                     if within:
                         expected[t] = ours[t]
                     self._count(graph, t, steps)
+        self._carried = frozenset(s.before for s in graph.states if apart.get(s.after, False))
         return expected
 
     def _keeps_bound(

@@ -83,7 +83,7 @@ class Judge:
             else:
                 self._by_litert += 1
                 if self._curves is not None:
-                    return self._curves.settle(self._graph, values, self._compute(inputs, reset))
+                    return self._curves.settle(self._graph, values, self._compute(inputs, reset), reset)
                 if self._graph.states:
                     self._since_reset = [*([] if reset else self._since_reset), inputs]
                 return values
