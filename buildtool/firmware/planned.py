@@ -157,9 +157,8 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
     limit_name = Limits.of(options, target, options.ram).first_missed(plan)
     if limit_name == "ram":
         over = plan.arena_bytes - (options.ram or 0)
-        return (
-            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
-        )
+        needed = f"the plan's arena requires {plan.arena_bytes:,} bytes"
+        return f"{needed}, {options.ram:,} are allowed: {over:,} too many"
     if limit_name == "max_f":
         return f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed"
     limit = cost_limit(options, target)
@@ -215,11 +214,11 @@ def notes(planned: Planned) -> list[str]:
     memories = []
     for name in board.holders:
         others = board.unavailable_bytes(name, planned.plan.state_bytes)
-        beside = board.describe_other_contents(name) or (f" less {others} for all else" if others else "")
-        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
+        beside = board.describe_other_contents(name) or (f" less {others:,} for all else" if others else "")
+        memories.append(f"'{name}' of {board.memory(name).size:,}{beside}")
     return [
-        f"{limit} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
-        f"limit then: memory {' and '.join(memories)}"
+        f"{limit:,} bytes are allowed for the arena, and board '{board.name}' has {room:,} for it, which is "
+        f"the limit then: memory {' and '.join(memories)}"
     ]
 
 

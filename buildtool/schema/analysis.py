@@ -47,11 +47,13 @@ class NeedAnswer(TypedDict):
     """The bytes that the firmware takes of one memory of the board.
 
     `what` is RAM or flash. One of the `parts` may be `alignment`, the gaps between the others. For a limit
-    that an option sets, `what` is "arena limit" or "weights limit", and `parts` is empty.
+    that an option sets, `what` is "arena limit" or "weights limit", and `parts` is empty. `name` is what
+    texts call it, such as "RAM (psram)".
     """
 
     what: str
     memory: str
+    name: str
     required: int
     available: int
     excess: int

@@ -420,7 +420,7 @@ class Board:
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.unavailable_bytes(name) == self.reserved_for_others(name):
             return ""
-        return " beside " + ", ".join(f"{each.what} {each.bytes}" for each in parts)
+        return " beside " + ", ".join(f"{each.what} {each.bytes:,}" for each in parts)
 
     @property
     def is_native(self) -> bool:

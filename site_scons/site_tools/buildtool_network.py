@@ -697,7 +697,7 @@ def _emit(env, directory, request, inputs):
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],
         sources,
-        Action(_write_sources, f"emitting {_literal(request['model'])}"),
+        Action(_write_sources, f"planning {_literal(request['model'])}"),
     )
     env.OnlyAsRecorded(targets)
     return {target.name: target for target in targets}

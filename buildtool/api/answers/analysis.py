@@ -113,7 +113,7 @@ def verdict_of(
     at = binding(plan, graph, fitting.prepared.session)
     # the fullest memory or limit, relative to its size, or the stack where only the stack is too small
     fullest = max(fitting.needs, key=lambda need: need.required / max(need.available, 1))
-    binds = f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
+    binds = fullest.name
     if fitting.stack_excess and fits(fitting.needs):
         binds = "stack"
     return {
@@ -147,6 +147,7 @@ def _describe_need(need: Need) -> answers.NeedAnswer:
     return {
         "what": need.what,
         "memory": need.memory,
+        "name": need.name,
         "required": need.required,
         "available": need.available,
         "excess": need.excess,

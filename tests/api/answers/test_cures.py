@@ -93,8 +93,8 @@ def test_a_limit_that_was_asked_for_is_lifted_where_that_helps():
 def test_where_flash_is_too_small_other_boards_are_planned(tmp_path):
     board = board_file(tmp_path, 'extends = "hifive1"\n[memory.flash]\nsize = "36K"\n')
     verdict, lines = analysed(board)
-    assert "flash (flash)" in lines[0]
-    assert verdict["binds"] == "flash (flash)"
+    assert "too many for flash" in lines[0]
+    assert verdict["binds"] == "flash"
     assert all(list(cure["settings"]) == ["board"] for cure in verdict["cures"])
     assert verdict["cures"][0]["board"] == "hifive1"  # of the same family, with the least RAM
     assert verdict["cures"][0]["cost_ratio"] is None
