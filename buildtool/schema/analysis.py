@@ -113,7 +113,8 @@ class Verdict(Price):
     bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`: cycles,
     issues or instructions. `cures` and `smaller` are there where the request names one or two boards. `cures`
     has up to three ways to make the network fit, the cheapest first. Each is planned and counted. `smaller`
-    is the next smaller plan of a network that fits. `advice` has further help where it does not fit. `stack`
+    is the next smaller plan of a network that fits, and `smallest` the plan with the least memory, if it is
+    another one. `advice` has further help where it does not fit. `stack`
     is null where nothing is recorded for the core.
     """
 
@@ -134,6 +135,7 @@ class Verdict(Price):
     binds: str
     cures: list[Cure]
     smaller: Cure | None
+    smallest: Cure | None
     advice: list[HintData]
 
 

@@ -149,21 +149,24 @@ def _verdict(
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
     free = [
-        f"{need['available'] - need['required']:,} bytes of {need['name']}"
+        f"{need['name']} {need['available'] - need['required']:,}"
         for need in board["needs"]
         if need["what"] in ("RAM", "flash")
     ]
-    left = " and ".join(filter(None, [", ".join(free[:-1]), *free[-1:]]))
-    fits = f"fits {about}: {left} are left"
+    fits = f"fits {about}; bytes that are left: {', '.join(free)}"
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  the fullest memory: {board['binds']}{_share(board)}"
     yield f"  the plan: {_price(board, board['cost_unit'])}"
     place = shorten(board["binding_layer"], PLACE_WIDTH)
-    yield f"    most of the arena is in use at {place}: {count(board['binding_bytes'], 'byte')}"
+    least = "; no placement needs less" if board["arena_bytes"] == board["arena_bound_bytes"] else ""
+    yield f"    most bytes are live at {place}: {board['binding_bytes']:,}{least}"
     if board["fits"]:
         if (cure := board["smaller"]) is not None:
             yield f"  the next smaller plan: {cure_words(cure, spelling)}"
-            yield "  all plans, by memory and work: buildtool front"
+        if (cure := board["smallest"]) is not None:
+            yield f"  the smallest plan: {cure_words(cure, spelling)}"
+        if board["smaller"] is not None:
+            yield "  'buildtool front' lists all plans, by memory and work"
         return
     if board["cures"]:
         yield "  what makes it fit, each planned and counted, the cheapest first:"

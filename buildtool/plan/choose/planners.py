@@ -273,7 +273,11 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     board = alone.target.board
     beside = board.describe_other_contents(board.arena) if most == alone.available else ""
     # A larger limit helps only within what the board has.
-    allowed = [suggest(price(least_plan, alone.target), ram=size)] if size <= alone.available else []
+    allowed = (
+        [suggest(f"the smallest arena: {price(least_plan, alone.target)}", ram=size)]
+        if size <= alone.available
+        else []
+    )
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size:,} bytes, {most:,} are "
         f"available{beside}: {size - most:,} too many",

@@ -291,9 +291,9 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
         beside = board.describe_other_contents(board.arena)
         limit = f"{limits.ram:,} are available on '{board.name}'{beside}"
     # A larger limit helps only within what the board has.
-    allowed = (
-        [suggest(price(least, front.target), ram=least.arena_bytes)] if least.arena_bytes <= room else []
-    )
+    allowed = list[Hint]()
+    if least.arena_bytes <= room:
+        allowed = [suggest(f"the smallest arena: {price(least, front.target)}", ram=least.arena_bytes)]
     ways = _ways_out(front, limits) or ([] if allowed else [NO_SETTING])
     return PlanError(
         f"the arena requires {least.arena_bytes:,} bytes, {limit}: "
