@@ -87,12 +87,15 @@ class Child:
 
 
 @contextlib.contextmanager
-def running(module: str, name: str, hint: str | Hint = "") -> Iterator[Child]:
+def running(module: str, name: str, hint: str | Hint = "", folder: str = "") -> Iterator[Child]:
     """Runs a module of buildtool in a child process, and ends it. `name` and `hint` are for errors.
 
-    Raises ToolError if there are too many processes, or not enough memory.
+    `folder` is for the child's temporary files ("": the system's folder). Raises ToolError if there are too
+    many processes, or not enough memory.
     """
     paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    environment |= {"TMPDIR": folder} if folder else {}
     with tempfile.TemporaryFile() as printed, contextlib.ExitStack() as ending:
         try:
             process = subprocess.Popen(
@@ -100,7 +103,7 @@ def running(module: str, name: str, hint: str | Hint = "") -> Iterator[Child]:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=printed,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                env=environment,
             )
         except OSError as error:
             raise ToolError(f"{name}'s process cannot be started: {error.strerror}", hint=hint) from None

@@ -25,6 +25,7 @@ class Group(enum.StrEnum):
     DESK = "attached board"
     REPORT = "report"
     SPLIT = "split"
+    QUANTISING = "quantising"
     OTHER = "other"
 
 
@@ -322,6 +323,15 @@ _TABLE: tuple[Group | Option, ...] = (
     file("file FILE.csv")(
         "An arena problem: a table of buffers with the columns id, lower, upper and size, and, where needed, "
         "alignment and offset."
+    ),
+    Group.QUANTISING,
+    choice("activations TYPE", modes.Activations, "int8")(
+        "The type of the quantised network's activations: int8, or int16 (nearer to the float network; takes "
+        "twice the memory; only .tflite). Weights are int8, with a scale for each channel."
+    ),
+    switch("sizes_only")(
+        "Takes random values in place of a data set. Sizes, plans and times are then those of the network. "
+        "Its outputs are not."
     ),
     Group.SPLIT,
     row("network NETWORK", parsers.network, suffixes=(".keras",))(

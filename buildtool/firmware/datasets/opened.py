@@ -40,9 +40,7 @@ def open_data_set(wanted: DataOptions, graph: Graph, choose: Choice | None = Non
     return open_for_inputs(wanted, tuple(graph.tensors[t] for t in graph.inputs), choose)
 
 
-def open_for_inputs(
-    wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice | None = None
-) -> DataSet:
+def open_for_inputs(wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice | None = None) -> DataSet:
     """Opens the data set for the inputs of a network; UsageError if it does not fit.
 
     `choose` gets the number of inputs and returns the positions of those that will be read, in ascending

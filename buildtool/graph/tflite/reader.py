@@ -4,7 +4,8 @@ Only the first subgraph is read. Operators that only compute shapes do not becom
 Memory stays within a constant times the file's size. Constants are read-only arrays over the file's bytes.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
@@ -43,10 +44,17 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     Raises ModelError if the bytes are not a well-formed model. Raises UnsupportedError if the model is not a
     static integer network of supported operators.
     """
-    try:
+    with damage_told(path):
         graph = _read(FlatFile(data))
         check_graph(graph)
         return graph
+
+
+@contextlib.contextmanager
+def damage_told(path: str) -> Iterator[None]:
+    """Gives the errors of a file its path. What damaged bytes raise becomes a ModelError."""
+    try:
+        yield
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except MALFORMED as error:

@@ -44,6 +44,7 @@ COMMANDS = {
     "cache": "machine",
     "ide": "machine",
     "diff": "figures",
+    "quantize": "quantising",
     "split": "planning",
     "arena": "planning",
 }
