@@ -16,14 +16,14 @@ from buildtool.graph.onnx.reader import open_file
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.reader import damage_told
-from buildtool.graph.types import DType, Tensor
+from buildtool.graph.types import DType, OpKind, Tensor
 from buildtool.plan.models import Model, is_onnx
 
 Array = npt.NDArray[np.generic]
 _FLOATS = ("float32", "float16")
 _OF_INTEGERS = {"int8", "uint8", "int16"}  # types of quantised activations
 _DYNAMIC = {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"}
-_WHOLE = "buildtool plan, build and validate take it as it is"
+_WHOLE = "plan it as it is; if it is refused, quantise the float network that it was made from"
 _FLOAT_ONE = "quantise the float network that it was made from"
 
 
@@ -61,12 +61,14 @@ def read_float(model: Model) -> FloatNetwork:
     if is_onnx(model.path):
         return _read_onnx(model)
     with damage_told(model.path):
-        return _read_tflite(FlatFile(model.data))
+        return _read_tflite(FlatFile(model.data, outside=True))
 
 
 def _read_tflite(file: FlatFile) -> FloatNetwork:
     types = set()
     for op in file.operators:
+        if op.name in (OpKind.QUANTIZE, OpKind.DEQUANTIZE):
+            continue
         for raw in [file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]:
             if not raw.is_constant and raw.quant is not None and raw.dtype in _OF_INTEGERS:
                 types.add("integers")
@@ -75,7 +77,7 @@ def _read_tflite(file: FlatFile) -> FloatNetwork:
     if "integers" in types:
         _refuse_integers("floats" in types)
     if "floats" not in types:
-        raise UnsupportedError("the network computes nothing in floats", hint=_WHOLE)
+        raise UnsupportedError("the network computes nothing in floats", hint="plan it as it is")
     inputs = tuple(_convert(file.tensor(t)) for t in file.inputs)
     return FloatNetwork("tflite", inputs, tuple(tuple(range(len(one.shape))) for one in inputs))
 
@@ -83,7 +85,7 @@ def _read_tflite(file: FlatFile) -> FloatNetwork:
 def _refuse_integers(has_floats: bool) -> NoReturn:
     if has_floats:
         raise UnsupportedError("a part of the network is quantised already", hint=_FLOAT_ONE)
-    raise UsageError("the network is quantised already", option="model", hint=_WHOLE)
+    raise UsageError("the network is quantised already", hint=_WHOLE)
 
 
 def _convert(raw: RawTensor) -> Tensor:
@@ -104,7 +106,7 @@ def _read_onnx(model: Model) -> FloatNetwork:
         raise UnsupportedError("the network quantises at run time", path=model.path, hint=_FLOAT_ONE)
     if kinds & {"QuantizeLinear", "DequantizeLinear"}:
         text = "the network is quantised already, or a part of it"
-        raise UsageError(text, path=model.path, hint=f"{_WHOLE}; if they refuse it, {_FLOAT_ONE}")
+        raise UsageError(text, path=model.path, hint=_WHOLE)
     inputs, orders = [], []
     for one in file.inputs:
         if one.dtype not in frozenset(DType):

@@ -17,6 +17,7 @@ from ai_edge_quantizer.calibrator import Calibrator
 from ai_edge_quantizer.utils.qsv_utils import min_max_update
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT
 
 Array = npt.NDArray[np.generic]
 _RECIPES = {"int8": recipe.static_wi8_ai8, "int16": recipe.static_wi8_ai16}
@@ -29,15 +30,13 @@ class Network:
     """The network, with float32 weights and a signature, which the quantizer needs."""
 
     def __init__(self, data: bytes, activations: str) -> None:
-        model = schema.ModelT.InitFromPackedBuf(data, 0)
+        model = unpack(data)
         widen_weights(model)
         signature = find_signature(model)
         self._key = _text(signature.signatureKey)
         names = {int(one.tensorIndex): _text(one.name) for one in signature.inputs}
         self._names = [names[int(t)] for t in model.subgraphs[0].inputs]
-        builder = flatbuffers.Builder(len(data) + 1024)
-        builder.Finish(model.Pack(builder), b"TFL3")
-        self._data = bytes(builder.Output())
+        self._data = pack(model)
         self._activations = activations
         self._interpreter = Interpreter(model_content=self._data, num_threads=1)
         self._interpreter.allocate_tensors()
@@ -67,7 +66,35 @@ class Network:
             sample = dict(zip(self._names, arrays, strict=True))
             calibrator.calibrate({self._key: [sample]}, work._recipe_manager)
         result = work.quantize(calibrator.get_model_qsvs(), enable_progress_report=False)
-        return bytes(result.quantized_model or b"")
+        return pack(unpack(bytes(result.quantized_model or b"")))
+
+
+def unpack(data: bytes) -> Any:
+    """Returns the tables of a file as objects. Values that lie behind the flatbuffer become part of it.
+
+    The quantizer writes files of more than 256 KiB that way.
+    """
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    for buffer in model.buffers:
+        if buffer.offset > 1:
+            buffer.data = np.frombuffer(data, np.uint8, buffer.size, buffer.offset)
+        buffer.offset = buffer.size = 0
+    return model
+
+
+def pack(model: Any) -> bytes:
+    """Returns the file of a model."""
+    builder = _Builder(1 << 16)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+class _Builder(flatbuffers.Builder):  # type: ignore[misc]  # the package has no types
+    """Aligns the values of constants, as the schema demands and the generated code does not."""
+
+    def StartVector(self, size: int, count: int, alignment: int) -> int:
+        """Begins a vector; those of bytes are constants."""
+        return int(super().StartVector(size, count, BUFFER_ALIGNMENT if size == 1 else alignment))
 
 
 def _text(name: bytes | str) -> str:

@@ -23,9 +23,14 @@ from buildtool.graph.onnx.values import Constant, IndexOutput, Int8Value, Pendin
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.refusals import join_errors
+from buildtool.graph.refusals import QUANTISE as LINE
+from buildtool.graph.refusals import join_errors, name_files
 from buildtool.graph.types import Graph
 
+_STATIC = (
+    "quantise the float network that the file was made from: "
+    "buildtool quantize FLOAT.onnx --data DATA -o INT8.onnx"
+)
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
 
 
@@ -40,7 +45,7 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
         check_graph(graph)
         return graph
     except BuildtoolError as error:
-        raise error.at(path=path) from error.__cause__
+        raise name_files(error.at(path=path), path) from error.__cause__
     except (RecursionError, MemoryError) as error:
         text = "the model's structure is damaged"
         raise ModelError(text, path=path, hint="export the model again") from error
@@ -149,14 +154,14 @@ class _Reader:
         unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
         if not kinds & {"QuantizeLinear", "DequantizeLinear"}:
             text = "a float network: it has no QuantizeLinear and no DequantizeLinear"
-            raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
+            raise UnsupportedError(text, hint=f"quantise it: {LINE}")
         if not unknown:
             return
         errors = []
         for node in unknown:
             text, hint = "the operator is not supported", "use one of " + ", ".join(sorted(ONNX))
             if node.kind in _DYNAMIC:
-                text, hint = "it quantises at run time", "quantise statically, with scales known beforehand"
+                text, hint = "it quantises at run time", _STATIC
             elif len(unknown) == 1:  # the name may be misspelt
                 hint = did_you_mean(node.kind, ONNX)
             errors.append(UnsupportedError(text, operator=node.place, hint=hint))

@@ -115,7 +115,9 @@ def printable(raw: bytes) -> str:
 class FlatFile:
     """One subgraph of a .tflite file, by default the first one."""
 
-    def __init__(self, data: bytes, number: int = 0) -> None:
+    def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
+        """With `outside`, constants may also lie behind the flatbuffer."""
+        self._outside = outside
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
@@ -259,6 +261,9 @@ class FlatFile:
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = quick(self._model.Buffers(index))
+        if table.Offset() > 1 and self._outside:
+            begin, size = table.Offset(), self._charge(table.Size(), 1)
+            return np.frombuffer(self.data, np.uint8, size, begin)
         if table.Offset() > 1 or table.Size() > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
             raise UnsupportedError("the tensor's value is outside the flatbuffer", tensor=name, hint=hint)

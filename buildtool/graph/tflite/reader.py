@@ -12,7 +12,7 @@ from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
-from buildtool.graph.refusals import join_errors
+from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
@@ -21,8 +21,8 @@ from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import RECONVERT_HINT, Int8Network, computes_in_uint8
 from buildtool.graph.types import DType, Graph, OpKind
 
-_FLOAT = "quantise the network after training, or use quantisation-aware training: " + REEXPORT
-_HYBRID = "only the weights are quantised: " + REEXPORT
+_FLOAT = f"quantise it: {QUANTISE}"
+_HYBRID = f"only the weights are quantised; quantise the activations too: {QUANTISE}"
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
@@ -56,7 +56,7 @@ def damage_told(path: str) -> Iterator[None]:
     try:
         yield
     except BuildtoolError as error:
-        raise error.at(path=path) from error.__cause__
+        raise name_files(error.at(path=path), path) from error.__cause__
     except MALFORMED as error:
         text = "the file is damaged: an offset or a length points outside the file"
         raise ModelError(text, path=path, hint="convert or download the model again") from error
