@@ -83,7 +83,11 @@ def unpack(data: bytes) -> Any:
 
 
 def pack(model: Any) -> bytes:
-    """Returns the file of a model."""
+    """Returns the file of a model, without values that nothing reads any more."""
+    tensors = [tensor for graph in model.subgraphs for tensor in graph.tensors]
+    used = {one.buffer for one in (*tensors, *(model.metadata or []))}
+    for number, buffer in enumerate(model.buffers):
+        buffer.data = buffer.data if number in used else None
     builder = _Builder(1 << 16)
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())

@@ -326,17 +326,17 @@ class Quantize(
     @classmethod
     def read(cls, values: Values) -> Request:
         """Returns the request; UsageError without a data set, whose values decide the scales."""
+        own = {name: values.field(cls, name) for name in ("model", "board", "activations")}
         data, sizes_only = values.data(), values.given.get("sizes_only", False)
         if data is not None and sizes_only:
             raise table.no_effect_error("sizes_only", "it has no effect with a data set")
         if data is None and not sizes_only:
-            text = "quantising needs inputs as the network will see them: their ranges decide the scales"
+            text = "quantising needs data as the network will see it: its ranges decide the scales"
             hints = [
                 suggest("a .npz file, or a folder of images or .npy files; some hundred inputs", data="DATA"),
                 suggest("random values, where only sizes matter", sizes_only=True),
             ]
             raise UsageError(text, option="data", hint=hints)
-        own = {name: values.field(cls, name) for name in ("model", "board", "activations")}
         seed = values.given.get("seed", 0) if data is None else 0
         return cls(**own, data=data, sizes_only=sizes_only, seed=seed)
 
