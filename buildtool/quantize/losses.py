@@ -75,6 +75,8 @@ class Losses:
             if right.size != got.size:
                 text = f"the output has the shape {right.shape}, and {got.shape} in the quantised network"
                 raise ToolError(text, tensor=tensor.name)
+            if not np.isfinite(right).all():
+                raise ToolError("the float network's output is not finite", tensor=tensor.name)
             sums.add(right.astype(np.float64).reshape(-1), real_values(got, tensor).reshape(-1))
         if self.scores is not None:
             self._guesses.append((prediction(exact[self.scores]), prediction(near[self.scores])))

@@ -40,17 +40,15 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.models import Model, Network, load_model, load_network
 from buildtool.quantize.floats import FloatNetwork, read_float
 from buildtool.quantize.losses import Losses
+from buildtool.quantize.worker import MODULES
 from buildtool.schema.quantized import LostAccuracy, PlannedAtOnce, QuantizeAnswer
 from buildtool.target.choice import load_board
 
 Array = npt.NDArray[np.generic]
 CALIBRATED = 500  # inputs that decide the scales, at most; more hardly change them
 RANDOM = 16  # inputs without a data set
-# By the kind of file: the package that quantises, its module, and how to install all that is needed.
-_PACKAGES = {
-    "tflite": ("ai-edge-quantizer", "ai_edge_quantizer", "pip install ai-edge-quantizer"),
-    "onnx": ("onnxruntime", "onnxruntime", "pip install onnxruntime onnx"),
-}
+# By the kind of file: how to install all that is needed.
+_INSTALL = {"tflite": "pip install ai-edge-quantizer", "onnx": "pip install onnxruntime onnx"}
 _LEFT = (
     "the quantiser has left these operators as they were, or made others than buildtool has: replace them in "
     "the network, or leave them to your application"
@@ -159,10 +157,10 @@ def _quantiser(model: Model, network: FloatNetwork, activations: Activations) ->
 
     Raises ToolError if a package is missing.
     """
-    package, module, line = _PACKAGES[network.kind]
-    if importlib.util.find_spec(module) is None:
+    package, _ = MODULES[network.kind]
+    if importlib.util.find_spec(package.replace("-", "_")) is None:
         text = f"quantising .{network.kind} files needs the Python package {package}, which is not installed"
-        raise ToolError(text, hint=line)
+        raise ToolError(text, path=model.path, hint=_INSTALL[network.kind])
     try:
         with scratch() as folder, running("buildtool.quantize.worker", package, folder=folder) as child:
             yield child, child.ask(("open", network.kind, model.data, str(activations)))

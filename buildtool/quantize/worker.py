@@ -22,7 +22,12 @@ from buildtool.base.child import answer, serve
 from buildtool.base.errors import BuildtoolError
 
 Array = npt.NDArray[np.generic]
-MODULES = {"tflite": "buildtool.quantize.litert", "onnx": "buildtool.quantize.onnx_runtime"}
+_MOST_WORDS = 400  # characters of a library's error
+# By the kind of file: the quantiser's package, and the module here that calls it.
+MODULES = {
+    "tflite": ("ai-edge-quantizer", "buildtool.quantize.litert"),
+    "onnx": ("onnxruntime", "buildtool.quantize.onnx_runtime"),
+}
 
 
 class Engine(Protocol):
@@ -44,6 +49,7 @@ class Engine(Protocol):
 def _work(source: IO[bytes], sink: IO[bytes]) -> None:
     """Answers the messages of the parent process until it closes its end."""
     engine: Engine
+    package = ""
 
     def samples(first: Sequence[Array]) -> Iterator[Sequence[Array]]:
         """Yields the samples of the messages until `quantise`."""
@@ -62,7 +68,8 @@ def _work(source: IO[bytes], sink: IO[bytes]) -> None:
             result: Any
             if word == "open":
                 kind, data, activations = about
-                engine = import_module(MODULES[kind]).Network(data, activations)
+                package, module = MODULES[kind]
+                engine = import_module(module).Network(data, activations)
                 result = engine.versions
             elif word == "run":
                 result = engine.run(about[0])
@@ -71,8 +78,8 @@ def _work(source: IO[bytes], sink: IO[bytes]) -> None:
         except BuildtoolError as error:
             answer(sink, False, error.text)
         except Exception as error:  # libraries raise many kinds of errors
-            lines = str(error).strip().splitlines() or ["it printed no reason"]
-            answer(sink, False, f"{type(error).__name__}: {' '.join(lines)[:400]}")
+            said = " ".join(str(error).split())[:_MOST_WORDS]
+            answer(sink, False, f"{package} raises {type(error).__name__}: {said}")
         else:
             answer(sink, True, result)
 
