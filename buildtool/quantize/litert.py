@@ -21,6 +21,7 @@ from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT
 
 Array = npt.NDArray[np.generic]
 _RECIPES = {"int8": recipe.static_wi8_ai8, "int16": recipe.static_wi8_ai16}
+_LAST_OLD_CODE = 127
 _KEY = b"serving_default"  # of a signature that is added
 _TYPE = schema.TensorType
 _NARROW = {_TYPE.INT8: np.int8, _TYPE.FLOAT16: np.float16}  # types of weights that become float32
@@ -88,6 +89,8 @@ def pack(model: Any) -> bytes:
     used = {one.buffer for one in (*tensors, *(model.metadata or []))}
     for number, buffer in enumerate(model.buffers):
         buffer.data = buffer.data if number in used else None
+    for code in model.operatorCodes:  # also where old programs look for it
+        code.deprecatedBuiltinCode = min(code.builtinCode, _LAST_OLD_CODE)
     builder = _Builder(1 << 16)
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flatbuffers.number_types import Int32Flags
 from flatbuffers.table import Table
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -28,6 +29,7 @@ MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
 # Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
 MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
+_BUILTIN_CODE = 10  # the field of an operator code, by its place in the list of fields
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
@@ -194,9 +196,12 @@ class FlatFile:
     def _read_operators(self) -> tuple[RawOperator, ...]:
         codes: list[tuple[int, str]] = []  # (code, name)
         for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
-            entry = self._model.OperatorCodes(i)
-            # old files fill only the deprecated field
-            code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
+            entry = quick(self._model.OperatorCodes(i))
+            # Old files fill only the deprecated field, and some new files only the other one, which the
+            # package's accessor then ignores.
+            place = entry._tab.Offset(_BUILTIN_CODE)
+            code = int(entry._tab.Get(Int32Flags, entry._tab.Pos + place)) if place else 0
+            code = max(code, int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
             if code == tflite.BuiltinOperator.CUSTOM:
                 name = f"CUSTOM({self._read_text(entry, 6)})"
