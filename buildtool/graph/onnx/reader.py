@@ -28,7 +28,7 @@ from buildtool.graph.refusals import join_errors, name_files
 from buildtool.graph.types import Graph
 
 _STATIC = (
-    "quantise the float network that the file was made from: "
+    "quantise statically the float network that the file was made from: "
     "buildtool quantize FLOAT.onnx --data DATA -o INT8.onnx"
 )
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
