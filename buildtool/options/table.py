@@ -106,7 +106,7 @@ def switch(name: str) -> Row:
 
 # Data sets: which one, how it becomes inputs, and how much of it goes through the firmware.
 _DATA: tuple[Option, ...] = (
-    file("data FILE.npz|DIR", "random values")(
+    file("data FILE.npz|DIR", "random values; none for quantize")(
         "A data set to run on: a .npz file, or a folder of images or .npy files, with a subfolder for each "
         "class if there are classes."
     ),
@@ -138,7 +138,7 @@ _DATA: tuple[Option, ...] = (
     row(
         "normalise RULE",
         parsers.normalise,
-        "auto: bytes, unit or signed, whichever matches the input's range; unit for a split",
+        "auto: bytes, unit or signed, whichever matches the input's range; split: unit; quantize: none",
     )(
         "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or MEANS/DEVIATIONS "
         "for values from 0 to 1, such as 0.485,0.456,0.406/0.229,0.224,0.225."

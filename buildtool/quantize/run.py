@@ -53,7 +53,7 @@ _LEFT = (
     "the quantiser has left these operators as they were, or made others than buildtool has: replace them in "
     "the network, or leave them to your application"
 )
-_WIDE_ONNX = "onnxruntime's 16-bit activations have zero points, and no kernel here computes with them"
+_WIDE_ONNX = "buildtool reads no .onnx files with 16-bit activations"
 
 
 def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
@@ -67,11 +67,7 @@ def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
         load_board(request.board)  # a wrong name is told before the work
     samples = _open_samples(request, network)
     with _quantiser(model, network, request.activations) as (child, versions):
-        for number, at in enumerate(samples.calibrating, 1):
-            session.tell(f"calibrating: input {number:,} of {len(samples.calibrating):,}")
-            child.ask(("sample", network.to_file(samples.read(at))))
-        session.tell("quantising")
-        data: bytes = child.ask(("quantise",))
+        data = _quantise(child, network, samples, session)
         result = File(f"{model.name}_{request.activations}.{network.kind}", data=data)
         made = _read_result(result, model, session)
         lost, reference = None, ""
@@ -166,6 +162,16 @@ def _quantiser(model: Model, network: FloatNetwork, activations: Activations) ->
             yield child, child.ask(("open", network.kind, model.data, str(activations)))
     except ToolError as error:
         raise error.at(path=model.path) from None
+
+
+def _quantise(child: Child, network: FloatNetwork, samples: _Samples, session: Session) -> bytes:
+    """Returns the quantised file, with scales from the samples."""
+    for number, at in enumerate(samples.calibrating, 1):
+        session.tell(f"calibrating: input {number:,} of {len(samples.calibrating):,}")
+        child.ask(("sample", network.to_file(samples.read(at))))
+    session.tell("quantising")
+    data: bytes = child.ask(("quantise",))
+    return data
 
 
 def _read_result(result: File, model: Model, session: Session) -> Network:
