@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +14,11 @@ from buildtool.graph.onnx.interface import order_input, order_output
 from buildtool.graph.onnx.reader import open_file
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
-from buildtool.graph.tflite.reader import damage_told
-from buildtool.graph.types import DType, OpKind, Tensor
+from buildtool.graph.tflite.reader import computes_in_floats, computes_in_integers, damage_told
+from buildtool.graph.types import DType, Tensor
 from buildtool.plan.models import Model, is_onnx
 
 Array = npt.NDArray[np.generic]
-_FLOATS = ("float32", "float16")
-_OF_INTEGERS = {"int8", "uint8", "int16"}  # types of quantised activations
 _DYNAMIC = {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"}
 _WHOLE = "plan it as it is; if it is refused, quantise the float network that it was made from"
 _FLOAT_ONE = "quantise the float network that it was made from"
@@ -65,27 +62,15 @@ def read_float(model: Model) -> FloatNetwork:
 
 
 def _read_tflite(file: FlatFile) -> FloatNetwork:
-    types = set()
-    for op in file.operators:
-        if op.name in (OpKind.QUANTIZE, OpKind.DEQUANTIZE):
-            continue
-        for raw in [file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]:
-            if not raw.is_constant and raw.quant is not None and raw.dtype in _OF_INTEGERS:
-                types.add("integers")
-            elif not raw.is_constant and raw.dtype in _FLOATS:
-                types.add("floats")
-    if "integers" in types:
-        _refuse_integers("floats" in types)
-    if "floats" not in types:
+    has_floats = computes_in_floats(file)
+    if computes_in_integers(file):
+        if has_floats:
+            raise UnsupportedError("a part of the network is quantised already", hint=_FLOAT_ONE)
+        raise UsageError("the network is quantised already", hint=_WHOLE)
+    if not has_floats:
         raise UnsupportedError("the network computes nothing in floats", hint="plan it as it is")
     inputs = tuple(_convert(file.tensor(t)) for t in file.inputs)
     return FloatNetwork("tflite", inputs, tuple(tuple(range(len(one.shape))) for one in inputs))
-
-
-def _refuse_integers(has_floats: bool) -> NoReturn:
-    if has_floats:
-        raise UnsupportedError("a part of the network is quantised already", hint=_FLOAT_ONE)
-    raise UsageError("the network is quantised already", hint=_WHOLE)
 
 
 def _convert(raw: RawTensor) -> Tensor:

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
@@ -23,6 +23,12 @@ from buildtool.graph.types import DType, Graph, OpKind
 
 _FLOAT = f"quantise it: {QUANTISE}"
 _HYBRID = f"only the weights are quantised; quantise the activations too: {QUANTISE}"
+_PARTLY = (
+    "quantise the float network that the file was made from: "
+    "buildtool quantize FLOAT.tflite --data DATA -o INT8.tflite"
+)
+_INTEGERS = {"int8", "uint8", "int16"}  # types of quantised activations
+_FLOATS = {"float32", "float16"}
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
@@ -77,7 +83,7 @@ def _read(file: FlatFile) -> Graph:
         except BuildtoolError as error:
             raise error.at(operator=op.place) from error.__cause__
     if refused:
-        raise join_errors(refused)
+        raise _name_float_network(file, join_errors(refused))
     _refuse_variable(file, file.inputs)
     inputs, outputs = (tuple(map(network.place, side)) for side in (file.inputs, file.outputs))
     states = network.variables.states()
@@ -87,6 +93,35 @@ def _read(file: FlatFile) -> Graph:
         shifted.convert(ops, inputs, outputs)
         tensors, ops = shifted.tensors, shifted.ops
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
+
+
+def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedError:
+    """Changes the hints of a network of which only a part is float: that file cannot be quantised."""
+    with contextlib.suppress(BuildtoolError):  # a tensor that no operator needed to be refused may be damaged
+        if any(QUANTISE in hint.text for hint in error.hints) and computes_in_integers(file):
+            texts = (hint.text.replace(_FLOAT, _PARTLY).replace(_HYBRID, _PARTLY) for hint in error.hints)
+            error.hints = tuple(map(Hint, texts, (hint.settings for hint in error.hints)))
+    return error
+
+
+def computes_in_integers(file: FlatFile) -> bool:
+    """Whether an operator reads or writes quantised activations. Conversions do not count."""
+    return _has_activations(file, _INTEGERS)
+
+
+def computes_in_floats(file: FlatFile) -> bool:
+    """Whether an operator reads or writes float activations. Conversions do not count."""
+    return _has_activations(file, _FLOATS)
+
+
+def _has_activations(file: FlatFile, types: set[str]) -> bool:
+    for op in file.operators:
+        if op.name not in _EDGES:
+            for raw in (file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0):
+                is_integer = raw.dtype in _INTEGERS
+                if raw.dtype in types and not raw.is_constant and not (is_integer and raw.quant is None):
+                    return True
+    return False
 
 
 def _read_operator(network: Network, op: RawOperator) -> None:
