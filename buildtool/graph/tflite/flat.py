@@ -29,6 +29,7 @@ MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
 # Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
 MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
+OUTSIDE = "the tensor's value is outside the flatbuffer"
 _BUILTIN_CODE = 10  # the field of an operator code, by its place in the list of fields
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
@@ -268,10 +269,12 @@ class FlatFile:
         table = quick(self._model.Buffers(index))
         if table.Offset() > 1 and self._outside:
             begin, size = table.Offset(), self._charge(table.Size(), 1)
+            if begin + size > len(self.data):
+                raise ModelError("a constant reaches beyond the end of the file", tensor=name)
             return np.frombuffer(self.data, np.uint8, size, begin)
         if table.Offset() > 1 or table.Size() > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
-            raise UnsupportedError("the tensor's value is outside the flatbuffer", tensor=name, hint=hint)
+            raise UnsupportedError(OUTSIDE, tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()

@@ -14,7 +14,7 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
 from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
-from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, OUTSIDE, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
@@ -96,11 +96,20 @@ def _read(file: FlatFile) -> Graph:
 
 
 def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedError:
-    """Changes the hints of a network of which only a part is float: that file cannot be quantised."""
-    with contextlib.suppress(BuildtoolError):  # a tensor that no operator needed to be refused may be damaged
-        if any(QUANTISE in hint.text for hint in error.hints) and computes_in_integers(file):
+    """Changes the hints of a network of which only a part is float: that file cannot be quantised.
+
+    A float network with constants outside the flatbuffer can: they need no other remedy.
+    """
+    with contextlib.suppress(
+        BuildtoolError, *MALFORMED
+    ):  # a tensor that no operator needed to be refused may be damaged
+        whole = FlatFile(file.data, outside=True)
+        is_line = any(QUANTISE in hint.text for hint in error.hints)
+        if is_line and computes_in_integers(whole):
             texts = (hint.text.replace(_FLOAT, _PARTLY).replace(_HYBRID, _PARTLY) for hint in error.hints)
             error.hints = tuple(map(Hint, texts, (hint.settings for hint in error.hints)))
+        elif OUTSIDE in error.text and computes_in_floats(whole) and not computes_in_integers(whole):
+            error.hints = (Hint(_FLOAT),)
     return error
 
 
