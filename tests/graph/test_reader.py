@@ -187,7 +187,7 @@ def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
 # ---- refusals ---------------------------------------------------------------------------------------
 
 
-def test_a_float_network_is_refused_with_the_way_to_export_it() -> None:
+def test_a_float_network_is_refused_with_the_line_that_quantises_it() -> None:
     data = needs_shared("models/mlperf_vww96_float.tflite").read_bytes()
     with pytest.raises(UnsupportedError) as caught:
         read_model(data, path="vww96_float.tflite")
@@ -195,7 +195,8 @@ def test_a_float_network_is_refused_with_the_way_to_export_it() -> None:
     head = "vww96_float.tflite: error: 31 operators are not supported:\n  31 x float32 activations"
     assert text.startswith(head)
     assert "14 CONV_2D (#0, #2, #4, ...), 13 DEPTHWISE_CONV_2D" in text
-    assert "TFLITE_BUILTINS_INT8" in text and "representative dataset" in text
+    line = "buildtool quantize vww96_float.tflite --data DATA -o vww96_float_int8.tflite"
+    assert text.endswith(f"hint: model=vww96_float_int8.tflite; quantise it: {line}")
 
 
 def chain(kind: str, **kwargs) -> bytes:
@@ -231,12 +232,12 @@ def hybrid() -> bytes:
         (custom("ethos-u"), "#0 CUSTOM(ethos-u)", "made by Vela", "file from before Vela"),
         (custom("edgetpu-custom-op"), "#0 CUSTOM(edgetpu-custom-op)", "Edge TPU compiler", "from before the"),
         (custom("NeutronGraph"), "#0 CUSTOM(NeutronGraph)", "Neutron converter", "file from before NXP's"),
-        (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "int8"),
+        (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "buildtool quantize"),
         (fused(4), "#0 ADD", "fused activation TANH", "separate operator"),
         (fused(5), "#0 ADD", "fused activation SIGN_BIT", "separate operator"),
         (fused(buffer_offset=4096), "#0 ADD", "outside the flatbuffer", "experimental_use_buffer_offset"),
         (chain("HARD_SWISH", dtype="int16"), "#0 HARD_SWISH", "16x8", "TFLITE_BUILTINS_INT8 in place of"),
-        (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "int8"),
+        (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "buildtool quantize"),
         (chain("ATAN2"), "#0 ATAN2", "not supported", "CONV_2D"),
         (chain("IF"), "#0 IF", "control flow", "remove conditions"),
         (chain("BIDIRECTIONAL_SEQUENCE_LSTM"), "#0 BIDIRECTIONAL_SEQUENCE_LSTM", "state", "unroll"),

@@ -52,7 +52,8 @@ def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
 def write(
     tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1, others=()
 ) -> bytes:
-    """Returns the file's bytes. `deprecated`: operator codes only in the old field, if they fit.
+    """Returns the file's bytes. `deprecated`: operator codes only in the old field, if they fit; else only in
+    the new one.
 
     `others`: more subgraphs (tensors, operators), such as the one that CALL_ONCE runs.
     """
@@ -143,7 +144,9 @@ def _write_operator(builder, o: FileOperator, code: int) -> int:
 
 def _write_code(builder, kind: str, custom: str, version: int, deprecated: bool) -> int:
     code = getattr(tflite.BuiltinOperator, kind)
-    fields = {"Version": version, "DeprecatedBuiltinCode": min(code, 127)}
+    fields = {"Version": version}
+    if deprecated or code > 127:
+        fields["DeprecatedBuiltinCode"] = min(code, 127)
     if not deprecated or code > 127:
         fields["BuiltinCode"] = code
     if custom:

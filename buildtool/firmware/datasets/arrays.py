@@ -177,16 +177,21 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     """Returns an array of the tensor's own type unchanged, and quantises an array of floats.
 
-    Floats beyond the range are clipped. UsageError for other types.
+    Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
     """
     dtype = np.dtype(tensor.dtype.value)
-    if array.dtype == dtype:
-        return array
+    is_float = tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating)
+    if is_float and not np.isfinite(array).all():
+        raise UsageError("the input has values that are not finite", path=path)
+    if array.dtype == dtype or is_float:
+        return array.astype(dtype, copy=False)
     if not np.issubdtype(array.dtype, np.floating):
         raise UsageError(
             f"the input's elements are {array.dtype}, the network takes {dtype} or floats",
             path=path,
-            hint=f"array.astype('{dtype}') if the values are quantised already"
+            hint="array.astype('float32') if the values are scaled as in training"
+            if tensor.dtype is DType.FLOAT32
+            else f"array.astype('{dtype}') if the values are quantised already"
             + (", (array ^ 128).view('int8') if quantised to uint8" if array.dtype == np.uint8 else ""),
         )
     quant = quantisation(tensor, path)

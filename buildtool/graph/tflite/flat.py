@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flatbuffers.number_types import Int32Flags
 from flatbuffers.table import Table
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -28,6 +29,8 @@ MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
 # Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
 MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
+OUTSIDE = "the tensor's value is outside the flatbuffer"
+_BUILTIN_CODE = 10  # the field of an operator code, by its place in the list of fields
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
@@ -115,7 +118,9 @@ def printable(raw: bytes) -> str:
 class FlatFile:
     """One subgraph of a .tflite file, by default the first one."""
 
-    def __init__(self, data: bytes, number: int = 0) -> None:
+    def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
+        """With `outside`, constants may also lie behind the flatbuffer."""
+        self._outside = outside
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
@@ -192,9 +197,12 @@ class FlatFile:
     def _read_operators(self) -> tuple[RawOperator, ...]:
         codes: list[tuple[int, str]] = []  # (code, name)
         for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
-            entry = self._model.OperatorCodes(i)
-            # old files fill only the deprecated field
-            code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
+            entry = quick(self._model.OperatorCodes(i))
+            # Old files fill only the deprecated field, and some new files only the other one, which the
+            # package's accessor then ignores.
+            place = entry._tab.Offset(_BUILTIN_CODE)
+            code = int(entry._tab.Get(Int32Flags, entry._tab.Pos + place)) if place else 0
+            code = max(code, int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
             if code == tflite.BuiltinOperator.CUSTOM:
                 name = f"CUSTOM({self._read_text(entry, 6)})"
@@ -259,9 +267,14 @@ class FlatFile:
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = quick(self._model.Buffers(index))
+        if table.Offset() > 1 and self._outside:
+            begin, size = table.Offset(), self._charge(table.Size(), 1)
+            if begin + size > len(self.data):
+                raise ModelError("a constant reaches beyond the end of the file", tensor=name)
+            return np.frombuffer(self.data, np.uint8, size, begin)
         if table.Offset() > 1 or table.Size() > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
-            raise UnsupportedError("the tensor's value is outside the flatbuffer", tensor=name, hint=hint)
+            raise UnsupportedError(OUTSIDE, tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()

@@ -4,24 +4,31 @@ Only the first subgraph is read. Operators that only compute shapes do not becom
 Memory stays within a constant times the file's size. Constants are read-only arrays over the file's bytes.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
-from buildtool.graph.refusals import join_errors
+from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
-from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, OUTSIDE, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import RECONVERT_HINT, Int8Network, computes_in_uint8
 from buildtool.graph.types import DType, Graph, OpKind
 
-_FLOAT = "quantise the network after training, or use quantisation-aware training: " + REEXPORT
-_HYBRID = "only the weights are quantised: " + REEXPORT
+_FLOAT = f"quantise it: {QUANTISE}"
+_HYBRID = f"only the weights are quantised; quantise the activations too: {QUANTISE}"
+_PARTLY = (
+    "quantise the float network that the file was made from: "
+    "buildtool quantize FLOAT.tflite --data DATA -o INT8.tflite"
+)
+_INTEGERS = {"int8", "uint8", "int16"}  # types of quantised activations
+_FLOATS = {"float32", "float16"}
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
@@ -43,12 +50,19 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     Raises ModelError if the bytes are not a well-formed model. Raises UnsupportedError if the model is not a
     static integer network of supported operators.
     """
-    try:
+    with damage_told(path):
         graph = _read(FlatFile(data))
         check_graph(graph)
         return graph
+
+
+@contextlib.contextmanager
+def damage_told(path: str) -> Iterator[None]:
+    """Gives the errors of a file its path. What damaged bytes raise becomes a ModelError."""
+    try:
+        yield
     except BuildtoolError as error:
-        raise error.at(path=path) from error.__cause__
+        raise name_files(error.at(path=path), path) from error.__cause__
     except MALFORMED as error:
         text = "the file is damaged: an offset or a length points outside the file"
         raise ModelError(text, path=path, hint="convert or download the model again") from error
@@ -69,7 +83,7 @@ def _read(file: FlatFile) -> Graph:
         except BuildtoolError as error:
             raise error.at(operator=op.place) from error.__cause__
     if refused:
-        raise join_errors(refused)
+        raise _name_float_network(file, join_errors(refused))
     _refuse_variable(file, file.inputs)
     inputs, outputs = (tuple(map(network.place, side)) for side in (file.inputs, file.outputs))
     states = network.variables.states()
@@ -79,6 +93,44 @@ def _read(file: FlatFile) -> Graph:
         shifted.convert(ops, inputs, outputs)
         tensors, ops = shifted.tensors, shifted.ops
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
+
+
+def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedError:
+    """Changes the hints of a network of which only a part is float: that file cannot be quantised.
+
+    A float network with constants outside the flatbuffer can: they need no other remedy.
+    """
+    with contextlib.suppress(
+        BuildtoolError, *MALFORMED
+    ):  # a tensor that no operator needed to be refused may be damaged
+        whole = FlatFile(file.data, outside=True)
+        is_line = any(QUANTISE in hint.text for hint in error.hints)
+        if is_line and computes_in_integers(whole):
+            texts = (hint.text.replace(_FLOAT, _PARTLY).replace(_HYBRID, _PARTLY) for hint in error.hints)
+            error.hints = tuple(map(Hint, texts, (hint.settings for hint in error.hints)))
+        elif OUTSIDE in error.text and computes_in_floats(whole) and not computes_in_integers(whole):
+            error.hints = (Hint(_FLOAT),)
+    return error
+
+
+def computes_in_integers(file: FlatFile) -> bool:
+    """Whether an operator reads or writes quantised activations. Conversions do not count."""
+    return _has_activations(file, _INTEGERS)
+
+
+def computes_in_floats(file: FlatFile) -> bool:
+    """Whether an operator reads or writes float activations. Conversions do not count."""
+    return _has_activations(file, _FLOATS)
+
+
+def _has_activations(file: FlatFile, types: set[str]) -> bool:
+    for op in file.operators:
+        if op.name not in _EDGES:
+            for raw in (file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0):
+                is_integer = raw.dtype in _INTEGERS
+                if raw.dtype in types and not raw.is_constant and not (is_integer and raw.quant is None):
+                    return True
+    return False
 
 
 def _read_operator(network: Network, op: RawOperator) -> None:

@@ -90,7 +90,8 @@ kernels of each operator on every board. `buildtool ops --json` prints it as JSO
 The columns are the data types of an operator's activations. Truth values are bytes of 0 and 1: comparisons
 write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
-becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole.
+becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole;
+`buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 

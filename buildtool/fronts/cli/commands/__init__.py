@@ -47,6 +47,7 @@ COMMANDS = {
     "cache": "machine",
     "ide": "machine",
     "diff": "figures",
+    "quantize": "quantising",
     "split": "planning",
     "arena": "planning",
 }
