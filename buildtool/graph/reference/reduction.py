@@ -1,4 +1,4 @@
-"""MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools, of 8 bits and some of 16 bits."""
+"""MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools."""
 
 import math
 
@@ -10,7 +10,7 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Int64, Values, centre, requantise_output
-from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
+from buildtool.graph.types import AsUint8, AxisAttrs, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -58,7 +58,8 @@ def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     for element in rest:
         first = multiply_wide(first * element, *factor)
     total = wrap_int32(multiply_wide(first, *factor) + tensors.output_quantization(graph, op).zero_point)
-    return [np.clip(total, *RANGES[DType.INT8]).astype(np.int8).reshape(shape)]
+    dtype = graph.tensors[op.outputs[0]].dtype
+    return [np.clip(total, *RANGES[dtype]).astype(dtype.value).reshape(shape)]
 
 
 def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16, OpDef, Spelling
+from buildtool.graph.ops.types import OpDef, Spelling
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import DType
@@ -22,7 +22,7 @@ SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
     for spelling in definition.read
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
-INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
+INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)
 # Operators that LiteRT's reference kernels do not compute in int8, or compute incorrectly.
 _LACKS = "LiteRT's kernel does not support int8"
 _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
@@ -72,10 +72,9 @@ def _uint8(code: int) -> str:
 
 
 def _int16(code: int) -> str:
-    if code in INT16 | VARIABLES:
+    if code in VARIABLES:
         return ""
-    lacks = code in SPELLINGS and SPELLINGS[code][1].int16 is Int16.NOT_IN_LITERT
-    return _int8(code) or ("LiteRT's kernel does not support int16" if lacks else _NO_KERNEL)
+    return _int8(code) or SPELLINGS[code][0].no_int16
 
 
 TYPES: dict[DType, Callable[[int], str]] = {DType.INT8: _int8, DType.UINT8: _uint8, DType.INT16: _int16}
