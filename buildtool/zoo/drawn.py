@@ -299,11 +299,18 @@ class NetBuilder(GraphBuilder):
         attrs = g.PoolAttrs(kernel, stride, pad, activation)
         return self.op(kind, (x,), attrs, self.tensors[x].quant)
 
-    def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
-        """Adds a MEAN."""
+    def mean(
+        self,
+        x: int,
+        axes: tuple[int, ...] = (1, 2),
+        keep_dims: bool = False,
+        kind: OpKind = OpKind.MEAN,
+    ) -> int:
+        """Adds a MEAN or SUM."""
         count = math.prod(self.shape(x)[a] for a in axes)
-        q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
-        return self.op(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), q)
+        scale = self.scale(x) * (count if kind is OpKind.SUM else 1)
+        q = self.random_quant(scale * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
+        return self.op(kind, (x,), g.MeanAttrs(axes, keep_dims), q)
 
     def extreme(self, kind: OpKind, x: int, axes: tuple[int, ...], keep_dims: bool = False) -> int:
         """Adds a REDUCE_MAX or REDUCE_MIN."""

@@ -215,8 +215,8 @@ typedef struct {
     int32_t inner[NN_MAX_RANK], inner_stride[NN_MAX_RANK];
 } nn_reduce_geometry;
 
-/* The sum's zero point is the input's times the number of elements reduced, and that number's
- * reciprocal is in the multiplier. */
+/* The sum's zero point is the input's times the number of elements reduced. That number's
+ * reciprocal is in the multiplier, but not for SUM. */
 typedef struct {
     int32_t sum_zero_point, output_zero_point, output_multiplier, output_shift;
 } nn_mean_constants;

@@ -134,7 +134,9 @@ def _softmax(graph: Graph, op: Op) -> bytes:
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
-    """Packs nn_mean_constants; the multiplier contains the count's reciprocal, as far as its shift allows.
+    """Packs nn_mean_constants of MEAN and SUM.
+
+    The multiplier of MEAN contains the count's reciprocal, as far as its shift allows.
 
     As in TFLite's QuantizedMeanOrSum, the multiplier is shifted left by floor(log2(count)), but the total
     right shift stays at most 31. Then it is divided by the count, rounding down.
@@ -143,6 +145,8 @@ def _mean(graph: Graph, op: Op) -> bytes:
     if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
     multiplier, shift = _double_factor(graph, op)
+    if op.kind is OpKind.SUM:
+        return words(source * count, out, multiplier, shift)
     up = min(count.bit_length() - 1, 32, 31 + shift)
     return words(source * count, out, (multiplier << up) // count, shift - up)
 

@@ -13,11 +13,14 @@ from ckernels import run_plain
 from graphs import inputs_for
 from needs import needs_package
 
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import referrer
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Activation, OpKind
-from buildtool.zoo.drawn import NO_ATTRS, WideNetBuilder, quant
+from buildtool.graph.types import Activation, DType, OpKind
+from buildtool.zoo.drawn import NO_ATTRS, NetBuilder, WideNetBuilder, quant
 
 EVERY = np.arange(-32768, 32768).astype(np.int16)
 PATTERNS = ("random", "extremes", "near zero point")
@@ -105,26 +108,56 @@ import sys
 import numpy as np
 from tflite_micro.python.tflite_micro import runtime
 
-folder = sys.argv[1]
+folder, *inputs = sys.argv[1:]
 interpreter = runtime.Interpreter.from_file(folder + "/model.tflite", arena_size=1_000_000)
-for position in (0, 1):
-    interpreter.set_input(np.load(f"{folder}/{position}.npy"), position)
+for position, name in enumerate(inputs):
+    interpreter.set_input(np.load(name), position)
 interpreter.invoke()
 np.save(folder + "/out.npy", interpreter.get_output(0))
 """
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_squared_difference_equals_tensorflow_lite_micro_s(pattern, tmp_path):
+def _of_tflm(kind, dtype, finer):
+    """Returns a network of one operator. The scale of its output is `finer` times smaller than usual."""
+    net = (NetBuilder if dtype is DType.INT8 else WideNetBuilder)(7)
+    x = net.input((1, 9, 7, 40))
+    if kind is OpKind.SUM:
+        return net.graph(
+            [net.op(kind, (x,), g.MeanAttrs((1, 3)), net.random_quant(net.scale(x) * 40 / finer))]
+        )
+    y = net.input((1, 1, 7, 40))
+    return net.graph([net.op(kind, (x, y), quant=quant(net.scale(x) * net.scale(y) * 30000 / finer))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (OpKind.SQUARED_DIFFERENCE, DType.INT16),
+        (OpKind.SUM, DType.INT8),
+        (OpKind.SUM, DType.INT16),
+    ],
+)
+@pytest.mark.parametrize("finer", [1, 50])
+def test_an_operator_that_litert_lacks_equals_tensorflow_lite_micro_s(kind, dtype, finer, tmp_path):
     needs_package("tflite_micro")
-    net = WideNetBuilder(7)
-    x, y = net.input((1, 9, 7, 40), q=quant(3e-4)), net.input((1, 1, 7, 40), q=quant(2e-4))
-    graph = net.graph([net.op(OpKind.SQUARED_DIFFERENCE, (x, y), quant=quant(3e-3))])
-    inputs = inputs_for(graph, 3, pattern)
+    graph = _of_tflm(kind, dtype, finer)
+    drawn = [inputs_for(graph, 3, pattern) for pattern in PATTERNS]
+    inputs = [
+        np.concatenate([v[:, n::3] for n, v in enumerate(each)], 1) for each in zip(*drawn, strict=True)
+    ]
+    inputs = [v[:, : graph.tensors[t].shape[1]] for v, t in zip(inputs, graph.inputs, strict=True)]
     (tmp_path / "model.tflite").write_bytes(write_model(graph))
-    for position, value in enumerate(inputs):
-        np.save(tmp_path / f"{position}.npy", value)
-    subprocess.run([sys.executable, "-c", _TFLM, str(tmp_path)], check=True, timeout=60)
+    names = [str(tmp_path / f"{position}.npy") for position in range(len(inputs))]
+    for name, value in zip(names, inputs, strict=True):
+        np.save(name, value)
+    subprocess.run([sys.executable, "-c", _TFLM, str(tmp_path), *names], check=True, timeout=60)
     expected = np.load(tmp_path / "out.npy")
     np.testing.assert_array_equal(execute(graph, inputs)[graph.outputs[0]], expected, strict=True)
     np.testing.assert_array_equal(run_plain(graph, *inputs), expected, strict=True)
+
+
+def test_a_network_with_a_sum_is_compared_with_our_executor():
+    net = NetBuilder(1)
+    graph = net.graph([net.mean(net.input((1, 4, 4, 8)), kind=OpKind.SUM)])
+    with pytest.raises(ToolError, match="reads int8 and int16 as uint8"):
+        referrer(Reference.LITERT, write_model(graph), graph, graph)

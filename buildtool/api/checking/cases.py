@@ -283,8 +283,8 @@ _ADDING: dict[str, Adding] = {
     ),
     "lstm": _add_lstm,
     "matmul": _add_matmul,
-    "mean": lambda net, draw, x, _: net.mean(
-        x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2)
+    "mean": lambda net, draw, x, kind: net.mean(
+        x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2), kind
     ),
     "normalised": lambda net, _, x, kind: net.normalise(kind, x),
     "pad": _add_pad,

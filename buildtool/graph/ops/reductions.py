@@ -137,6 +137,13 @@ DEFS = (
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),
+    _reduced(
+        OpKind.SUM,
+        reference="reduction:total",
+        quant=quantrules.check_first_scale,
+        no_uint8="TensorFlow Lite Micro's kernel does not support uint8",
+        case="mean",
+    ),
     _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduce"}),
     _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduce"}),
     _reduced(

@@ -23,7 +23,7 @@ SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
 INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)
-# Operators that LiteRT's reference kernels do not compute in int8, or compute incorrectly.
+# Operators that LiteRT's reference kernels do not compute in int8.
 _LACKS = "LiteRT's kernel does not support int8"
 _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
 _GIVES = "its output is integers, which are folded where they are a parameter of another operator"
@@ -32,7 +32,6 @@ NO_INT8: dict[int, str] = {
     _B.SQUARE: f"{_LACKS}; use MUL of a tensor with itself",
     _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
     _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
-    _B.SUM: "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count",
     **dict.fromkeys(_WITHOUT, _LACKS),
     **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
     **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
