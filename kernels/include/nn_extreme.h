@@ -32,7 +32,7 @@ static inline void nn_extreme_line(const nn_reduce_geometry *g, const nn_element
 static inline nn_element nn_extreme_of(const nn_reduce_geometry *g, const nn_element *in,
                                        int32_t flip) {
     const int32_t last = g->inner_rank - 1;
-    int32_t index[NN_MAX_RANK] = {0}, offset = 0, found = *in ^ flip;
+    int32_t index[NN_MAX_RANK] = {0}, offset = 0, found = INT32_MIN;
     do {
         found = nn_greatest(in + offset, g->inner_stride[last], g->inner[last], found, flip);
     } while (nn_next(last, g->inner, index, g->inner_stride, &offset));
