@@ -319,7 +319,8 @@ def _matmul(call: Call) -> list[str]:
     ]
     lines = initialiser("nn_matmul_geometry", "geometry", fields)
     for name, t in zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True):
-        view = whole_view(call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8)
+        of = call.graph.tensors[t]
+        view = whole_view(call.tensor(t), 1, 1, of.elements, of.dtype)
         lines.append(f"const nn_view {name} = {view};")
     return [*lines, call.call_text(view_arguments(["in1", "in2"], "out"))]
 

@@ -69,6 +69,9 @@ def _check_operands(graph: Graph, op: Op) -> None:
     outputs = [graph.tensors[t].shape for t in op.outputs]
     expected = definition.shape(op, shapes, outputs)
     demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
+    for tensor in (graph.tensors[t] for t in (*op.inputs, *op.outputs) if definition.no_int16 and t >= 0):
+        if tensor.dtype is DType.INT16:
+            raise QuantError(f"int16: {definition.no_int16}", tensor)
     definition.types(graph, op)
     if definition.output is not None:
         check_fixed_output(graph, op, definition.output)

@@ -106,6 +106,7 @@ class OpKind(enum.StrEnum):
     REDUCE_MAX = "REDUCE_MAX"
     REDUCE_MIN = "REDUCE_MIN"
     REDUCE_PROD = "REDUCE_PROD"
+    SUM = "SUM"
     ARG_MAX = "ARG_MAX"
     ARG_MIN = "ARG_MIN"
     BATCH_MATMUL = "BATCH_MATMUL"
@@ -266,7 +267,7 @@ class PadAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MeanAttrs(Attrs):
-    """Attributes of MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
+    """Attributes of MEAN, SUM, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
 
     The axes are non-negative, in ascending order and without repetition.
     """

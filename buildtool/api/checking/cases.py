@@ -14,7 +14,6 @@ import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 from buildtool.zoo.drawn_state import lstm, svdf
@@ -227,7 +226,8 @@ def _add_product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     """Adds a product whose scale keeps the results from being all zero or all at the limits."""
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
-    logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
+    finer = net.typical / NetBuilder.typical  # steps of int16 for one of int8
+    logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60) * finer) - math.log(40 * finer)
     q = net.random_quant(math.exp(min(max(logarithm, -70), 70)))
     return net.op(kind, (x,), g.MeanAttrs(axes, True), q)
 
@@ -283,8 +283,8 @@ _ADDING: dict[str, Adding] = {
     ),
     "lstm": _add_lstm,
     "matmul": _add_matmul,
-    "mean": lambda net, draw, x, _: net.mean(
-        x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2)
+    "mean": lambda net, draw, x, kind: net.mean(
+        x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2), kind
     ),
     "normalised": lambda net, _, x, kind: net.normalise(kind, x),
     "pad": _add_pad,
@@ -320,7 +320,7 @@ ADDING = {kind: _ADDING[definition.case] for kind, definition in DEFS.items() if
 WIDE = tuple(
     kind
     for kind, definition in DEFS.items()
-    if definition.call is not None and any(spelling.int16 is Int16.READ for spelling in definition.read)
+    if definition.call is not None and definition.read and not definition.no_int16
 )
 
 

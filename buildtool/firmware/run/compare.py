@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.graph.types import DType, Graph, Tensor
+from buildtool.graph.types import DType, Graph, OpKind, Tensor
 from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
@@ -53,6 +53,8 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     """
     if which == Reference.NUMPY:
         return _make_numpy_referrer(graph)
+    if any(op.kind is OpKind.SUM for op in source.ops):
+        raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
     places = dict[int, int]()
     if _has_narrow_biases(model, source):
         from buildtool.graph.tflite.writer import write_model

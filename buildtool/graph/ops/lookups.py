@@ -5,7 +5,7 @@ from functools import partial
 
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
+from buildtool.graph.ops.types import NO_INT16, NO_UINT8, CallForm, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, check_ratio, check_type, per_tensor, quants
 from buildtool.graph.types import (
     DType,
@@ -44,9 +44,10 @@ def _leaky_scales(graph: Graph, op: Op) -> None:
 
 def _root_scales(graph: Graph, op: Op) -> None:
     (a,), out = quants(graph, op)
-    inverse = op.kind is OpKind.RSQRT
-    factor = 1 / (math.sqrt(a.scale) * out.scale) if inverse else 16 * math.sqrt(a.scale) / out.scale
-    check_ratio(factor, graph.tensors[op.outputs[0]])
+    inverse, result = op.kind is OpKind.RSQRT, graph.tensors[op.outputs[0]]
+    largest = 256 if result.dtype is DType.INT16 else 16  # at least the root of the largest input
+    factor = 1 / (math.sqrt(a.scale) * out.scale) if inverse else largest * math.sqrt(a.scale) / out.scale
+    check_ratio(factor, result)
 
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
@@ -111,29 +112,26 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
     check_type(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
-_FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
-_NO_INT16 = Int16.NOT_IN_LITERT
+_FLOAT, _CURVE, _UNARY = "activation:float_table", "activation:apply_curve", "elementwise:unary"
 
-# A function of one byte, computed by a table.
+# A function of one element. For bytes a table computes it.
 _function = partial(
     OpDef,
     shape=geometry.same,
     reference="activation:apply_table",
+    wide="activation:apply_wide",
     call=CallForm.ONE_TO_ONE,
     case="unary",
     traits=Trait.TABLE,
 )
 _signed = partial(_function, no_uint8=NO_UINT8)
-_wide = partial(
-    _function, types=quantrules.check_int8_or_int16, int16=Int16.READ, wide="activation:apply_wide"
-)
-_clamp = partial(_wide, byte="activation:clamp", quant=quantrules.check_first_scale)
-_byte_clamp = partial(_clamp, written=Plain(1, ""), types=quantrules.check_int8, int16=_NO_INT16, wide="")
+_clamp = partial(_function, byte="activation:clamp", quant=quantrules.check_first_scale)
+_byte_clamp = partial(_clamp, written=Plain(1, ""), no_int16=NO_INT16)
 # Functions of all channels of a pixel.
 _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 
 DEFS = (
-    _wide(
+    _function(
         OpKind.LOGISTIC,
         byte=_FLOAT,
         written=Plain(2, ""),
@@ -141,7 +139,7 @@ DEFS = (
         onnx={"Sigmoid": _UNARY},
         wide="wide:logistic",
     ),
-    _wide(
+    _function(
         OpKind.TANH,
         byte=_FLOAT,
         written=Plain(2, ""),
@@ -154,7 +152,7 @@ DEFS = (
         byte="activation:hard_swish",
         written=Plain(1),
         quant=quantrules.check_first_scale,
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         onnx={"HardSwish": _UNARY},
     ),
     _clamp(
@@ -163,7 +161,7 @@ DEFS = (
         onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
     _clamp(OpKind.RELU6, written=Plain(2, "")),
-    _wide(
+    _function(
         OpKind.LEAKY_RELU,
         byte="activation:leaky_relu",
         written=Plain(2, None, LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
@@ -177,11 +175,12 @@ DEFS = (
         quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
-    _signed(OpKind.EXP, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
-    _signed(OpKind.LOG, byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
+    _signed(OpKind.EXP, byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}),
+    _signed(OpKind.LOG, byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}),
     _function(
         OpKind.GELU,
         byte=_FLOAT,
+        wide=_CURVE,
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
@@ -193,8 +192,14 @@ DEFS = (
         quant=_root_scales,
         onnx={"Sqrt": _UNARY},
     ),
-    _signed(OpKind.RSQRT, byte="activation:inverse_square_root", written=Plain(2, ""), quant=_root_scales),
-    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), int16=_NO_INT16, onnx={"Elu": _UNARY}),
+    _signed(
+        OpKind.RSQRT,
+        byte="activation:inverse_square_root",
+        wide=_CURVE,
+        written=Plain(2, ""),
+        quant=_root_scales,
+    ),
+    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), no_int16=NO_INT16, onnx={"Elu": _UNARY}),
     _byte_clamp(OpKind.RELU_N1_TO_1),
     _byte_clamp(OpKind.RELU_0_TO_1),
     _function(
@@ -202,7 +207,7 @@ DEFS = (
         reference="pairs:negate",
         written=Plain(1),
         types=quantrules.check_truth_values,
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         case="denied",
     ),
     _function(
@@ -212,7 +217,7 @@ DEFS = (
         case="looked_up",
         operands=2,
     ),
-    _wide(
+    _function(
         OpKind.QUANTIZE,
         reference="activation:quantize",
         byte="activation:rescale",
@@ -226,7 +231,6 @@ DEFS = (
         geometry.same,
         "wide:cast",
         decode="opview:decode_plain",
-        int16=Int16.READ,
         written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
@@ -238,14 +242,12 @@ DEFS = (
         OpKind.DEQUANTIZE,
         geometry.same,
         "activation:dequantize",
-        int16=Int16.READ,
         written=Plain(2),
         types=_dequantize_types,
     ),
     _channelwise(
         OpKind.SOFTMAX,
         reference="softmax:softmax",
-        int16=Int16.READ,
         written=Plain(2, None, SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
         output=Quantization((1 / 256,), (-128,)),
@@ -257,7 +259,7 @@ DEFS = (
         OpKind.L2_NORMALIZATION,
         reference="softmax:l2_normalization",
         decode="pointwise:l2_normalization",
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
         case="normalised",
@@ -266,7 +268,7 @@ DEFS = (
     _channelwise(
         OpKind.LOG_SOFTMAX,
         reference="softmax:log_softmax",
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         written=Plain(2),
         output=Quantization((1 / 16,), (127,)),
         quant=_log_softmax_scales,

@@ -11,7 +11,7 @@ from functools import partial
 from buildtool.graph import quantrules
 from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, axis_of, check_images, demand
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import NO_INT16, CallForm, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import Graph, Op, OpKind
 
@@ -148,14 +148,12 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 
 
 # Strided copies of elements.
-_copied = partial(OpDef, types=quantrules.check_moved_types, int16=Int16.READ, call=CallForm.COPIES)
+_copied = partial(OpDef, types=quantrules.check_moved_types, call=CallForm.COPIES)
 _padded = partial(
     OpDef,
     shape=_pad_shape,
     reference="shape:pad",
-    int16=Int16.READ,
     written="movement:write_pad",
-    types=quantrules.check_int8_or_int16,
     case="pad",
 )
 # DEPTH_TO_SPACE, SPACE_TO_DEPTH.
@@ -163,7 +161,7 @@ _squares = partial(
     OpDef,
     shape=_squares_shape,
     reference="shape:squares",
-    int16=Int16.NOT_IN_LITERT,
+    no_int16=NO_INT16,
     call=CallForm.ONE_TO_ONE,
     case="squares",
 )
@@ -176,14 +174,14 @@ _batch_blocks = partial(
     quant=quantrules.check_same_quant,
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
-_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
+_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape")
 _READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
     _padded(
         OpKind.PAD,
         decode="movement:pad",
-        also=(Spelling("PADV2", "movement:pad_v2", Int16.READ),),
+        also=(Spelling("PADV2", "movement:pad_v2"),),
         call=CallForm.FILLED,
         onnx={"Pad": "movement:pad"},
         copies="strided:pad",

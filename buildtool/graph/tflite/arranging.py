@@ -181,10 +181,11 @@ def batch_blocks(view: OpView) -> None:
 
 
 def fill(view: OpView) -> None:
-    """Decodes FILL (shape, value) with a constant int8 or uint8 value. The output becomes a constant."""
+    """Decodes FILL (shape, value) with a constant value. The output becomes a constant."""
     value, output = view.input(1), view.output
-    if not value.is_constant or value.elements != 1 or value.dtype not in ("int8", "uint8"):
-        view.refuse("the value is not an int8 or uint8 constant of one element", "use a constant value")
+    if not value.is_constant or value.elements != 1 or value.dtype not in ("int8", "uint8", "int16"):
+        text = "the value is not an int8, uint8 or int16 constant of one element"
+        view.refuse(text, "use a constant value")
     if not same_quantization(value.quant, output.quant):
         view.refuse("the value and the output have different quantisations")
     view.demand_output(view.ints(0), "the parameter says")

@@ -192,7 +192,9 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:
-        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
+        raise UnsupportedError(
+            f"int16 activations (16x8 quantisation): {support.TYPES[DType.INT16](op.code)}", hint=_INT16
+        )
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
         raise UnsupportedError("uint8 and int8 in one operator", hint=RECONVERT_HINT)
     others = sorted(types - frozenset(DType))

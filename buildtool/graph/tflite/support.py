@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16, OpDef, Spelling
+from buildtool.graph.ops.types import OpDef, Spelling
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import DType
@@ -22,8 +22,8 @@ SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
     for spelling in definition.read
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
-INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
-# Operators that LiteRT's reference kernels do not compute in int8, or compute incorrectly.
+INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)
+# Operators that LiteRT's reference kernels do not compute in int8.
 _LACKS = "LiteRT's kernel does not support int8"
 _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
 _GIVES = "its output is integers, which are folded where they are a parameter of another operator"
@@ -32,7 +32,6 @@ NO_INT8: dict[int, str] = {
     _B.SQUARE: f"{_LACKS}; use MUL of a tensor with itself",
     _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
     _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
-    _B.SUM: "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count",
     **dict.fromkeys(_WITHOUT, _LACKS),
     **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
     **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
@@ -72,10 +71,9 @@ def _uint8(code: int) -> str:
 
 
 def _int16(code: int) -> str:
-    if code in INT16 | VARIABLES:
+    if code in VARIABLES:
         return ""
-    lacks = code in SPELLINGS and SPELLINGS[code][1].int16 is Int16.NOT_IN_LITERT
-    return _int8(code) or ("LiteRT's kernel does not support int16" if lacks else _NO_KERNEL)
+    return _int8(code) or SPELLINGS[code][0].no_int16
 
 
 TYPES: dict[DType, Callable[[int], str]] = {DType.INT8: _int8, DType.UINT8: _uint8, DType.INT16: _int16}
