@@ -61,7 +61,7 @@ def _int8(code: int) -> str:
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
     if code == _B.CUSTOM:
-        return "its arithmetic is not LiteRT's"
+        return "its arithmetic is not LiteRT's, except TFLite_Detection_PostProcess"
     return NO_INT8.get(code, _NO_KERNEL)
 
 
@@ -91,6 +91,8 @@ The columns are the data types of an operator's activations. Truth values are by
 write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole.
+TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
+([detection](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 
