@@ -15,11 +15,11 @@ from buildtool.graph.types import DType
 _B = tflite.BuiltinOperator
 _NO_KERNEL = "no kernel here"
 
-# By operator code: the operators that are read.
-SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
-    getattr(_B, spelling.name): (definition, spelling)
-    for definition in DEFS.values()
-    for spelling in definition.read
+# The operators that are read: by operator code, and custom ones by name.
+_READ = [(definition, spelling) for definition in DEFS.values() for spelling in definition.read]
+SPELLINGS = {getattr(_B, one[1].name): one for one in _READ if hasattr(_B, one[1].name)}
+CUSTOM: dict[str, tuple[OpDef, Spelling]] = {
+    one[1].name: one for one in _READ if not hasattr(_B, one[1].name)
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
 INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)
@@ -60,7 +60,7 @@ def _int8(code: int) -> str:
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
     if code == _B.CUSTOM:
-        return "its arithmetic is not LiteRT's"
+        return "its arithmetic is not LiteRT's, except TFLite_Detection_PostProcess"
     return NO_INT8.get(code, _NO_KERNEL)
 
 
@@ -90,6 +90,8 @@ write them and SELECT reads them. Some operators have other types at the inputs 
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole;
 `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
+TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
+([detection](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 
