@@ -279,6 +279,19 @@ def scalars_are_exact_constants(n):
     return n.q(n.node("Div", [y, 2.5]), 0.01, 40)
 
 
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(1, 3, 1, 1))
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(3, 6, 5))
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(6, 1))
+@habit((1, 7, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(7, 1))
+@habit((4, 9), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(9,))
+def floats_without_a_scale_become_taps(n, shape):
+    """Preprocessing in a network writes them: (x - mean) / deviation."""
+    offset, factor = n.rng.normal(size=shape), n.rng.normal(size=shape)
+    operands = [("Add", n.x, offset), ("Sub", n.x, offset), ("Sub", offset, n.x)]
+    operands += [("Mul", factor, n.x), ("Div", n.x, 0.2 + factor**2)]
+    return [n.q(n.node(kind, pair), 0.07, 5) for kind, *pair in operands]
+
+
 @habit((1, 3, 6, 5), "SUB MUL")
 def constant_images_follow_the_layout(n):
     whole = n.dq(n.const(n.rng.integers(-128, 128, (1, 3, 6, 5)).astype(np.int8)), 0.05, 5)
@@ -590,6 +603,20 @@ def test_parameters_that_are_attributes(opset):
     assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
     shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]
     assert shapes[0] == shapes[1] == [(1, 2, 5), (4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "floats", "text"),
+    [
+        ((1, 3, 1, 5), (1, 3, 4, 5), "shape .1, 3, 4, 5. and a tensor"),
+        ((1, 80, 80), (80, 80), "6400 numbers"),
+    ],
+)
+def test_floats_that_do_not_become_taps_are_refused(shape, floats, text):
+    net = Qdq(shape)
+    with pytest.raises(UnsupportedError, match=text) as caught:
+        read(net.model([net.q(net.node("Add", [net.x, net.rng.normal(size=floats)]))]))
+    assert "put a DequantizeLinear between" in caught.value.hint
 
 
 def test_an_old_softmax_over_several_dimensions_is_refused():
