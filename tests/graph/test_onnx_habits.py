@@ -596,13 +596,48 @@ def _read_with_opset(opset):
     return read(net.model([a, y]))
 
 
-@pytest.mark.parametrize("opset", [11, 12])
+@pytest.mark.parametrize("opset", [10, 11, 12])
 def test_parameters_that_are_attributes(opset):
     old, new = _read_with_opset(opset), _read_with_opset(13)
     assert kinds(old) == kinds(new) == ["SLICE", "SLICE", "RESHAPE", "SOFTMAX"]
     assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
     shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]
     assert shapes[0] == shapes[1] == [(1, 2, 5), (4, 5)]
+
+
+def _read_as_opset_10(opset):
+    """Returns the graph of operators whose parameters are attributes, or have defaults, in opset 10."""
+    net = Qdq((1, 3, 6, 5), opset=opset)
+    old = opset == 10
+
+    def resized(x, mode, *factors):
+        scales = np.array([1, 1, *factors], np.float32)
+        simple = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        return net.node(
+            "Resize", [x, scales] if old else [x, "", scales], mode=mode, **({} if old else simple)
+        )
+
+    def clipped(x, low, high):
+        if old:
+            return net.node("Clip", [x], **({} if low is None else {"min": low}), max=high)
+        return net.node("Clip", [x, "" if low is None else low, high])
+
+    sides = [0, 0, 1, 0, 0, 0, 0, 2]
+    padded = net.node("Pad", [net.x], pads=sides, value=0.5) if old else net.node("Pad", [net.x, sides, 0.5])
+    y = net.q(clipped(net.conv(padded, 3, 4), 0.0, 6.0), 0.05, -128)
+    y = net.node("Slice", [y, [1, 6], [7, 0], [2, 3], [1, -2]])
+    y = net.q(resized(resized(y, "nearest", 2, 0.5), "linear", 2, 3), 0.05, -128)
+    return read(net.model([net.q(clipped(y, None, 1.5), 0.05, -128)]))
+
+
+def test_opset_10_gives_the_same_graph():
+    old, new = _read_as_opset_10(10), _read_as_opset_10(13)
+    assert kinds(old) == ["PAD", "CONV_2D", *kinds(new)[2:]]
+    assert kinds(old)[2:5] == ["STRIDED_SLICE", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"]
+    assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
+    for a, b in zip(old.tensors, new.tensors, strict=True):
+        assert (a.shape, a.quant) == (b.shape, b.quant)
+        np.testing.assert_array_equal(a.data, b.data)
 
 
 @pytest.mark.parametrize(

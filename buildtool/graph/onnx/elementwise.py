@@ -10,7 +10,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context, join_clamps
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.folding import axis_of, broadcast_of
+from buildtool.graph.onnx.folding import axis_of, broadcast_of, clip_attributes
 from buildtool.graph.onnx.layout import place_in_memory
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
 from buildtool.graph.onnx.weighted import scale_elements
@@ -226,8 +226,9 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
     """Reads Relu or Clip. The operator before it does the clamping if nothing else reads its result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
-        low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
-        high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else math.inf
+        low, high = clip_attributes(node)
+        low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else low
+        high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else high
         if math.isnan(low) or math.isnan(high) or low > high:
             raise ModelError(f"a Clip to {low:g}..{high:g}")
         limits = (low, high)
