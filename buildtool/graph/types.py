@@ -276,11 +276,6 @@ class MeanAttrs(Attrs):
 
 
 @dataclass(frozen=True)
-class SumAttrs(MeanAttrs):
-    """Attributes of a MEAN that TFLite calls SUM: the sum is not divided by the number of elements."""
-
-
-@dataclass(frozen=True)
 class SoftmaxAttrs(Attrs):
     """Attributes of SOFTMAX over the last dimension."""
 

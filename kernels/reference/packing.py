@@ -18,7 +18,7 @@ from buildtool.graph.reference import pairs, wide
 from buildtool.graph.reference.activation import leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
-from buildtool.graph.reference.reduction import mean_count, mean_factor, product_factor
+from buildtool.graph.reference.reduction import mean_count, product_factor
 from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.reference.tensors import float_factor
 from buildtool.graph.types import Activation, Graph, Op, OpKind, PadAttrs, QuotientAttrs, SoftmaxAttrs
@@ -135,11 +135,17 @@ def _softmax(graph: Graph, op: Op) -> bytes:
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
-    """Packs nn_mean_constants; the multiplier contains the count's reciprocal, as far as its shift allows."""
+    """Packs nn_mean_constants; the multiplier contains the count's reciprocal, as far as its shift allows.
+
+    As in TFLite's QuantizedMeanOrSum, the multiplier is shifted left by floor(log2(count)), but the total
+    right shift stays at most 31. Then it is divided by the count, rounding down.
+    """
     count, (source, out) = mean_count(graph, op), _zero_points(graph, op)
     if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
-    return words(source * count, out, *mean_factor(graph, op))
+    multiplier, shift = _double_factor(graph, op)
+    up = min(count.bit_length() - 1, 32, 31 + shift)
+    return words(source * count, out, (multiplier << up) // count, shift - up)
 
 
 def _double_factor(graph: Graph, op: Op) -> tuple[int, int]:

@@ -22,14 +22,13 @@ from buildtool.base.files import Named
 from buildtool.base.identity import home
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
-from buildtool.graph.types import Graph, SumAttrs
+from buildtool.graph.types import Graph
 from buildtool.plan.models import Model, is_onnx, tflite_file
 from buildtool.schema.runs import ReferenceAnswer
 
 _OWN = "buildtool's own executor"
 _ASKED = "--reference litert compares with LiteRT's reference kernels"
 _ONNX = "LiteRT reads no ONNX; --reference litert uses a .tflite file that is written from it"
-_SUM = "LiteRT's reference kernel of SUM reads int8 as uint8; SUM is computed as in TensorFlow Lite Micro"
 _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
 _LAST_WORDS = 200  # characters of LiteRT's last line before it ends
@@ -58,8 +57,6 @@ class Judge:
         If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.
         """
         self._graph = graph
-        if self._child is not None and any(isinstance(op.attrs, SumAttrs) for op in source.ops):
-            self._drop_litert(ToolError(_SUM, hint=_INSTEAD))
         if self._child is None:
             return
         child, file = self._child, tflite_file(model, source)

@@ -4,7 +4,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, check_images, check_window, demand, spatial
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, check_ratio, per_tensor, quants
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
@@ -137,8 +137,6 @@ DEFS = (
     _reduced(
         OpKind.MEAN,
         reference="reduction:mean",
-        also=(Spelling("SUM", "pointwise:sum_"),),
-        written="pointwise:write_mean",
         int16=Int16.READ,
         types=quantrules.check_int8_or_int16,
         quant=quantrules.check_first_scale,

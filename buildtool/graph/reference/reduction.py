@@ -10,7 +10,7 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Int64, Values, centre, requantise_output
-from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs, SumAttrs
+from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -20,24 +20,18 @@ def mean_count(graph: Graph, op: Op) -> int:
 
 
 def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes MEAN and SUM. As in LiteRT, sums are modulo 2^32, and 1 / count is part of their factor."""
-    attrs = attributes(op, MeanAttrs)
-    total = wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
-    return [requantise_output(graph, op, total, mean_factor(graph, op))]
-
-
-def mean_factor(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns the (multiplier, shift) of a MEAN's sums.
+    """Computes MEAN. As in LiteRT, sums are modulo 2^32, and 1 / count is part of their factor.
 
     The multiplier for the ratio of the scales is shifted left by floor(log2(count)) bits, or by fewer where
     the shift would be out of range. Then it is divided by the count and rounded down. The multiplier has 31
-    bits. A SUM has the multiplier for the ratio of the scales, as in TensorFlow Lite Micro.
+    bits.
     """
-    count = 1 if isinstance(op.attrs, SumAttrs) else mean_count(graph, op)
+    attrs, count = attributes(op, MeanAttrs), mean_count(graph, op)
     source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     multiplier, shift = quantize_multiplier(source.scale / out.scale)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
-    return (multiplier << bits) // count, shift - bits
+    total = wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
+    return [requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))]
 
 
 def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

@@ -8,16 +8,7 @@ from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.opview import OpView, decode_plain
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import (
-    AxisAttrs,
-    DType,
-    ElementwiseAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    QuotientAttrs,
-    SumAttrs,
-)
+from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs, Op, OpKind, QuotientAttrs
 
 # pot_scale_int16 of int16 additions. If it is true, LiteRT shifts where all scales are powers of two.
 POWERS_OF_TWO = False
@@ -70,23 +61,13 @@ def prelu(view: OpView) -> None:
 
 
 def reduce(view: OpView) -> None:
-    """Decodes MEAN and other reductions."""
-    view.emit_like_file(view.kind, _read_axes(view, MeanAttrs))
-
-
-def sum_(view: OpView) -> None:
-    """Decodes SUM, which is a MEAN that does not divide."""
-    view.emit_like_file(OpKind.MEAN, _read_axes(view, SumAttrs))
-
-
-def _read_axes(view: OpView, kind: type[MeanAttrs]) -> MeanAttrs:
-    """Returns a reduction's attributes. The second input gives the axes; repeated axes count once."""
+    """Decodes MEAN and other reductions. The second input gives the axes; repeated axes count once."""
     rank, options = len(view.input(0).shape), view.op.options(tflite.ReducerOptions)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
     if not axes:
-        what = "mean" if view.op.name == OpKind.MEAN else "reduction"
+        what = "mean" if view.kind is OpKind.MEAN else "reduction"
         view.refuse(f"a {what} without axes", "remove the operator")
-    return kind(axes, bool(options is not None and options.KeepDims()))
+    view.emit_like_file(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
 def arg(view: OpView) -> None:
@@ -104,14 +85,6 @@ def write_arithmetic(low: Lowering, op: Op) -> FileOp:
     if wide:
         return low.file_op(op, 2, FusedActivationFunction=activation, PotScaleInt16=POWERS_OF_TWO)
     return low.file_op(op, 2, FusedActivationFunction=activation)
-
-
-def write_mean(low: Lowering, op: Op) -> FileOp:
-    """Writes MEAN and SUM."""
-    attrs = attributes(op, MeanAttrs)
-    inputs = (*op.inputs, low.parameter(op, "axes", attrs.axes))
-    name = "SUM" if isinstance(attrs, SumAttrs) else op.kind
-    return FileOp(name, 2, inputs, op.outputs, "ReducerOptions", {"KeepDims": attrs.keep_dims})
 
 
 def write_div(low: Lowering, op: Op) -> FileOp:

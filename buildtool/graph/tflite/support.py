@@ -32,6 +32,7 @@ NO_INT8: dict[int, str] = {
     _B.SQUARE: f"{_LACKS}; use MUL of a tensor with itself",
     _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
     _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
+    _B.SUM: "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count",
     **dict.fromkeys(_WITHOUT, _LACKS),
     **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
     **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
