@@ -284,6 +284,8 @@ def _gather(call: Call) -> list[str]:
     """Writes GATHER. Its indices are a table in the code, because they belong to the topology."""
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, GatherAttrs)
+    if len(call.op.inputs) == 2:
+        return _look_up(call)
     fields = [
         ("outer", math.prod(shape[: attrs.axis])),
         ("size", shape[attrs.axis]),
@@ -292,6 +294,25 @@ def _gather(call: Call) -> list[str]:
         ("indices", "indices"),
     ]
     return [*number_table("int32_t", "indices", attrs.indices), *_whole(call, "nn_gather_geometry", fields)]
+
+
+def _look_up(call: Call) -> list[str]:
+    """Writes a GATHER of computed indices, one call for each."""
+    rows, inner = call.input().shape[0], math.prod(call.input().shape[1:]) * call.input().dtype.size
+    table, out = call.addresses().values()
+    places = {**call.addresses(), Argument.OUT_DATA: f"out + i * {inner}", Argument.IN_DATA: "table"}
+    fields = [("outer", 1), ("size", rows), ("count", 1), ("inner", inner), ("indices", "&place")]
+    body = [
+        f"const int32_t place = nn_most(0, nn_least({rows - 1}, indices[i]));",
+        *(line.removeprefix("static ") for line in initialiser("nn_gather_geometry", "geometry", fields)),
+        call.call_text(places),
+    ]
+    return [
+        f"const int32_t *const indices = (const int32_t *)(const void *)({call.tensor(call.op.inputs[1])});",
+        f"const int8_t *const table = {table};",
+        f"int8_t *const out = {out};",
+        *block(f"for (int32_t i = 0; i < {call.input(1).elements}; i++)", body),
+    ]
 
 
 def _arg(call: Call) -> list[str]:

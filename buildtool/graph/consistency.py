@@ -107,8 +107,12 @@ def _check_order(graph: Graph) -> None:
     for tensor in (graph.tensors[t] for t in graph.inputs):
         if tensor.is_constant:
             raise ModelError("a network input with a constant value", tensor=tensor.name)
-        if tensor.dtype == DType.INT32:
-            raise UnsupportedError("an int32 network input", tensor=tensor.name)
+    indices = {t for op in graph.ops if op.kind is OpKind.GATHER for t in op.inputs[1:]}
+    others = {t for op in graph.ops for t in op.inputs[: 1 if op.kind is OpKind.GATHER else None]}
+    for t in graph.inputs:
+        if graph.tensors[t].dtype == DType.INT32 and (t not in indices or t in others):
+            hint = "an int32 input must be the indices of a GATHER or EMBEDDING_LOOKUP"
+            raise UnsupportedError("an int32 network input", tensor=graph.tensors[t].name, hint=hint)
     available = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:
         for t in op.inputs:

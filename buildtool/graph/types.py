@@ -355,7 +355,11 @@ class TileAttrs(Attrs):
 
 @dataclass(frozen=True)
 class GatherAttrs(Attrs):
-    """Attributes of GATHER. In dimension `axis`, output element i is the input's element `indices[i]`."""
+    """Attributes of GATHER. In dimension `axis`, output element i is the input's element `indices[i]`.
+
+    If `indices` is empty, the second operand has the indices, as int32 of any shape, and the axis is 0. An
+    index outside of the dimension counts as the nearest one inside it.
+    """
 
     axis: int
     indices: tuple[int, ...]

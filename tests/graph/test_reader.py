@@ -184,6 +184,33 @@ def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
     assert graph.tensors[graph.inputs[0]].shape == (1, 3)
 
 
+def placeholders(*, by_option: bool) -> bytes:
+    """Returns a file with RESHAPEs whose outputs have placeholders as shapes."""
+    s = Sheet()
+    x = s.add(FileTensor((1, 6, 7, 4)))
+    shapes = iter([(2, 3, 7, 4), (-1, 12), (42, 4)])
+
+    def reshape(x: int, parameter: int | None, *shape: int, **kwargs) -> int:
+        target = next(shapes)
+        options = {"NewShape": list(target)} if by_option else {}
+        parameter = s.ints(*target) if parameter is None and not by_option else parameter
+        inputs = [x] if parameter is None else [x, parameter]
+        return s.apply("RESHAPE", inputs, shape, "ReshapeOptions", options, **kwargs)
+
+    y = s.apply("RELU", [reshape(x, None, 1, 1, 1, 1)], (2, 3, 7, 4))
+    flat = reshape(y, None, 1, 1, signature=(-1, -1))
+    sizes = s.apply("SHAPE", [flat], (2,), "ShapeOptions", {"OutType": 2}, dtype="int32", scale=None)
+    z = s.apply("RESHAPE", [s.apply("RELU6", [y], (2, 3, 7, 4)), sizes], (1, 1))
+    both = s.apply("ADD", [flat, z], (14, 12), "AddOptions")
+    return s.bytes([x], [both, reshape(flat, None, 7)])
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+def test_a_reshapes_parameter_counts_and_not_the_shape_that_is_stored(by_option) -> None:
+    graph = assert_equals_litert(placeholders(by_option=by_option))
+    assert [graph.tensors[t].shape for t in graph.outputs] == [(14, 12), (42, 4)]
+
+
 # ---- refusals ---------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.graph.types import DType
+from buildtool.graph.types import DType, OpKind
 
 if TYPE_CHECKING:
     from buildtool.api.requests.parts import Inputs
@@ -230,16 +230,22 @@ def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
-    """Returns `count` sets of random inputs; all quantised values are equally likely."""
-    random = np.random.default_rng(seed)
+    """Returns `count` sets of random inputs. All quantised values, or rows of a table, are equally likely."""
+    random, rows = np.random.default_rng(seed), dict[int, int]()
+    for op in graph.ops:
+        for t in op.inputs[1:] if op.kind is OpKind.GATHER else ():
+            rows[t] = min(graph.tensors[op.inputs[0]].shape[0], rows.get(t, 1 << 31))
 
-    def draw(tensor: Tensor) -> Array:
+    def draw(t: int) -> Array:
+        tensor = graph.tensors[t]
         if tensor.dtype is DType.BOOL:
             return np.asarray(random.integers(0, 2, tensor.shape) != 0)
+        if t in rows:
+            return random.integers(0, rows[t], tensor.shape, dtype=np.dtype(tensor.dtype.value))
         limits = np.iinfo(tensor.dtype.value)
         return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
 
-    return [[draw(graph.tensors[t]) for t in graph.inputs] for _ in range(count)]
+    return [[draw(t) for t in graph.inputs] for _ in range(count)]
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:

@@ -6,6 +6,7 @@ its input's pixels, and each input of a JOINED is some channels of its output's 
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 
 from buildtool.graph import quantrules
@@ -13,7 +14,7 @@ from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, axis_of, check_images, demand
 from buildtool.graph.ops.types import NO_INT16, CallForm, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import DType, Graph, Op, OpKind
 
 
 def _pad_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -91,9 +92,19 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, g.GatherAttrs), shapes[0]
     demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
     size = x[attrs.axis]
+    if len(shapes) == 2:
+        demand(not attrs.axis and not attrs.indices, "computed indices are of the first dimension")
+        return (*shapes[1], *x[1:])
     demand(len(attrs.indices) >= 1, "there are no indices to gather")
     demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
     return (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :])
+
+
+def _gather_types(graph: Graph, op: Op) -> None:
+    """Checks that elements are int8, and that computed indices are int32."""
+    quantrules.check_int8(graph, replace(op, inputs=op.inputs[:1]))
+    for t in op.inputs[1:]:
+        quantrules.check_type(graph.tensors[t], DType.INT32)
 
 
 def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -259,8 +270,13 @@ DEFS = (
         _gather_shape,
         "shape:gather",
         decode="arranging:gather",
-        also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
-        written=Plain(2, None, g.GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
+        also=(
+            Spelling("GATHER_ND", "arranging:gather_nd"),
+            Spelling("EMBEDDING_LOOKUP", "arranging:embedding_lookup"),
+        ),
+        written="arranging:write_gather",
+        types=_gather_types,
+        operands=None,
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "movement:gather"},

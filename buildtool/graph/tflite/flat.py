@@ -6,7 +6,7 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from struct import error as struct_error
 from typing import Any
@@ -155,6 +155,12 @@ class FlatFile:
         if index not in self._tensors:
             self._tensors[index] = self._read_tensor(index)
         return self._tensors[index]
+
+    def set_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        """Replaces the shape of a tensor that is not constant. The new one is fixed."""
+        tensor = self.tensor(index)
+        if not tensor.is_constant and (tensor.shape != shape or tensor.dynamic):
+            self._tensors[index] = replace(tensor, shape=shape, dynamic=False)
 
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
         """Returns the tensors that give the quantisation of an operator's intermediate values."""
