@@ -101,8 +101,8 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _gather_types(graph: Graph, op: Op) -> None:
-    """Checks that elements are int8, and that computed indices are int32."""
-    quantrules.check_int8(graph, replace(op, inputs=op.inputs[:1]))
+    """Checks that elements have one type, and that computed indices are int32."""
+    quantrules.check_int8_or_int16(graph, replace(op, inputs=op.inputs[:1]))
     for t in op.inputs[1:]:
         quantrules.check_type(graph.tensors[t], DType.INT32)
 
