@@ -144,7 +144,7 @@ def copied(example: str, folder: Path, edits: Mapping[str, tuple[str, str]]) -> 
 
 
 SCONS = {
-    "emit": r"^emitting ",
+    "emit": r"^planning ",
     "compile": r"^compiling |^assembling | -c ",
     "archive": r"^archiving |\bar rc ",
     "link": r"^linking |-o \S*app",

@@ -41,6 +41,7 @@ _GROUPS = {
         "How `analyze` counts the memory of a .onnx file (without `board`) or a .cfg file; `order` acts "
         "there, too.",
     ),
+    Group.QUANTISING: ("Quantising", "How `quantize` makes an integer network."),
     Group.SPLIT: (
         "Splitting and training",
         "What `split` does ([split.md](split.md)). The command does it in its own process, and no service.",

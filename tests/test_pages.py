@@ -34,6 +34,7 @@ NOT_KEPT = {
     "cmake-first-project.md": "what other programs print",
     "scons-first-project.md": "what other programs print",
     "editors.md": "files for an editor",
+    "quantize.md": "a network and photographs of others",
     "installing.md": "the folder of an installation",
     "debugging.md": "a session with a debugger",
     "xtensa.md": "a compiler and a network that few have",

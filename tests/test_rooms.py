@@ -46,6 +46,7 @@ ORDER = (
     "api.describe",
     "api.checking",
     "api.bundling",
+    "quantize",
     "api",
     "daemon",
     "fronts.changes",

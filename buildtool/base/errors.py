@@ -102,7 +102,7 @@ class BuildtoolError(Exception):
 
     def help(self, spelling: Spelling = in_requests) -> str:
         """Returns the hints as one line; `spelling` writes the options."""
-        return "; ".join(hint.spelled(spelling) for hint in self.hints)
+        return "; ".join(filter(None, (hint.spelled(spelling) for hint in self.hints)))
 
     def at(
         self, *, path: str = "", line: int = 0, column: int = 0, operator: str = "", tensor: str = ""

@@ -121,6 +121,13 @@ class On(enum.StrEnum):
     BOARD = "board"  # on the attached board
 
 
+class Activations(enum.StrEnum):
+    """The type of a quantised network's activations. Weights are int8."""
+
+    INT8 = "int8"
+    INT16 = "int16"  # 16x8: nearer to the float network, twice the memory
+
+
 class Resize(enum.StrEnum):
     """How a picture of another size is made to fit the network's input."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.digests import Digests
-from buildtool.base.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError, Hint
 from buildtool.options import BY_NAME, Option
 
 MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
@@ -32,8 +32,20 @@ class Located:
         self._seen.save()
 
     def restore_path(self, error: BuildtoolError) -> BuildtoolError:
-        """Returns `error` with the path as the user wrote it."""
-        error.path = self._given.get(error.path, error.path)
+        """Returns `error` with the path as the user wrote it, also in its hints."""
+        if error.path in self._given:
+            absolute, given = error.path, self._given[error.path]
+            # Hints also name new files: the same path with another suffix.
+            old, new = (path.removesuffix(Path(path).suffix) for path in (absolute, given))
+
+            def restore(value: Any) -> Any:
+                return value.replace(old, new) if isinstance(value, str) else value
+
+            error.path = given
+            error.hints = tuple(
+                Hint(restore(text), tuple((name, restore(value)) for name, value in settings))
+                for text, settings in error.hints
+            )
         return error
 
     def _value(self, option: Option | None, value: Any) -> Any:

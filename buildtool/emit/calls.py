@@ -31,6 +31,7 @@ from buildtool.graph.partviews import parts
 from buildtool.graph.strided import MAX_RANK, copies, matmul, reduction
 from buildtool.graph.types import (
     AxisAttrs,
+    DetectionAttrs,
     DType,
     GatherAttrs,
     Graph,
@@ -283,6 +284,8 @@ def _gather(call: Call) -> list[str]:
     """Writes GATHER. Its indices are a table in the code, because they belong to the topology."""
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, GatherAttrs)
+    if len(call.op.inputs) == 2:
+        return _look_up(call)
     fields = [
         ("outer", math.prod(shape[: attrs.axis])),
         ("size", shape[attrs.axis]),
@@ -291,6 +294,25 @@ def _gather(call: Call) -> list[str]:
         ("indices", "indices"),
     ]
     return [*number_table("int32_t", "indices", attrs.indices), *_whole(call, "nn_gather_geometry", fields)]
+
+
+def _look_up(call: Call) -> list[str]:
+    """Writes a GATHER of computed indices, one call for each."""
+    rows, inner = call.input().shape[0], math.prod(call.input().shape[1:]) * call.input().dtype.size
+    table, out = call.addresses().values()
+    places = {**call.addresses(), Argument.OUT_DATA: f"out + i * {inner}", Argument.IN_DATA: "table"}
+    fields = [("outer", 1), ("size", rows), ("count", 1), ("inner", inner), ("indices", "&place")]
+    body = [
+        f"const int32_t place = nn_most(0, nn_least({rows - 1}, indices[i]));",
+        *(line.removeprefix("static ") for line in initialiser("nn_gather_geometry", "geometry", fields)),
+        call.call_text(places),
+    ]
+    return [
+        f"const int32_t *const indices = (const int32_t *)(const void *)({call.tensor(call.op.inputs[1])});",
+        f"const int8_t *const table = {table};",
+        f"int8_t *const out = {out};",
+        *block(f"for (int32_t i = 0; i < {call.input(1).elements}; i++)", body),
+    ]
 
 
 def _arg(call: Call) -> list[str]:
@@ -319,9 +341,33 @@ def _matmul(call: Call) -> list[str]:
     ]
     lines = initialiser("nn_matmul_geometry", "geometry", fields)
     for name, t in zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True):
-        view = whole_view(call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8)
+        of = call.graph.tensors[t]
+        view = whole_view(call.tensor(t), 1, 1, of.elements, of.dtype)
         lines.append(f"const nn_view {name} = {view};")
     return [*lines, call.call_text(view_arguments(["in1", "in2"], "out"))]
+
+
+def _detections(call: Call) -> list[str]:
+    """Writes DETECTION_POSTPROCESS, which fills several whole outputs."""
+    attrs, scores = call.op.attrs, call.input(1)
+    assert isinstance(attrs, DetectionAttrs)
+    fields = [
+        ("boxes", scores.shape[1]),
+        ("box_size", call.input().shape[2]),
+        ("classes", attrs.classes),
+        ("background", scores.shape[2] - attrs.classes),
+        *(
+            (name, int(getattr(attrs, name)))
+            for name in ("detections", "classes_each", "per_class", "regular")
+        ),
+    ]
+    lines = initialiser("nn_detection_geometry", "geometry", fields)
+    for name, t in zip(("in1", "in2"), call.op.inputs, strict=False):
+        view = whole_view(call.tensor(t), 1, *call.graph.tensors[t].nhwc[2:], DType.INT8)
+        lines.append(f"const nn_view {name} = {view};")
+    addresses = ", ".join(map(call.tensor, call.op.outputs))
+    lines.append(f"int8_t *const outputs[] = {{{addresses}}};")
+    return [*lines, call.call_text({**view_arguments(["in1", "in2"], "out"), Argument.OUTPUTS: "outputs"})]
 
 
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
@@ -335,6 +381,7 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.GATHERED: _gather,
     CallForm.ARG: _arg,
     CallForm.MATRICES: _matmul,
+    CallForm.DETECTIONS: _detections,
     CallForm.RECURRENT: _recurrent,
 }
 

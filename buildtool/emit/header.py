@@ -174,13 +174,14 @@ def _second_arena_macros(network: Network) -> str:
 
 
 def _input_prototype(network: Network) -> str:
-    """Returns the prototype for an input's address; "" for a streamed input image, which has none."""
+    """Returns the prototype for an input's address; "" if the only input is a streamed image."""
     if not network.held_inputs:
         return ""
     effect = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
+    but = f" Input {network.image_index} comes row by row: NULL." if network.is_streamed else ""
     return f"""\
 /* Where to write input `index` before an invoke, which {effect}.
- * NULL before init, and where there is no such input. */
+ * NULL before init, and where there is no such input.{but} */
 int8_t *{network.net}_input(int index);
 
 """
@@ -188,14 +189,16 @@ int8_t *{network.net}_input(int index);
 
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
-    image = network.graph.tensors[network.graph.inputs[0]]
+    image, index = network.graph.tensors[network.delivered.tensor], network.image_index
+    is_whole = len(network.delivered.readers) > 1 and not network.holders[network.delivered.tensor].rows
+    kept = ", which is never whole in the arena" * (not is_whole)
     also_resets = " and resets what lives between invokes" * bool(network.plan.states)
     return f"""
-/* Input 0 is an image of this many rows, which is never whole in the arena. */
+/* Input {index} is an image of this many rows{kept}. */
 #define {macro}_ROWS {image.nhwc[1]}
 #define {macro}_ROW_BYTES {image.row_bytes}
 
-/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
+/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input {index}, each once,
  * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
  * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
  * returns it{also_resets}; the next one begins with row 0.
@@ -343,7 +346,7 @@ def harness(network: Network) -> str:
 #define HARNESS_ROWS {macro}_ROWS
 #define HARNESS_ROW_BYTES {macro}_ROW_BYTES
 #define HARNESS_SET_ROW_SOURCE(deliver) {net}_set_row_source((deliver), NULL)
-"""
+{f"#define HARNESS_IMAGE {network.image_index}{chr(10)}" if write_input else ""}"""
     set_loader = f"#define HARNESS_SET_LOADER(loader) {net}_set_loader(loader)\n" * bool(network.plan.loads)
     return f"""\
 /* What the test firmware calls {net}.

@@ -167,13 +167,11 @@ def _addresses(network: Network) -> str:
     outputs = _address_function(
         f"const int8_t *{net}_output", list(map(final.address, network.graph.outputs))
     )
-    if not network.held_inputs:
+    held = network.held_inputs
+    if not held:
         return outputs
-    return (
-        _address_function(f"int8_t *{net}_input", list(map(network.address, network.held_inputs)))
-        + "\n"
-        + outputs
-    )
+    inputs = [network.address(t) if t in held else "NULL" for t in network.graph.inputs]
+    return _address_function(f"int8_t *{net}_input", inputs) + "\n" + outputs
 
 
 def _address_function(function: str, places: Sequence[str]) -> str:

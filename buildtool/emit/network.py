@@ -10,6 +10,7 @@ from buildtool.base.modes import Image
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
+from buildtool.plan.schedule.delivery import Delivered, delivered_image
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region
 from buildtool.target.types import Argument, KernelVariant, Target
@@ -48,12 +49,22 @@ class Network:
 
     def takes_rows(self, region: Region) -> bool:
         """Whether a region asks for the rows of a streamed input image."""
-        return self.is_streamed and self.graph.inputs[0] in self.graph.ops[region.ops[0]].inputs
+        return self.is_streamed and self.delivered.first in region.ops
+
+    @property
+    def delivered(self) -> Delivered:
+        """The input image that is streamed if `is_streamed`."""
+        return delivered_image(self.graph)
+
+    @property
+    def image_index(self) -> int:
+        """The number of the network input that is streamed."""
+        return self.graph.inputs.index(self.delivered.input)
 
     @property
     def held_inputs(self) -> tuple[int, ...]:
-        """The inputs that the application writes as a whole; none if the input image is streamed."""
-        return () if self.is_streamed else tuple(self.graph.inputs)
+        """The inputs that the application writes as a whole: all except a streamed image."""
+        return tuple(t for t in self.graph.inputs if not self.is_streamed or t != self.delivered.input)
 
     @cached_property
     def _makers(self) -> dict[int, str]:

@@ -8,7 +8,7 @@ together (see `rows`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -22,7 +22,7 @@ from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.receptive import accumulates, axes, columns
-from buildtool.plan.schedule.schedule import Link, column_ends, first_column, links
+from buildtool.plan.schedule.schedule import Link, column_ends, first_column, is_driven, links
 from buildtool.plan.types import Group, Region
 from buildtool.target.types import Argument
 
@@ -47,9 +47,7 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
         *([*_zeros(["delivered"]), *_ROW_SOURCE] if delivered else []),
         *coming.declarations(),
         "",
-        *_Loops(network, chain, network.graph.inputs[0] if delivered else None, coming).of(
-            len(chain) - 1, str(chain[-1].height)
-        ),
+        *_Loops(network, chain, delivered, coming).all(),
     ]
 
 
@@ -66,7 +64,7 @@ def whole_image(network: Network, region: Region) -> list[str]:
     """
     if not network.takes_rows(region):
         return []
-    t = network.graph.inputs[0]
+    t = network.delivered.tensor
     image = network.graph.tensors[t]
     body = _ask_for_row("y", f"{network.address(t)} + y * {image.row_bytes}")
     return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", body)]
@@ -128,19 +126,30 @@ def _low(variable: str, axis: Axis) -> str:
 
 @dataclass(frozen=True)
 class _Loops:
-    """Writes the loops of a region's groups. `source`: the streamed input image, if the region reads it."""
+    """Writes the loops of a region's groups. `asks`: whether the region asks for rows of a streamed image."""
 
     network: Network
     chain: Sequence[Link]
-    source: int | None
+    asks: bool
     coming: StreamedLoads
+
+    def all(self) -> list[str]:
+        """Returns the loop of the last group, which contains the others.
+
+        If the streamed image does not drive the region, all its rows come first.
+        """
+        network = self.network
+        if not self.asks or is_driven(self.chain[0].group, network.graph):
+            return self.of(len(self.chain) - 1, str(self.chain[-1].height))
+        rows = network.graph.tensors[network.delivered.tensor].nhwc[1]
+        return [*self.of(-1, str(rows)), *replace(self, asks=False).all()]
 
     def of(self, index: int, need: str) -> list[str]:
         """Returns the loop that computes `need` rows of group `index`; for -1, it requests input rows."""
         if index < 0:
-            if self.source is None:
+            if not self.asks:
                 return []
-            view = f"tensor_{self.source}"
+            view = f"tensor_{self.network.delivered.tensor}"
             body = [
                 f"const int32_t place = delivered % {view}.ring_rows * {view}.row_stride;",
                 *_ask_for_row("delivered", f"nn_out_data(&{view}) + place"),

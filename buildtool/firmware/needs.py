@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from buildtool.options.values import PlanOptions
     from buildtool.plan.types import Plan
 
-ARENA, AROUND, STACK, GUARD = "arena", "around the arena", "stack", "stack guard"
+ARENA, AROUND, STACK, GUARD = "arena", "guard bytes around the arena", "stack", "stack guard"
 WEIGHTS, ALIGNMENT, INITIAL = "weights", "alignment", "initial values of variables"
 NETWORK, KERNELS, FIRMWARE = "network", "kernels", "start-up and test firmware"
 CODE, VARIABLES = "code and constants", "variables"  # of the network, the kernels, the firmware
@@ -88,6 +88,12 @@ class Need:
     required: int
     available: int
     parts: tuple[Part, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name in texts, such as "RAM (psram)"; "RAM" for a memory that is itself called "ram"."""
+        same = self.what not in ("RAM", "flash") or self.what.lower() == self.memory
+        return self.what if same else f"{self.what} ({self.memory})"
 
     @property
     def excess(self) -> int:

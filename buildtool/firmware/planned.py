@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 import msgpack
 
 from buildtool.base.errors import Hint, PlanError
-from buildtool.base.files import File, Named
+from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
@@ -76,7 +76,7 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
 
 
 def plan_model(
-    spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
+    spec: NetworkSpec, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
     """Reads and rewrites the model, plans it and checks the plan; the plan may still not fit the board."""
     session = session or Session()
@@ -101,7 +101,7 @@ def plan_model(
 
 
 def plan_or_read(
-    spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
+    spec: NetworkSpec, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
     """Returns the model with a new plan, or with the plan of `lock`, which has to be within `options`."""
     if lock is None:
@@ -112,7 +112,7 @@ def plan_or_read(
     return replace(planned, options=options)
 
 
-def read_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Session) -> Planned:
     """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
@@ -157,9 +157,8 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
     limit_name = Limits.of(options, target, options.ram).first_missed(plan)
     if limit_name == "ram":
         over = plan.arena_bytes - (options.ram or 0)
-        return (
-            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
-        )
+        needed = f"the plan's arena requires {plan.arena_bytes:,} bytes"
+        return f"{needed}, {options.ram:,} are allowed: {over:,} too many"
     if limit_name == "max_f":
         return f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed"
     limit = cost_limit(options, target)
@@ -215,11 +214,11 @@ def notes(planned: Planned) -> list[str]:
     memories = []
     for name in board.holders:
         others = board.unavailable_bytes(name, planned.plan.state_bytes)
-        beside = board.describe_other_contents(name) or (f" less {others} for all else" if others else "")
-        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
+        beside = board.describe_other_contents(name) or (f" less {others:,} for all else" if others else "")
+        memories.append(f"'{name}' of {board.memory(name).size:,}{beside}")
     return [
-        f"{limit} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
-        f"limit then: memory {' and '.join(memories)}"
+        f"{limit:,} bytes are allowed for the arena, and board '{board.name}' has {room:,} for it, which is "
+        f"the limit then: memory {' and '.join(memories)}"
     ]
 
 

@@ -57,8 +57,8 @@ def _check_operands(graph: Graph, op: Op) -> None:
     count = 3 if isinstance(op.attrs, WidenedAttrs) else definition.operands
     if (count is not None and len(op.inputs) != count) or not op.inputs:
         raise ModelError(f"{len(op.inputs)} inputs, expected {count or 1}")
-    if op.kind != OpKind.SPLIT and not definition.state and len(op.outputs) != 1:
-        raise ModelError(f"{len(op.outputs)} outputs, expected 1")
+    if not definition.state and definition.results not in (None, len(op.outputs)):
+        raise ModelError(f"{len(op.outputs)} outputs, expected {definition.results}")
     if any(t < 0 and i not in definition.optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
     if definition.whole:
@@ -73,6 +73,9 @@ def _check_operands(graph: Graph, op: Op) -> None:
     if computes_in_floats(graph, op):
         check_floats(graph, op)
         return
+    for tensor in (graph.tensors[t] for t in (*op.inputs, *op.outputs) if definition.no_int16 and t >= 0):
+        if tensor.dtype is DType.INT16:
+            raise QuantError(f"int16: {definition.no_int16}", tensor)
     definition.types(graph, op)
     if definition.output is not None:
         check_fixed_output(graph, op, definition.output)
@@ -108,8 +111,12 @@ def _check_order(graph: Graph) -> None:
     for tensor in (graph.tensors[t] for t in graph.inputs):
         if tensor.is_constant:
             raise ModelError("a network input with a constant value", tensor=tensor.name)
-        if tensor.dtype == DType.INT32:
-            raise UnsupportedError("an int32 network input", tensor=tensor.name)
+    indices = {t for op in graph.ops if op.kind is OpKind.GATHER for t in op.inputs[1:]}
+    others = {t for op in graph.ops for t in op.inputs[: 1 if op.kind is OpKind.GATHER else None]}
+    for t in graph.inputs:
+        if graph.tensors[t].dtype == DType.INT32 and (t not in indices or t in others):
+            hint = "an int32 input must be the indices of a GATHER or EMBEDDING_LOOKUP"
+            raise UnsupportedError("an int32 network input", tensor=graph.tensors[t].name, hint=hint)
     available = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:
         for t in op.inputs:

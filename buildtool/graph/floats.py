@@ -39,7 +39,7 @@ def check_floats(graph: Graph, op: Op) -> None:
     if not definition.floats:
         raise QuantError(f"{op.kind} has no float32 form")
     for position, t in enumerate(op.inputs):
-        if t >= 0:
+        if t >= 0 and not (op.kind is OpKind.GATHER and position):  # indices
             chooses = op.kind is OpKind.SELECT_V2 and position == 0
             check_type(graph.tensors[t], DType.BOOL if chooses else DType.FLOAT32)
         if position > 0 and definition.optional and t >= 0 and not graph.tensors[t].is_constant:

@@ -30,13 +30,14 @@ def check_limits(graph: Graph, op: Op) -> None:
     if isinstance(op.attrs, g.ConvAttrs | g.PoolAttrs):
         _check_extent(graph, op, op.attrs)
     source = graph.tensors[op.inputs[0]]
-    if op.kind is OpKind.BATCH_MATMUL:
-        inner = source.shape[-2 if attributes(op, g.MatmulAttrs).adj_x else -1]
-        if inner > MAX_INNER:
-            raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
     if source.dtype is DType.FLOAT32:
         return  # its sums are no integers
     wide = source.dtype is DType.INT16
+    if op.kind is OpKind.BATCH_MATMUL:
+        inner, most = source.shape[-2 if attributes(op, g.MatmulAttrs).adj_x else -1], MAX_INNER
+        most = MAX_TAPS if wide else most  # LiteRT's multiplication demands sums below 2^47
+        if inner > most:
+            raise UnsupportedError(f"{inner} products in a sum, more than {most}")
     terms = _count_terms(graph, op, wide)
     mean = MAX_WIDE_MEAN if wide else MAX_MEAN
     limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (mean, "values in a mean")
@@ -60,7 +61,7 @@ def check_limits(graph: Graph, op: Op) -> None:
 def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
     """Returns the largest number of terms in one of the operator's sums, or 0 if no limit applies.
 
-    The sum of an int16 MEAN has no limit: it wraps around as in LiteRT.
+    The sum of an int16 MEAN has no limit: it wraps around as in LiteRT. No other reduction of int16 has one.
     """
     if op.kind in _WEIGHTED:
         weights = graph.tensors[op.inputs[1]]
@@ -68,7 +69,7 @@ def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
     if op.kind is OpKind.AVERAGE_POOL_2D:
         kernel, (_, rows, columns, _) = attributes(op, g.PoolAttrs).kernel, graph.tensors[op.inputs[0]].nhwc
         return min(kernel[0], rows) * min(kernel[1], columns)
-    if isinstance(op.attrs, g.MeanAttrs) and not (op.kind is OpKind.MEAN and wide):
+    if isinstance(op.attrs, g.MeanAttrs) and not wide:
         return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
     return 0
 

@@ -65,23 +65,13 @@ def per_tensor(tensor: Tensor, *dtypes: DType) -> Quantization:
     return tensor.quant
 
 
-def check_int8(graph: Graph, op: Op) -> None:
-    """Demands that all activations are int8."""
-    _activations(graph, op, DType.INT8)
-
-
-def _activations(graph: Graph, op: Op, *dtypes: DType) -> None:
-    """Demands that all activations have the first input's type, which is in `dtypes`."""
+def check_int8_or_int16(graph: Graph, op: Op) -> None:
+    """Demands that all activations are int8 or that all are int16."""
     first = graph.tensors[op.inputs[0]].dtype if op.inputs and op.inputs[0] >= 0 else DType.INT8
     for t in dict.fromkeys((*op.inputs, *op.outputs)):
         if t < 0:
             raise QuantError("an operand is missing")
-        per_tensor(graph.tensors[t], first if first in dtypes else dtypes[0])
-
-
-def check_int8_or_int16(graph: Graph, op: Op) -> None:
-    """Demands that all activations are int8 or that all are int16."""
-    _activations(graph, op, *ACTIVATIONS)
+        per_tensor(graph.tensors[t], first if first in ACTIVATIONS else DType.INT8)
 
 
 def check_moved_types(graph: Graph, op: Op) -> None:

@@ -1,12 +1,32 @@
 """Joins errors for a network's operators into one error, grouped by cause and kind, with all their hints."""
 
+import os
 import re
+import shlex
 from collections.abc import Sequence
 
-from buildtool.base.errors import Hint, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, UnsupportedError, suggest
 
 _PLACE = re.compile(r"#(\d+) (\S+)")  # an operator's place: its number and its kind
 _LISTED = 3  # operators of a kind whose numbers are given
+
+
+QUANTISE = "buildtool quantize NETWORK --data DATA -o OUT"  # in hints; `name_files` puts the names in
+
+
+def name_files(error: BuildtoolError, path: str) -> BuildtoolError:
+    """Puts the names of files into the hint that has the line QUANTISE, and makes it the last one.
+
+    For builds, another hint sets `model` to the quantised network. Returns `error`.
+    """
+    lines = [hint for hint in error.hints if QUANTISE in hint.text]
+    if lines and path:
+        stem, suffix = os.path.splitext(path)  # noqa: PTH122 - a Path would change how it is written
+        out = f"{stem}_int8{suffix}"
+        line = f"buildtool quantize {shlex.quote(path)} --data DATA -o {shlex.quote(out)}"
+        others = [hint for hint in error.hints if hint not in lines]
+        error.hints = (*others, suggest(model=out), Hint(lines[0].text.replace(QUANTISE, line)))
+    return error
 
 
 def join_errors(refused: Sequence[UnsupportedError]) -> UnsupportedError:

@@ -116,6 +116,7 @@ class OpKind(enum.StrEnum):
     QUANTIZE = "QUANTIZE"
     CAST = "CAST"
     DEQUANTIZE = "DEQUANTIZE"
+    DETECTION_POSTPROCESS = "DETECTION_POSTPROCESS"
     SVDF = "SVDF"
     UNIDIRECTIONAL_SEQUENCE_LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     READ_VARIABLE = "READ_VARIABLE"
@@ -269,7 +270,7 @@ class PadAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MeanAttrs(Attrs):
-    """Attributes of MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
+    """Attributes of MEAN, SUM, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
 
     The axes are non-negative, in ascending order and without repetition.
     """
@@ -356,7 +357,11 @@ class TileAttrs(Attrs):
 
 @dataclass(frozen=True)
 class GatherAttrs(Attrs):
-    """Attributes of GATHER. In dimension `axis`, output element i is the input's element `indices[i]`."""
+    """Attributes of GATHER. In dimension `axis`, output element i is the input's element `indices[i]`.
+
+    If `indices` is empty, the second operand has the indices, as int32 of any shape, and the axis is 0. An
+    index outside of the dimension counts as the nearest one inside it.
+    """
 
     axis: int
     indices: tuple[int, ...]
@@ -439,6 +444,27 @@ class SvdfAttrs(Attrs):
     """
 
     rank: int
+
+
+@dataclass(frozen=True)
+class DetectionAttrs(Attrs):
+    """Attributes of DETECTION_POSTPROCESS, which is TFLite_Detection_PostProcess in a file.
+
+    `classes` are those of objects, without the background. `detections` is the largest number of them. If
+    `regular`, boxes are suppressed in each class separately, and at most `per_class` of them stay in a class.
+    Otherwise they are suppressed by their best scores, and each detection has `classes_each` rows.
+    A box that overlaps a better one by more than `most_overlap` (intersection over union) is suppressed.
+    `scales` divide the encoded y, x, height and width. Floats are float32 values.
+    """
+
+    classes: int
+    detections: int
+    classes_each: int
+    per_class: int
+    regular: bool
+    least_score: float = 0.0
+    most_overlap: float = 0.5
+    scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

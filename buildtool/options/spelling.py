@@ -27,8 +27,10 @@ _OWN = ("depth", "fail_if", "out")  # options of commands, which no request has
 def spell(option: str, value: Value) -> str:
     """Returns an option and its value as on the command line, such as --ram 4624.
 
-    A name that is no option is written as in requests (see `in_requests`).
+    A name that is no option is written as in requests (see `in_requests`). The network is positional: "".
     """
+    if option == "model":
+        return ""
     if option not in BY_NAME:
         return in_requests(option, value)
     flag = spell_name(option)

@@ -25,6 +25,7 @@ class Group(enum.StrEnum):
     DESK = "attached board"
     REPORT = "report"
     SPLIT = "split"
+    QUANTISING = "quantising"
     OTHER = "other"
 
 
@@ -105,7 +106,7 @@ def switch(name: str) -> Row:
 
 # Data sets: which one, how it becomes inputs, and how much of it goes through the firmware.
 _DATA: tuple[Option, ...] = (
-    file("data FILE.npz|DIR", "random values")(
+    file("data FILE.npz|DIR", "random values; none for quantize")(
         "A data set to run on: a .npz file, or a folder of images or .npy files, with a subfolder for each "
         "class if there are classes."
     ),
@@ -137,7 +138,7 @@ _DATA: tuple[Option, ...] = (
     row(
         "normalise RULE",
         parsers.normalise,
-        "auto: bytes, unit or signed, whichever matches the input's range; unit for a split",
+        "auto: bytes, unit or signed, whichever matches the input's range; split: unit; quantize: none",
     )(
         "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or MEANS/DEVIATIONS "
         "for values from 0 to 1, such as 0.485,0.456,0.406/0.229,0.224,0.225."
@@ -189,6 +190,10 @@ _TABLE: tuple[Group | Option, ...] = (
     row("hand_off PIXELS", parsers.pixels, "1", strategies=(modes.Strategy.BEST,))(
         "The smallest number of pixels that pass from operator to operator inside a group (the planner also "
         "tries more), or row for whole rows only."
+    ),
+    row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
+        "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "
+        "Operators and weights that these outputs do not need are left out."
     ),
     Group.COUNTING,
     choice("weights MODE", modes.WeightsIn, "flash")(
@@ -322,6 +327,15 @@ _TABLE: tuple[Group | Option, ...] = (
     file("file FILE.csv")(
         "An arena problem: a table of buffers with the columns id, lower, upper and size, and, where needed, "
         "alignment and offset."
+    ),
+    Group.QUANTISING,
+    choice("activations TYPE", modes.Activations, "int8")(
+        "The type of the quantised network's activations: int8, or int16 (nearer to the float network; takes "
+        "twice the memory; only .tflite). Weights are int8, with a scale for each channel."
+    ),
+    switch("sizes_only")(
+        "Takes random values in place of a data set. Sizes, plans and times are then those of the network. "
+        "Its outputs are not."
     ),
     Group.SPLIT,
     row("network NETWORK", parsers.network, suffixes=(".keras",))(

@@ -17,18 +17,15 @@ class Kind(NamedTuple):
     help: str
 
 
-_TO_TFLITE = (
-    "to a .tflite file with full-integer int8 quantisation (optimizations, representative_dataset, "
-    "OpsSet.TFLITE_BUILTINS_INT8)"
-)
-_KERAS = f"load it in Keras and convert the model with tf.lite.TFLiteConverter.from_keras_model {_TO_TFLITE}"
+_LINE = "buildtool quantize FLOAT{0} --data DATA -o INT8{0}"
+_TO_TFLITE = f"and quantise the file: {_LINE.format('.tflite')}"
+_KERAS = f"load it in Keras, convert it with tf.lite.TFLiteConverter.from_keras_model, {_TO_TFLITE}"
 _TORCH = Kind(
     "a file of PyTorch",
-    "export the model with torch.onnx.export and quantise the .onnx file with "
-    "onnxruntime.quantization.quantize_static",
+    f"export the model with torch.onnx.export, and quantise the file: {_LINE.format('.onnx')}",
 )
 _TENSORFLOW = Kind(
-    "a model of TensorFlow", f"convert it with tf.lite.TFLiteConverter.from_saved_model {_TO_TFLITE}"
+    "a model of TensorFlow", f"convert it with tf.lite.TFLiteConverter.from_saved_model, {_TO_TFLITE}"
 )
 _PAGE = Kind("a page of HTML", "download the model itself, not the page about it")
 _ZIP = b"PK\x03\x04"

@@ -48,11 +48,13 @@ class NeedAnswer(TypedDict):
     """The bytes that the firmware takes of one memory of the board.
 
     `what` is RAM or flash. One of the `parts` may be `alignment`, the gaps between the others. For a limit
-    that an option sets, `what` is "arena limit" or "weights limit", and `parts` is empty.
+    that an option sets, `what` is "arena limit" or "weights limit", and `parts` is empty. `name` is what
+    texts call it, such as "RAM (psram)".
     """
 
     what: str
     memory: str
+    name: str
     required: int
     available: int
     excess: int
@@ -112,8 +114,9 @@ class Verdict(Price):
     bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`: cycles,
     issues or instructions. `floats` is null without operators of float32. `cures` and `smaller` are there
     where the request names one or two boards. `cures` has up to three ways to make the network fit, the
-    cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a network that fits.
-    `advice` has further help where it does not fit. `stack` is null where nothing is recorded for the core.
+    cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a network that fits,
+    and `smallest` the plan with the least memory, if it is another one. `advice` has further help where it
+    does not fit. `stack` is null where nothing is recorded for the core.
     """
 
     board: str
@@ -134,6 +137,7 @@ class Verdict(Price):
     binds: str
     cures: list[Cure]
     smaller: Cure | None
+    smallest: Cure | None
     advice: list[HintData]
 
 

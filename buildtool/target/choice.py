@@ -124,7 +124,7 @@ def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hin
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
         room = placed.room(placed.arena, state)
         if room >= size and placed.holders != board.holders:
-            hints.append(suggest(f"{room} bytes are available there", arena_in=placed.arena))
+            hints.append(suggest(f"{room:,} bytes are available there", arena_in=placed.arena))
     return hints
 
 

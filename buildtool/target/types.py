@@ -84,6 +84,7 @@ class Argument(Word):
     OUT = "out", "a view of the output"
     IN_DATA = "in_data", "the address of the whole operand"
     OUT_DATA = "out_data", "the address of the whole output"
+    OUTPUTS = "outputs", "an array of the addresses of all outputs"
     WINDOW = "window", "the rows and columns of the output that the call computes"
     SCRATCH = "scratch", "memory for the kernel while it runs; NULL if it needs none"
     SCRATCH_BYTES = "scratch_bytes", "bytes of the scratch memory"
@@ -420,7 +421,7 @@ class Board:
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.unavailable_bytes(name) == self.reserved_for_others(name):
             return ""
-        return " beside " + ", ".join(f"{each.what} {each.bytes}" for each in parts)
+        return " beside " + ", ".join(f"{each.what} {each.bytes:,}" for each in parts)
 
     @property
     def is_native(self) -> bool:

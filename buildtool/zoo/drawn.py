@@ -21,6 +21,7 @@ from buildtool.graph import types as g
 from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.geometry import same_pad
 from buildtool.graph.ops import DEFS
+from buildtool.graph.reference.detection import output_shapes
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
 
@@ -33,10 +34,13 @@ class NetBuilder(GraphBuilder):
     """A builder that draws weights and quantisations.
 
     `typical` is the usual standard deviation of an activation, in quantisation steps. The standard deviation
-    of a result is 2^x steps, where x is drawn from the range `levels`.
+    of a result is 2^x steps, where x is drawn from the range `levels`. `raised` is a usual value where
+    negative ones were raised to zero. `coarser` is a factor of the scales of quotients.
     """
 
     typical = 74.0
+    raised = 100.0
+    coarser = 1.0
     levels = (4.0, 7.0)
 
     def __init__(self, seed: int, name: str = "net") -> None:
@@ -180,15 +184,15 @@ class NetBuilder(GraphBuilder):
 
     def constant(self, shape: Sequence[int]) -> int:
         """Adds an int8 constant."""
-        return self.tensor(
-            shape, self.random_quant(), data=self.rng.integers(-128, 128, shape).astype(np.int8)
-        )
+        q = NetBuilder.random_quant(self, dtype=DType.INT8)
+        return self.tensor(shape, q, data=self.rng.integers(-128, 128, shape).astype(np.int8))
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
         """Adds ADD, SUB, MUL or DIV, with broadcasting. Before, it raises a divisor's values above 0."""
         if kind is OpKind.DIV:
             b = self.positive(b)
-            q = self._out_quant(self.scale(a) / self.scale(b) * float(np.exp(self.rng.uniform(-2, 2))))
+            ratio = self.coarser * self.scale(a) / self.scale(b)
+            q = self._out_quant(ratio * float(np.exp(self.rng.uniform(-2, 2))))
             return self.op(kind, (a, b), g.QuotientAttrs(activation), q)
         sa, sb = self.scale(a), self.scale(b)
         spread = math.hypot(sa, sb) * self.typical
@@ -198,8 +202,8 @@ class NetBuilder(GraphBuilder):
 
     def _clamp_below(self, x: int, least: int) -> int:
         """Adds the MAXIMUM of a tensor and the quantised value `least`."""
-        q = self.tensors[x].quant
-        bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
+        q, dtype = self.tensors[x].quant, self.tensors[x].dtype
+        bound = self.tensor((1,), q, dtype, np.full((1,), least, dtype.value))
         return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
@@ -213,7 +217,7 @@ class NetBuilder(GraphBuilder):
     def pair(self, kind: OpKind, a: int, b: int) -> int:
         """Adds a MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, comparison, LOGICAL_AND or LOGICAL_OR."""
         if kind is OpKind.SQUARED_DIFFERENCE:
-            larger = max(self.scale(a), self.scale(b)) * 74
+            larger = max(self.scale(a), self.scale(b)) * self.typical
             return self.op(kind, (a, b), NO_ATTRS, self._out_quant(larger * larger))
         if kind in (OpKind.MAXIMUM, OpKind.MINIMUM):
             return self.op(kind, (a, b), NO_ATTRS, self.tensors[a].quant)
@@ -230,8 +234,8 @@ class NetBuilder(GraphBuilder):
 
     def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
         """Adds a PRELU with a constant alpha."""
-        alpha = self.constant(alpha_shape)
-        return self.op(OpKind.PRELU, (x, alpha), NO_ATTRS, self._out_quant(self.scale(x) * 74))
+        alpha = NetBuilder.constant(self, alpha_shape)  # int8 also beside int16
+        return self.op(OpKind.PRELU, (x, alpha), NO_ATTRS, self._out_quant(self.scale(x) * self.typical))
 
     def unary(self, kind: OpKind, x: int) -> int:
         """Adds a function of one byte (TABLE_KINDS except QUANTIZE)."""
@@ -256,7 +260,7 @@ class NetBuilder(GraphBuilder):
         """
         q = self.tensors[x].quant
         assert q is not None
-        root = math.sqrt(q.scale * 100)
+        root = math.sqrt(q.scale * self.raised)
         spread = 2 * root if kind is OpKind.SQRT else 8 / root
         least = self._clamp_below(x, q.zero_point)
         return self.op(kind, (least,), NO_ATTRS, self._out_quant(spread))
@@ -296,11 +300,18 @@ class NetBuilder(GraphBuilder):
         attrs = g.PoolAttrs(kernel, stride, pad, activation)
         return self.op(kind, (x,), attrs, self.tensors[x].quant)
 
-    def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
-        """Adds a MEAN."""
+    def mean(
+        self,
+        x: int,
+        axes: tuple[int, ...] = (1, 2),
+        keep_dims: bool = False,
+        kind: OpKind = OpKind.MEAN,
+    ) -> int:
+        """Adds a MEAN or SUM."""
         count = math.prod(self.shape(x)[a] for a in axes)
-        q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
-        return self.op(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), q)
+        scale = self.scale(x) * (count if kind is OpKind.SUM else 1)
+        q = self.random_quant(scale * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
+        return self.op(kind, (x,), g.MeanAttrs(axes, keep_dims), q)
 
     def extreme(self, kind: OpKind, x: int, axes: tuple[int, ...], keep_dims: bool = False) -> int:
         """Adds a REDUCE_MAX or REDUCE_MIN."""
@@ -313,7 +324,7 @@ class NetBuilder(GraphBuilder):
     def matmul(self, x: int, y: int, adj_x: bool = False, adj_y: bool = False) -> int:
         """Adds a BATCH_MATMUL."""
         inner = self.shape(x)[-2 if adj_x else -1]
-        spread = self.scale(x) * self.scale(y) * 74 * 74 * math.sqrt(inner)
+        spread = self.scale(x) * self.scale(y) * self.typical * self.typical * math.sqrt(inner)
         return self.op(OpKind.BATCH_MATMUL, (x, y), g.MatmulAttrs(adj_x, adj_y), self._out_quant(spread))
 
     def move(
@@ -353,11 +364,24 @@ class NetBuilder(GraphBuilder):
         self.ops.append(Op(OpKind.SPLIT, (x,), outs, g.AxisAttrs(axis), len(self.ops)))
         return outs
 
+    def detections(self, boxes: int, scores: int, attrs: g.DetectionAttrs) -> tuple[int, ...]:
+        """Adds a DETECTION_POSTPROCESS with random anchors."""
+        count = self.shape(boxes)[1]
+        sides = np.exp(self.rng.uniform(-3, 0, (count, 2)))
+        places = np.concatenate([self.rng.uniform(0, 1, (count, 2)), sides], axis=1).astype(np.float32)
+        anchors = self.tensor(places.shape, None, DType.FLOAT32, places)
+        outs = tuple(self.tensor(shape, None, DType.FLOAT32) for shape in output_shapes(attrs))
+        kind = OpKind.DETECTION_POSTPROCESS
+        self.ops.append(Op(kind, (boxes, scores, anchors), outs, attrs, len(self.ops)))
+        return outs
+
 
 class WideNetBuilder(NetBuilder):
     """A builder with int16 activations, whose zero point is 0, and int64 biases."""
 
     typical = 18900.0
+    raised = 25600.0
+    coarser = 8.0
     levels = (11.0, 15.0)
 
     def input(self, shape: Sequence[int], dtype: DType = DType.INT16, q: Quantization | None = None) -> int:

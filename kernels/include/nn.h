@@ -215,8 +215,8 @@ typedef struct {
     int32_t inner[NN_MAX_RANK], inner_stride[NN_MAX_RANK];
 } nn_reduce_geometry;
 
-/* The sum's zero point is the input's times the number of elements reduced, and that number's
- * reciprocal is in the multiplier. */
+/* The sum's zero point is the input's times the number of elements reduced. That number's
+ * reciprocal is in the multiplier, but not for SUM. */
 typedef struct {
     int32_t sum_zero_point, output_zero_point, output_multiplier, output_shift;
 } nn_mean_constants;
@@ -296,6 +296,9 @@ void nn_conv2d_s16(const nn_conv_geometry *geometry, const void *constants, cons
 void nn_depthwise_conv2d_s16(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);
+void nn_transpose_conv2d_s16(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
 void nn_fully_connected_s16(const void *constants, const nn_view *in, const nn_view *out,
                             const nn_window *window, void *scratch);
 
@@ -315,7 +318,40 @@ void nn_mean_sums_s16(const void *constants, const int32_t *sums, int32_t channe
 void nn_avg_pool_sums_s16(const void *constants, const int32_t *sums, int32_t count,
                           int32_t channels, int8_t *out);
 
-/* RELU, RELU6 and LEAKY_RELU: a factor for inputs below 0, and one for the others. */
+/* As their namesakes of bytes, with the same constants. The alphas of PRELU are bytes. */
+void nn_prelu_s16(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+                  const nn_window *window);
+void nn_maximum_s16(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                    const nn_window *window);
+void nn_minimum_s16(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                    const nn_window *window);
+void nn_select_s16(const nn_view *in1, const nn_view *in2, const nn_view *in3, const nn_view *out,
+                   const nn_window *window);
+void nn_squared_difference_s16(const void *constants, const nn_view *in1, const nn_view *in2,
+                               const nn_view *out, const nn_window *window);
+void nn_div_s16(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+                const nn_window *window);
+void nn_compare_s16(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_neg_s16(const nn_view *in, const nn_view *out, const nn_window *window);
+
+/* Any function of int16: `table` has its values at 513 places, between which it is interpolated. */
+typedef struct {
+    int16_t table[514]; /* the last only fills up */
+} nn_wide_lut_constants;
+
+void nn_lut_s16(const void *constants, const nn_view *in, const nn_view *out,
+                const nn_window *window);
+
+typedef struct {
+    float input_scale, output_scale;
+} nn_sqrt_constants;
+
+void nn_sqrt_s16(const void *constants, const nn_view *in, const nn_view *out,
+                 const nn_window *window);
+
+/* RELU, RELU6 and LEAKY_RELU: a factor for inputs below 0, and one for the others. ABS has only the
+ * latter. */
 typedef struct {
     int32_t positive_multiplier, positive_shift, negative_multiplier, negative_shift;
     int32_t clamp_min, clamp_max;
@@ -323,6 +359,8 @@ typedef struct {
 
 void nn_leaky_relu_s16(const void *constants, const nn_view *in, const nn_view *out,
                        const nn_window *window);
+void nn_abs_s16(const void *constants, const nn_view *in, const nn_view *out,
+                const nn_window *window);
 
 /* `table`: 65536 / (1 + exp(-i / 24)). An input times the multiplier, shifted right with rounding,
  * counts steps of 1 / 12288. */
@@ -379,6 +417,8 @@ void nn_resize_bilinear_s16(const nn_resize_geometry *geometry, const nn_view *i
 /* REDUCE_MAX, REDUCE_MIN. */
 void nn_reduce_max_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_reduce_min_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
+void nn_reduce_max_s16(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
+void nn_reduce_min_s16(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
 
 /* REDUCE_PROD: every product so far is rounded to `multiplier` / 2^shift of itself, halves up. */
 typedef struct {
@@ -387,6 +427,8 @@ typedef struct {
 
 void nn_reduce_prod_s8(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                        int8_t *out);
+void nn_reduce_prod_s16(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                        int8_t *out);
 
 /* ARG_MAX, ARG_MIN over `count` elements that lie `inner` apart; `flip` is 0 for the greatest, -1
  * for the least. `out` has int32_t, or int64_t if `wide`. */
@@ -428,8 +470,11 @@ typedef struct {
     int32_t output_zero_point, output_multiplier, output_shift;
 } nn_matmul_constants;
 
-/* Of the views only where they begin matters. */
+/* Of the views only where they begin matters. For int16 the output is the sum * multiplier, shifted
+ * right by output_shift, halves up. */
 void nn_batch_matmul_s8(const nn_matmul_geometry *geometry, const void *constants,
                         const nn_view *in1, const nn_view *in2, const nn_view *out);
+void nn_batch_matmul_s16(const nn_matmul_geometry *geometry, const void *constants,
+                         const nn_view *in1, const nn_view *in2, const nn_view *out);
 
 #endif

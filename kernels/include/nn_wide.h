@@ -138,10 +138,11 @@ static inline void nn_wide_dot4(int64_t sums[4], const int16_t *x, const int8_t 
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* A function of all int16 values in 512 steps, the 513th entry for the slope of the last. */
+/* A function of all int16 values in 512 steps, the 513th entry for the slope of the last. A slope
+ * is modulo 2^16, as the reference's is. */
 static inline int32_t nn_wide_interpolate(const int16_t *table, int32_t value) {
     const int16_t *entry = table + 256 + (value >> 7);
-    const int32_t slope = entry[1] - entry[0];
+    const int32_t slope = (int16_t)(entry[1] - entry[0]);
     return (int16_t)(entry[0] + ((slope * (value & 127) + 64) >> 7));
 }
 

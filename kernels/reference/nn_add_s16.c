@@ -1,5 +1,5 @@
 /* ADD and SUB on int16, with broadcasting. */
-#include "nn_wide.h"
+#include "nn_elements.h"
 
 /* a + sign * b, both on the common scale */
 static inline int16_t add(const nn_add_constants *c, int32_t a, int32_t b, int32_t sign) {
@@ -14,17 +14,8 @@ static inline int16_t add(const nn_add_constants *c, int32_t a, int32_t b, int32
 void nn_add_s16(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
                 const nn_window *window) {
     nn_add_constants c = *(const nn_add_constants *)constants;
-    const int32_t step1 = in1->channels > 1, step2 = in2->channels > 1;
     /* What is negated is the rounded operand: a multiplier below zero would round halves down. */
     const int32_t sign = c.input2_multiplier < 0 ? -1 : 1;
     c.input2_multiplier *= sign;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int16_t *a = nn_wide_in(in1, y, x), *b = nn_wide_in(in2, y, x);
-            int16_t *result = nn_wide_out(out, y, x);
-            for (int32_t i = 0; i < out->channels; i++, a += step1, b += step2) {
-                result[i] = add(&c, *a, *b, sign);
-            }
-        }
-    }
+    NN_PAIRS(int16_t, int16_t, int16_t, add(&c, a, b, sign))
 }

@@ -1,5 +1,5 @@
 /* RELU, RELU6 and LEAKY_RELU on int16. */
-#include "nn_wide.h"
+#include "nn_elements.h"
 
 /* What is below 0: a negative factor rounds as its opposite does, and the result changes sign. */
 static inline int32_t leak(const nn_leaky_constants *c, int32_t value) {
@@ -18,13 +18,5 @@ static inline int16_t rescale(const nn_leaky_constants *c, int32_t value) {
 void nn_leaky_relu_s16(const void *constants, const nn_view *in, const nn_view *out,
                        const nn_window *window) {
     const nn_leaky_constants *c = (const nn_leaky_constants *)constants;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int16_t *value = nn_wide_in(in, y, x);
-            int16_t *result = nn_wide_out(out, y, x);
-            for (int32_t i = 0; i < out->channels; i++) {
-                result[i] = rescale(c, value[i]);
-            }
-        }
-    }
+    NN_ELEMENTS(int16_t, int16_t, rescale(c, value))
 }

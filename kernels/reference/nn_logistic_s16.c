@@ -1,5 +1,5 @@
 /* LOGISTIC on int16: a table of half the curve, interpolated in steps of 1 / 24. */
-#include "nn_wide.h"
+#include "nn_elements.h"
 
 static inline int16_t sigmoid(const nn_sigmoid_constants *c, int32_t value) {
     const int32_t half = c->right_shift > 0 ? 1 << (c->right_shift - 1) : 0;
@@ -18,13 +18,5 @@ static inline int16_t sigmoid(const nn_sigmoid_constants *c, int32_t value) {
 void nn_logistic_s16(const void *constants, const nn_view *in, const nn_view *out,
                      const nn_window *window) {
     const nn_sigmoid_constants *c = (const nn_sigmoid_constants *)constants;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int16_t *value = nn_wide_in(in, y, x);
-            int16_t *result = nn_wide_out(out, y, x);
-            for (int32_t i = 0; i < out->channels; i++) {
-                result[i] = sigmoid(c, value[i]);
-            }
-        }
-    }
+    NN_ELEMENTS(int16_t, int16_t, sigmoid(c, value))
 }

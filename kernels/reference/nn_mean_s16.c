@@ -1,4 +1,4 @@
-/* MEAN over any axes of int16. */
+/* MEAN and SUM over any axes of int16. */
 #include "nn_wide.h"
 
 /* The sum over the reduced dimensions, modulo 2^32. */

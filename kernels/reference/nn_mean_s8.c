@@ -1,4 +1,4 @@
-/* MEAN over any axes. */
+/* MEAN and SUM over any axes. */
 #include "nn_arith.h"
 
 /* The sum over the reduced dimensions, modulo 2^32. */
@@ -24,7 +24,7 @@ void nn_mean_s8(const nn_reduce_geometry *geometry, const void *constants, const
     do {
         const int32_t sum = nn_wrapping_add(sum_inner(geometry, in + offset), -c->sum_zero_point);
         const int32_t mean = nn_requantise(sum, c->output_multiplier, c->output_shift);
-        *out++ = (int8_t)nn_clamp(mean + c->output_zero_point, -128, 127);
+        *out++ = (int8_t)nn_clamp(nn_wrapping_add(mean, c->output_zero_point), -128, 127);
     } while (
         nn_next(geometry->outer_rank, geometry->outer, index, geometry->outer_stride, &offset));
 }

@@ -1,12 +1,7 @@
 /* MINIMUM of the bytes as they are, with broadcasting; of truth values it is LOGICAL_AND. */
-#include "nn_pairs.h"
-
-static inline int8_t smaller(const void *constants, int32_t a, int32_t b) {
-    (void)constants;
-    return (int8_t)nn_min(a, b);
-}
+#include "nn_elements.h"
 
 void nn_minimum_s8(const nn_view *in1, const nn_view *in2, const nn_view *out,
                    const nn_window *window) {
-    nn_for_pairs(smaller, NULL, in1, in2, out, window);
+    NN_PAIRS(int8_t, int8_t, int8_t, nn_min(a, b))
 }

@@ -1,4 +1,7 @@
 /* REDUCE_MIN over any axes. */
+#include <stdint.h>
+
+typedef int8_t nn_element;
 #include "nn_extreme.h"
 
 void nn_reduce_min_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out) {

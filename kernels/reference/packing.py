@@ -15,8 +15,8 @@ from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.geometry import attributes
 from buildtool.graph.limits import MAX_MEAN
-from buildtool.graph.reference import floats, pairs, wide
-from buildtool.graph.reference.activation import leaky_factors
+from buildtool.graph.reference import detection, floats, pairs, wide
+from buildtool.graph.reference.activation import curve, leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
 from buildtool.graph.reference.reduction import mean_count, product_factor
@@ -24,6 +24,7 @@ from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.reference.tensors import float_factor
 from buildtool.graph.types import (
     Activation,
+    DetectionAttrs,
     Graph,
     LeakyReluAttrs,
     Op,
@@ -98,9 +99,8 @@ def _squared_difference(graph: Graph, op: Op) -> bytes:
     first, second, out = _zero_points(graph, op)
     first_factor, second_factor, last = pairs.difference_factors(graph, op)
     limits = clamp(graph, op, Activation.NONE)
-    return words(
-        first, *first_factor, second, *second_factor, pairs.DIFFERENCE_LEFT_SHIFT, out, *last, *limits
-    )
+    left_shift = pairs.DIFFERENCE_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    return words(first, *first_factor, second, *second_factor, left_shift, out, *last, *limits)
 
 
 def _div(graph: Graph, op: Op) -> bytes:
@@ -145,7 +145,9 @@ def _softmax(graph: Graph, op: Op) -> bytes:
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
-    """Packs nn_mean_constants; the multiplier contains the count's reciprocal, as far as its shift allows.
+    """Packs nn_mean_constants of MEAN and SUM.
+
+    The multiplier of MEAN contains the count's reciprocal, as far as its shift allows.
 
     As in TFLite's QuantizedMeanOrSum, the multiplier is shifted left by floor(log2(count)), but the total
     right shift stays at most 31. Then it is divided by the count, rounding down.
@@ -154,6 +156,8 @@ def _mean(graph: Graph, op: Op) -> bytes:
     if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
     multiplier, shift = _double_factor(graph, op)
+    if op.kind is OpKind.SUM:
+        return words(source * count, out, multiplier, shift)
     up = min(count.bit_length() - 1, 32, 31 + shift)
     return words(source * count, out, (multiplier << up) // count, shift - up)
 
@@ -189,11 +193,12 @@ def _wide_conv(graph: Graph, op: Op) -> bytes:
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
-    """Packs nn_leaky_constants. RELU and RELU6 have the same factor for both signs, and clamp the output."""
+    """Packs nn_leaky_constants. All but LEAKY_RELU have the same factor twice; RELU and RELU6 clamp."""
     if op.kind is OpKind.LEAKY_RELU:
         identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))
-    activation = Activation.RELU if op.kind is OpKind.RELU else Activation.RELU6
+    clamps = {OpKind.RELU: Activation.RELU, OpKind.RELU6: Activation.RELU6}
+    activation = clamps.get(op.kind, Activation.NONE)
     return words(*float_factor(graph, op), *float_factor(graph, op), *clamp(graph, op, activation))
 
 
@@ -201,6 +206,22 @@ def _sigmoid(graph: Graph, op: Op) -> bytes:
     """Packs nn_sigmoid_constants."""
     table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
     return words(*wide.sigmoid_factor(_scale(graph, op))) + table.tobytes()
+
+
+def _wide_lut(graph: Graph, op: Op) -> bytes:
+    """Packs nn_wide_lut_constants."""
+    return np.append(curve(graph, op), 0).astype("<i2").tobytes()
+
+
+def _sqrt(graph: Graph, op: Op) -> bytes:
+    """Packs nn_sqrt_constants."""
+    return np.array([_scale(graph, op), quantization(graph, op, op.outputs[0]).scale], "<f4").tobytes()
+
+
+def _wide_matmul(graph: Graph, op: Op) -> bytes:
+    """Packs nn_matmul_constants for int16."""
+    multiplier, shift = matmul_multiplier(graph, op)
+    return words(0, 0, 0, int(reduce_multiplier(np.asarray(multiplier, np.int64))), 15 - shift)
 
 
 def _wide_softmax(graph: Graph, op: Op) -> bytes:
@@ -216,6 +237,23 @@ def _convert(graph: Graph, op: Op) -> bytes:
         return words(0, 0, 0, 0, 0, 0, 1)
     limits = clamp(graph, op, Activation.NONE)
     return words(*_zero_points(graph, op), *_double_factor(graph, op), *limits, 0)
+
+
+def _detection(graph: Graph, op: Op) -> bytes:
+    """Packs nn_detection_constants, the tables of places and half sizes, and the anchors."""
+    attrs = op.attrs
+    assert isinstance(attrs, DetectionAttrs)
+    boxes, scores, anchors = (graph.tensors[t] for t in op.inputs)
+    enough = np.flatnonzero(detection.every_value(scores) >= np.float32(attrs.least_score))
+    least = int(enough[0]) - 128 if enough.size else 128  # 128: no score is enough
+    quant = quantization(graph, op, op.inputs[1])
+    head = words(least, quant.zero_point) + np.array([quant.scale, attrs.most_overlap], "<f4").tobytes()
+    encoded = np.roll(detection.every_value(boxes), 128)  # in the order of the bits
+    places = [encoded.astype(np.float64) / scale for scale in attrs.scales[:2]]
+    sizes = [detection.half_sizes(encoded, scale) for scale in attrs.scales[2:]]
+    assert anchors.data is not None
+    sides = detection.real_values(anchors, anchors.data)
+    return head + np.array([*places, *sizes], "<f8").tobytes() + sides.astype("<f4").tobytes()
 
 
 # ---- float32 -------------------------------------------------------------------------------------
@@ -284,6 +322,7 @@ PACKINGS: dict[str, Packing] = {
     "softmax": _softmax,
     "matmul": _matmul,
     "pad": _pad,
+    "detection": _detection,
     "svdf": svdf_block,
     "lstm": lstm_block,
     "wide_conv": _wide_conv,
@@ -291,6 +330,9 @@ PACKINGS: dict[str, Packing] = {
     "wide_fully_connected": _wide_conv,
     "leaky": _leaky,
     "sigmoid": _sigmoid,
+    "wide_lut": _wide_lut,
+    "sqrt": _sqrt,
+    "wide_matmul": _wide_matmul,
     "wide_softmax": _wide_softmax,
     "convert": _convert,
     "float_limits": _float_limits,

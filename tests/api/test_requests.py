@@ -30,7 +30,7 @@ OTHERS: dict[str, object] = {
     **{"normalise": "signed", "scores": "Identity", "name": "other", "plugin": "cortex_m", "flash": "1M"},
     **{"board": "host", "boards": ["host"], "model": "resnet8", "network": "resnet18", "max_drop": 1.5},
     **{"factors": "3,5", "width": 0.25, "rate": 0.05, "fine_rate": 0.01, "weight_decay": 0.001},
-    **{"warm_up": 0.2, "shift": 0.0, "held_out": 0.2, "capacity": "4K"},
+    **{"outputs": "pool", "warm_up": 0.2, "shift": 0.0, "held_out": 0.2, "capacity": "4K"},
 }
 
 
@@ -68,6 +68,8 @@ def beside(kind, option):
     """The other options that an option needs in a request of a kind."""
     if kind == "split":
         return {}
+    if kind == "quantize" and option.name in ("seed", "sizes_only"):
+        return {"limit": 5} if option.name == "seed" else {"data": None}
     runs = kind in LINKED or option.name not in ("elf", "plan")
     needed = BESIDE.get(option.name, {}) if runs else {}
     return {name: value for name, value in needed.items() if name != "on" or kind in RUN}
@@ -85,6 +87,8 @@ def request(kind, *given, **values):
         needed = name in type_of(kind).takes and not (name == "elf" and kind in LINKED)
         if needed and not (name == "model" and kind == "zoo"):
             made[name] = value
+    if kind == "quantize":
+        made["data"] = "/data/a.npz"
     for option in given:
         values = {**beside(kind, option), option.name: VALUES[option.name], **values}
         if option.group is Group.COUNTING and "model" in made:
@@ -109,6 +113,9 @@ def test_every_option_changes_the_request_or_is_refused(kind):
         if option.name in type_of(kind).takes:
             needed = {n: value for n, value in beside(kind, option).items() if n not in ("elf", "plan")}
             plain = request(kind, **needed)
+            if option.name == "sizes_only":  # instead of a data set
+                assert parsed(values) != parsed(request(kind))
+                continue
             if option.group is Group.COUNTING:
                 plain["model"] = "/data/net.cfg"
             assert parsed(values) != parsed(plain), option.name
@@ -177,7 +184,7 @@ def test_what_a_request_cannot_do_without_is_named():
     for kind in KINDS:
         whole = request(kind)
         for name in whole.keys() - {"kind"}:
-            if (kind, name) in (("describe", "model"), ("ops", "model")):
+            if (kind, name) in (("describe", "model"), ("ops", "model"), ("quantize", "board")):
                 continue
             with pytest.raises(UsageError, match="needs") as caught:
                 parse({key: value for key, value in whole.items() if key != name})
@@ -240,6 +247,7 @@ EFFECTS = {
     "segments": ({"strategy": "xcore-strips"}, "0-2x2"),
     "order": ({"in_place": "none"}, "given"),
     "hand_off": (LEAST, "row"),
+    "outputs": ({}, "pool"),
 }
 
 

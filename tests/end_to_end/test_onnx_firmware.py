@@ -202,8 +202,8 @@ def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path, tmp_path_f
         environment = {"PYTHONPATH": str(ROOT)} | once_compiled(tmp_path_factory)
         return said(tmp_path, *SCONS, "board=host", "model=net.onnx", environment=environment)
 
-    assert "emitting net.onnx" in scons()
+    assert "planning net.onnx" in scons()
     assert (tmp_path / "build/host/net/net.elf").is_file()
-    assert "emitting" not in scons()
+    assert "planning" not in scons()
     onnx.save(export(built("ds_cnn"), UNSIGNED), tmp_path / "net.onnx")
-    assert "emitting net.onnx" in scons()
+    assert "planning net.onnx" in scons()

@@ -116,7 +116,7 @@ def test_another_network_is_told_by_its_first_operator_that_differs():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ram": "11K"}, "arena requires 11840 bytes, 11264 are allowed: 576 too many"),
+        ({"ram": "11K"}, "arena requires 11,840 bytes, 11,264 are allowed: 576 too many"),
         ({"max_cost": 1000}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_ms": 0.04}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_flash": "1K"}, "1,024 are allowed"),

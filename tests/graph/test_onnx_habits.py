@@ -279,6 +279,19 @@ def scalars_are_exact_constants(n):
     return n.q(n.node("Div", [y, 2.5]), 0.01, 40)
 
 
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(1, 3, 1, 1))
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(3, 6, 5))
+@habit((2, 3, 6, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(6, 1))
+@habit((1, 7, 5), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(7, 1))
+@habit((4, 9), "*", counts("DEPTHWISE_CONV_2D", 5), equal=0.98, shape=(9,))
+def floats_without_a_scale_become_taps(n, shape):
+    """Preprocessing in a network writes them: (x - mean) / deviation."""
+    offset, factor = n.rng.normal(size=shape), n.rng.normal(size=shape)
+    operands = [("Add", n.x, offset), ("Sub", n.x, offset), ("Sub", offset, n.x)]
+    operands += [("Mul", factor, n.x), ("Div", n.x, 0.2 + factor**2)]
+    return [n.q(n.node(kind, pair), 0.07, 5) for kind, *pair in operands]
+
+
 @habit((1, 3, 6, 5), "SUB MUL")
 def constant_images_follow_the_layout(n):
     whole = n.dq(n.const(n.rng.integers(-128, 128, (1, 3, 6, 5)).astype(np.int8)), 0.05, 5)
@@ -583,13 +596,62 @@ def _read_with_opset(opset):
     return read(net.model([a, y]))
 
 
-@pytest.mark.parametrize("opset", [11, 12])
+@pytest.mark.parametrize("opset", [10, 11, 12])
 def test_parameters_that_are_attributes(opset):
     old, new = _read_with_opset(opset), _read_with_opset(13)
     assert kinds(old) == kinds(new) == ["SLICE", "SLICE", "RESHAPE", "SOFTMAX"]
     assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
     shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]
     assert shapes[0] == shapes[1] == [(1, 2, 5), (4, 5)]
+
+
+def _read_as_opset_10(opset):
+    """Returns the graph of operators whose parameters are attributes, or have defaults, in opset 10."""
+    net = Qdq((1, 3, 6, 5), opset=opset)
+    old = opset == 10
+
+    def resized(x, mode, *factors):
+        scales = np.array([1, 1, *factors], np.float32)
+        simple = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        return net.node(
+            "Resize", [x, scales] if old else [x, "", scales], mode=mode, **({} if old else simple)
+        )
+
+    def clipped(x, low, high):
+        if old:
+            return net.node("Clip", [x], **({} if low is None else {"min": low}), max=high)
+        return net.node("Clip", [x, "" if low is None else low, high])
+
+    sides = [0, 0, 1, 0, 0, 0, 0, 2]
+    padded = net.node("Pad", [net.x], pads=sides, value=0.5) if old else net.node("Pad", [net.x, sides, 0.5])
+    y = net.q(clipped(net.conv(padded, 3, 4), 0.0, 6.0), 0.05, -128)
+    y = net.node("Slice", [y, [1, 6], [7, 0], [2, 3], [1, -2]])
+    y = net.q(resized(resized(y, "nearest", 2, 0.5), "linear", 2, 3), 0.05, -128)
+    return read(net.model([net.q(clipped(y, None, 1.5), 0.05, -128)]))
+
+
+def test_opset_10_gives_the_same_graph():
+    old, new = _read_as_opset_10(10), _read_as_opset_10(13)
+    assert kinds(old) == ["PAD", "CONV_2D", *kinds(new)[2:]]
+    assert kinds(old)[2:5] == ["STRIDED_SLICE", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"]
+    assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
+    for a, b in zip(old.tensors, new.tensors, strict=True):
+        assert (a.shape, a.quant) == (b.shape, b.quant)
+        np.testing.assert_array_equal(a.data, b.data)
+
+
+@pytest.mark.parametrize(
+    ("shape", "floats", "text"),
+    [
+        ((1, 3, 1, 5), (1, 3, 4, 5), "shape .1, 3, 4, 5. and a tensor"),
+        ((1, 80, 80), (80, 80), "6400 numbers"),
+    ],
+)
+def test_floats_that_do_not_become_taps_are_refused(shape, floats, text):
+    net = Qdq(shape)
+    with pytest.raises(UnsupportedError, match=text) as caught:
+        read(net.model([net.q(net.node("Add", [net.x, net.rng.normal(size=floats)]))]))
+    assert "put a DequantizeLinear between" in caught.value.hint
 
 
 def test_an_old_softmax_over_several_dimensions_is_refused():

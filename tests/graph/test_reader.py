@@ -184,10 +184,37 @@ def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
     assert graph.tensors[graph.inputs[0]].shape == (1, 3)
 
 
+def placeholders(*, by_option: bool) -> bytes:
+    """Returns a file with RESHAPEs whose outputs have placeholders as shapes."""
+    s = Sheet()
+    x = s.add(FileTensor((1, 6, 7, 4)))
+    shapes = iter([(2, 3, 7, 4), (-1, 12), (42, 4)])
+
+    def reshape(x: int, parameter: int | None, *shape: int, **kwargs) -> int:
+        target = next(shapes)
+        options = {"NewShape": list(target)} if by_option else {}
+        parameter = s.ints(*target) if parameter is None and not by_option else parameter
+        inputs = [x] if parameter is None else [x, parameter]
+        return s.apply("RESHAPE", inputs, shape, "ReshapeOptions", options, **kwargs)
+
+    y = s.apply("RELU", [reshape(x, None, 1, 1, 1, 1)], (2, 3, 7, 4))
+    flat = reshape(y, None, 1, 1, signature=(-1, -1))
+    sizes = s.apply("SHAPE", [flat], (2,), "ShapeOptions", {"OutType": 2}, dtype="int32", scale=None)
+    z = s.apply("RESHAPE", [s.apply("RELU6", [y], (2, 3, 7, 4)), sizes], (1, 1))
+    both = s.apply("ADD", [flat, z], (14, 12), "AddOptions")
+    return s.bytes([x], [both, reshape(flat, None, 7)])
+
+
+@pytest.mark.parametrize("by_option", [False, True])
+def test_a_reshapes_parameter_counts_and_not_the_shape_that_is_stored(by_option) -> None:
+    graph = assert_equals_litert(placeholders(by_option=by_option))
+    assert [graph.tensors[t].shape for t in graph.outputs] == [(14, 12), (42, 4)]
+
+
 # ---- refusals ---------------------------------------------------------------------------------------
 
 
-def test_a_float_network_is_refused_with_the_way_to_export_it() -> None:
+def test_a_float_network_is_refused_with_the_line_that_quantises_it() -> None:
     data = needs_shared("models/mlperf_vww96_float.tflite").read_bytes()
     with pytest.raises(UnsupportedError) as caught:
         read_model(data, path="vww96_float.tflite")
@@ -195,7 +222,8 @@ def test_a_float_network_is_refused_with_the_way_to_export_it() -> None:
     head = "vww96_float.tflite: error: 31 operators are not supported:\n  31 x float32 activations"
     assert text.startswith(head)
     assert "14 CONV_2D (#0, #2, #4, ...), 13 DEPTHWISE_CONV_2D" in text
-    assert "TFLITE_BUILTINS_INT8" in text and "representative dataset" in text
+    line = "buildtool quantize vww96_float.tflite --data DATA -o vww96_float_int8.tflite"
+    assert text.endswith(f"hint: model=vww96_float_int8.tflite; quantise it: {line}")
 
 
 def chain(kind: str, **kwargs) -> bytes:
@@ -231,12 +259,12 @@ def hybrid() -> bytes:
         (custom("ethos-u"), "#0 CUSTOM(ethos-u)", "made by Vela", "file from before Vela"),
         (custom("edgetpu-custom-op"), "#0 CUSTOM(edgetpu-custom-op)", "Edge TPU compiler", "from before the"),
         (custom("NeutronGraph"), "#0 CUSTOM(NeutronGraph)", "Neutron converter", "file from before NXP's"),
-        (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "int8"),
+        (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "buildtool quantize"),
         (fused(4), "#0 ADD", "fused activation TANH", "separate operator"),
         (fused(5), "#0 ADD", "fused activation SIGN_BIT", "separate operator"),
         (fused(buffer_offset=4096), "#0 ADD", "outside the flatbuffer", "experimental_use_buffer_offset"),
         (chain("HARD_SWISH", dtype="int16"), "#0 HARD_SWISH", "16x8", "TFLITE_BUILTINS_INT8 in place of"),
-        (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "int8"),
+        (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "buildtool quantize"),
         (chain("ATAN2"), "#0 ATAN2", "not supported", "CONV_2D"),
         (chain("IF"), "#0 IF", "control flow", "remove conditions"),
         (chain("BIDIRECTIONAL_SEQUENCE_LSTM"), "#0 BIDIRECTIONAL_SEQUENCE_LSTM", "state", "unroll"),

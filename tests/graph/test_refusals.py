@@ -1,5 +1,7 @@
 """One error for all refused operators: it names every kind and every cause, with a hint per cause."""
 
+import itertools
+
 import pytest
 from flatfiles import FileOperator, FileTensor, write
 
@@ -31,7 +33,7 @@ def test_each_cause_has_its_own_hint():
     cases = [  # operator, custom code, type of its input, a word of the cause, a word of the hint
         ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
-        ("ELU", "", "float32", "float32", "quantise the network after training"),
+        ("ELU", "", "float32", "float32", "quantise the float network"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
         ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
@@ -48,3 +50,18 @@ def test_each_cause_has_its_own_hint():
     for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and words in hint.text for hint in error.hints), word
+
+
+def test_the_line_that_quantises_is_the_last_hint_and_only_for_whole_networks():
+    def net(*types):
+        tensors = [FileTensor((1, 4), types[0]), *(FileTensor((1, 4), dtype) for dtype in types)]
+        kinds = ["RELU", *("DEQUANTIZE" if a != b else "RELU" for a, b in itertools.pairwise(types)), "ATAN2"]
+        tensors.append(FileTensor((1, 4), types[-1]))
+        operators = [FileOperator(kind, [i], [i + 1]) for i, kind in enumerate(kinds)]
+        return refusal(tensors, operators, [0], [len(kinds)])
+
+    whole, partly = net("float32", "float32"), net("int8", "float32", "float32")
+    line = "quantise it: buildtool quantize x.tflite --data DATA -o x_int8.tflite"
+    assert whole.hints[-1].text == f"for float32 activations: {line}" and "use one of" in whole.hint
+    assert whole.hints[-2].settings == (("model", "x_int8.tflite"),)
+    assert "quantise the float network" in partly.hint and "x_int8" not in partly.hint

@@ -24,6 +24,7 @@ from buildtool.plan.assemble.assemble import accumulators, tensor_buffers
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.overlap import distance, region_distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
 from buildtool.plan.schedule.rings import rings
@@ -116,7 +117,19 @@ class Twin:
     def born(self) -> dict[int, int]:
         """Root -> the element that makes it, -1 for inputs."""
         outputs = {t: e for e in range(len(self.running)) for t in self.op(e).outputs}
-        return dict.fromkeys(self.graph.inputs, -1) | outputs
+        inputs = dict.fromkeys(self.graph.inputs, -1)
+        if self.image == "stream":
+            inputs[self.delivered.input] = self.first_reader - 1
+        return inputs | outputs
+
+    @functools.cached_property
+    def delivered(self):
+        return delivered_image(self.graph)
+
+    @functools.cached_property
+    def first_reader(self) -> int:
+        """The element whose region asks for the image's rows; a region begins with it."""
+        return self.running.index(self.delivered.first)
 
     @functools.cached_property
     def dies(self) -> dict[int, int]:
@@ -135,6 +148,8 @@ class Twin:
         """Whether an element feeds the next one row by row."""
         here, after = self.op(e), self.op(e + 1)
         rows = streams(self.graph, here) and streams(self.graph, after)
+        if self.image == "stream" and e + 1 == self.first_reader:
+            return False
         return rows and not accumulates(self.graph, here) and here.outputs[0] in row_inputs(self.graph, after)
 
     def through(self, first: int, end: int):
@@ -171,6 +186,14 @@ class Twin:
     def _rings_do(self, first: int, groups: tuple[Group, ...]) -> bool:
         """Whether earlier tensors of the region that groups read advance together with their input."""
         begin, makers = first, {self.made(e): e for e in range(first, len(self.running))}
+        if (
+            self.image == "stream"
+            and first == self.first_reader
+            and self.main(first) == self.delivered.tensor
+        ):
+            last = first + sum(len(group.ops) for group in groups)
+            if self.dies[self.delivered.input] < last:  # else it is whole
+                makers[self.delivered.tensor] = first
         for group in groups:
             for e in range(begin, begin + len(group.ops)):
                 beside = [t for t in self.op(e).inputs if makers.get(t, begin) < begin and t != self.main(e)]
@@ -267,7 +290,7 @@ class Twin:
         }
         for s in (Step(*line) for line in self.run(region).steps.tolist()):
             if s.op == SOURCE:
-                _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
+                _, _, width, channels = self.graph.tensors[self.delivered.tensor].nhwc
                 total += self.pricer.row(width * channels)
                 continue
             of = self.geometries[s.op]

@@ -13,6 +13,7 @@ from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op
 from buildtool.plan.check.reads import Read, Span
 from buildtool.plan.check.replay import Area, Operator, Replay
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, Buffer, Plan, Step
@@ -82,7 +83,7 @@ class PythonReplay(Replay):
         """Runs some steps of one region."""
         for step in (Step(*line) for line in steps.tolist()):
             if step.op == SOURCE:
-                self._write(self.graph.inputs[0], (step.y0, step.y1), (step.x0, step.x1))
+                self._write(delivered_image(self.graph).tensor, (step.y0, step.y1), (step.x0, step.x1))
             else:
                 self._step(step, self.operators[step.op], streamed)
 

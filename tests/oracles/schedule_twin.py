@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.plan.schedule.branches import Progress
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.receptive import accumulates, axes, columns, row_inputs, streams
 from buildtool.plan.schedule.schedule import hand_offs, links
 from buildtool.plan.types import SOURCE, Region, Scheme, Step
@@ -25,8 +26,8 @@ def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
 
 def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:
     (position,) = region.ops
-    if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
-        _, height, width, _ = graph.tensors[graph.inputs[0]].nhwc
+    if image == "stream" and position == delivered_image(graph).first:
+        _, height, width, _ = graph.tensors[delivered_image(graph).tensor].nhwc
         yield from (Step(SOURCE, y, y + 1, 0, width) for y in range(height))
     _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
     yield Step(position, 0, height, 0, width)
@@ -34,7 +35,9 @@ def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:
 
 def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     chain = links(region, graph)
-    from_source = image == "stream" and chain[0].input == graph.inputs[0]
+    source = delivered_image(graph)
+    from_source = image == "stream" and source.first in region.ops
+    _, tall, wide, _ = graph.tensors[source.tensor].nhwc
     rows = [0] * len(chain)
     progress = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
@@ -43,7 +46,7 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
         nonlocal delivered
         if index < 0:
             while from_source and delivered < need:
-                yield Step(SOURCE, delivered, delivered + 1, 0, graph.tensors[graph.inputs[0]].nhwc[2])
+                yield Step(SOURCE, delivered, delivered + 1, 0, wide)
                 delivered += 1
             return
         link, group = chain[index], chain[index].group
@@ -61,6 +64,8 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
                 yield Step(group.ops[place], *spans[group.ops[place]], x0, x1)
             rows[index] = y1
 
+    if region.ops[0] != source.first or row_inputs(graph, graph.ops[source.first]) != (source.tensor,):
+        yield from pull(-1, tall)
     yield from pull(len(chain) - 1, chain[-1].height)
 
 

@@ -52,7 +52,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
     (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
     output = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
-    assert ("NAME=VALUE" if word == "-h" else f"emitting m/{PYTHON}") in output
+    assert ("NAME=VALUE" if word == "-h" else f"planning m/{PYTHON}") in output
     assert nothing_ran(folder)
 
 

@@ -21,7 +21,7 @@ from buildtool import zoo
 from buildtool.api import handle
 from buildtool.emit.image import MAGIC
 
-VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
+VERBS = ("planning", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
 # Prints the programs that the build's own process starts: the service, but no compilers.
 TOLD = """
 import subprocess
@@ -113,7 +113,7 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
 
     first = tree.ran("-j1", *words)  # of two jobs, the lines may run into one another
     of_network = [
-        *("emitting net.tflite", NETWORK[0], f"assembling {M4}/src/net_weights.S", *IMAGE, *WEIGHTS),
+        *("planning net.tflite", NETWORK[0], f"assembling {M4}/src/net_weights.S", *IMAGE, *WEIGHTS),
         *("writing build/cortex-m4/cortex-m4.ld", "writing compile_commands.json"),
     ]
     of_board = [line for line in first if "kernels/" in line or "_plugins/" in line]
@@ -125,7 +125,7 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
     model.write_bytes(retrained_model(model.read_bytes(), seed=1))
     output = tree.scons("--debug=explain", *words)
     assert [line for line in output.splitlines() if line.startswith(VERBS)] == [
-        "emitting net.tflite",
+        "planning net.tflite",
         *WEIGHTS,
     ]
     assert f"rebuilding `{M4}/src/net.c' because `net.tflite' changed" in output
@@ -136,7 +136,7 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
     assert os.access(elf, os.X_OK)
 
     # a limit that the plan keeps, and one that it does not
-    assert tree.ran("ram=20K", *words) == ["emitting net.tflite"]
+    assert tree.ran("ram=20K", *words) == ["planning net.tflite"]
     output = tree.scons("ram=8K", "--debug=explain", *words)
     new = [
         "compiling kernels/reference/nn_accumulate_s8.c",
@@ -144,7 +144,7 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
     ]
     assert sorted(
         line.replace(f"{ROOT}/", "") for line in output.splitlines() if line.startswith(VERBS)
-    ) == sorted(["emitting net.tflite", *NETWORK, *new, *IMAGE, *WEIGHTS])
+    ) == sorted(["planning net.tflite", *NETWORK, *new, *IMAGE, *WEIGHTS])
     for limit, what in (("20K", "is no longer a dependency"), ("8K", "is a new dependency")):
         request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
         assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", output)
@@ -156,14 +156,14 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
     assert f"rebuilding `{M4}/src/net.c' because `the file itself' changed" in output
     assert f"rebuilding `{M4}/obj/net.o' because `{M4}/src/net.c' changed" in output
     model.write_bytes(retrained_model(model.read_bytes(), seed=2))
-    assert tree.ran("ram=8K", *words) == ["emitting net.tflite", *WEIGHTS]
+    assert tree.ran("ram=8K", *words) == ["planning net.tflite", *WEIGHTS]
 
     # another board: its own folder, and nothing of the first changes
     before_m4 = tree.times("build/cortex-m4")
     parts = (f"{M4}/net.elf", "build/host/net/obj/net.o")
     ran = tree.ran("-j1", "ram=8K", "board=cortex-m4,host", "model=net.tflite", *parts)
     assert tree.times("build/cortex-m4") == before_m4
-    assert ran == ["emitting net.tflite", "compiling build/host/net/src/net.c"]
+    assert ran == ["planning net.tflite", "compiling build/host/net/src/net.c"]
 
     # the firmware image with placed weights computes the reference's outputs
     output = tree.scons("ram=8K", "run", *words)
@@ -182,9 +182,9 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
         (tree.folder / "net.plan").write_bytes(handle({"kind": "plan", **request})["locked"])
 
     lock("8K")
-    assert tree.ran("plan=net.plan", *words) == ["emitting net.tflite"]
+    assert tree.ran("plan=net.plan", *words) == ["planning net.tflite"]
     lock("20K")
-    assert set(tree.ran("plan=net.plan", *words)) == {"emitting net.tflite", *NETWORK, *IMAGE, *WEIGHTS}
+    assert set(tree.ran("plan=net.plan", *words)) == {"planning net.tflite", *NETWORK, *IMAGE, *WEIGHTS}
 
 
 def quick_tree(folder: Path, below: Path, home: Path = ROOT) -> tuple[Tree, Path]:
@@ -284,7 +284,7 @@ def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path, wh
             mapped[len(data) // 2] ^= 1  # of a weight
             after = (tree.folder / "net.tflite").stat()
             assert (times.st_mtime_ns, times.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
-            assert tree.ran(*words) == ["emitting net.tflite"]
+            assert tree.ran(*words) == ["planning net.tflite"]
         assert (tree.folder / f"{M4}/src/net_weights.bin").read_bytes() != before
 
 
@@ -299,7 +299,7 @@ def test_hash_inputs_reads_every_file_again(tmp_path: Path) -> None:
     model = tree.folder / "net.tflite"
     model.write_bytes(retrained_model(model.read_bytes(), seed=5))
     assert tree.ran(*words) == []
-    assert tree.ran("hash_inputs=1", *words) == ["emitting net.tflite"]
+    assert tree.ran("hash_inputs=1", *words) == ["planning net.tflite"]
 
 
 TWO_BOARDS = """

@@ -99,7 +99,7 @@ def test_an_error_while_scons_reads_ends_at_the_users_line(
 @pytest.mark.parametrize(
     ("model", "options", "expected"),
     [
-        (zoo.build("ds_cnn"), 'ram="4K"', "the limit is 4096: 464 too many"),
+        (zoo.build("ds_cnn"), 'ram="4K"', "the limit is 4,096: 464 too many"),
         (zoo.build("ds_cnn"), 'ram="4K", strategy="layerwise"', "hint: ram=8880; strategy=best ram="),
         (zoo.build("ds_cnn")[:3000], "", "own.tflite: error: the file is damaged"),
         (b"no model", "", "own.tflite: error: not a TensorFlow Lite file"),
@@ -136,4 +136,4 @@ def test_a_model_and_a_board_may_be_nodes(tmp_path: Path) -> None:
         'env.UseBoard(env.File("mine.toml"))\n'
         'env.NeuralNetwork(env.Command("copy.tflite", "own.tflite", Copy("$TARGET", "$SOURCE")))',
     )
-    assert "emitting copy.tflite" in scons(tmp_path, "build/mine/copy/src/copy.c")
+    assert "planning copy.tflite" in scons(tmp_path, "build/mine/copy/src/copy.c")

@@ -113,7 +113,7 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
 
     output = project.scons(*words)
     assert {"net.elf", "sizes.txt", "src/net.c", "src/net_weights.bin"} <= project.files("build/host/net")
-    assert "emitting net.tflite" in output
+    assert "planning net.tflite" in output
     assert len(re.findall(PLANNED, output)) == 1
     assert "build/host/net/src/net.c" in steps(output, "compiling")
     assert any(source.endswith("nn_conv2d_s8.c") for source in steps(output, "compiling"))
@@ -134,7 +134,7 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
     # `run` runs the image that was built; a file that replaces it is not the one that SCons has linked
     elf.write_bytes(b"another program")
     output = project.scons(*words, "run")
-    assert steps(output, "compiling") + steps(output, "emitting") == []
+    assert steps(output, "compiling") + steps(output, "planning") == []
     assert steps(output, "linking") == ["build/host/net/net.elf"]
     assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert elf.read_bytes() == linked
@@ -189,7 +189,7 @@ def test_the_options_of_the_planner_and_every_file_of_a_board_are_sources(projec
     assert plan.read_bytes() != before
 
     base.write_text('extends = "cortex-m4"\nalignment = 128\n')
-    assert "emitting" in project.scons("in_place=none", *words)
+    assert "planning" in project.scons("in_place=none", *words)
     assert "_ARENA_ALIGNMENT 128\n" in emitted.with_suffix(".h").read_text()
     mine.write_text('extends = "base.toml"\n[memory.psram]\nsize = "2K"\n')
     assert "[PLAN]" in project.scons("in_place=none", *words, status=2)  # the plan does not fit any more
@@ -249,9 +249,9 @@ def test_what_is_old_counts_by_its_content_as_well(project: Project) -> None:
     project.scons(*words)
     assert "up to date" in project.scons(*words)
     put(model, zoo.build("ds_cnn:seed=1"))
-    assert "emitting" in project.scons(*words)
+    assert "planning" in project.scons(*words)
     put(board, b'extends = "host"\nalignment = 128\n')
-    assert "emitting" in project.scons(*words)
+    assert "planning" in project.scons(*words)
 
 
 @pytest.mark.slow
@@ -277,13 +277,13 @@ def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
     said = [process.communicate(timeout=1800)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], said
     for found in words[:2]:
-        assert "emitting" not in project.scons(*found)
+        assert "planning" not in project.scons(*found)
 
 
 @pytest.mark.slow
 def test_a_dry_run_runs_nothing(project: Project) -> None:
     output = project.scons("-n", "board=host", "model=ds_cnn", "run")
-    assert "emitting ds_cnn" in output
+    assert "planning ds_cnn" in output
     assert "buildtool profile ds_cnn --board host --elf build/host/ds_cnn/ds_cnn.elf" in output
     assert project.files("build") == set()
     assert not (project.folder / "compile_commands.json").exists()

@@ -2,7 +2,7 @@
 
     view = whole(array)                       # int8, rows x columns x channels, contiguous
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
-    result = run_plain(graph, value)          # whole tensors, also of int16; the graph has one operator
+    result = run_plain(graph, *values)        # whole tensors, also of int16; the graph has one operator
 
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler names the test.
 """
@@ -27,9 +27,9 @@ from buildtool.base.session import current_session
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph import types as g
-from buildtool.graph.strided import reduction
+from buildtool.graph.strided import matmul, reduction
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.target.catalogue import features, scratch_bytes, select
+from buildtool.target.catalogue import VIEWS, features, operands, scratch_bytes, select
 from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.types import BYTES, Argument, KernelVariant
 
@@ -159,6 +159,10 @@ def geometry(graph: Graph, op: Op) -> Geometry | None:
         walk = reduction(graph, op)
         lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
         return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
+    if isinstance(attrs, g.MatmulAttrs):
+        product = matmul(graph, op)
+        boxes = (product.size, product.x_stride, product.y_stride)
+        return numbers(len(product.size), *(n for box in boxes for n in six(box)), *product.matrix)
     if op.kind in _RECURRENT:
         numbers_of = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
         return numbers(*(numbers_of[name] for name in _RECURRENT[op.kind]))
@@ -206,32 +210,39 @@ def compute(
     call(variant.symbol, *arguments, *([None] if op.kind in TAKES_SCRATCH else []))
 
 
-def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
-    """Runs a graph's only operator, which has one input and no state. Returns its output."""
+def run_plain(graph: Graph, *values: np.ndarray) -> np.ndarray:
+    """Runs a graph's only operator, which has no state. Returns its output. Operands may broadcast."""
     op = graph.ops[0]
     kernel = select(load_target("host"), graph, op)
     result = graph.tensors[op.outputs[0]]
-    x, out = np.ascontiguousarray(value), np.zeros(result.shape, result.dtype.value)
-    views = []
-    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, result)):
-        _, rows, columns, channels = tensor.nhwc
-        pixel = channels * array.itemsize
-        views.append(
-            View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
-        )
+    out, given = np.zeros(result.shape, result.dtype.value), dict(zip(graph.inputs, values, strict=True))
+    read = [graph.tensors[t].data if t not in given else given[t] for t in operands(kernel, graph, op)]
+    arrays = [np.ascontiguousarray(value) for value in read]
+    views = [_repeating_view(array, result.nhwc if len(arrays) > 1 else None) for array in arrays]
     block = packed(graph, op, kernel)
-    values: dict[Argument, object] = {
-        Argument.IN: byref(views[0]),
-        Argument.OUT: byref(views[1]),
+    names = [argument for argument, _ in VIEWS if argument in kernel.call]
+    places: dict[Argument, object] = {
+        **dict(zip(names, map(byref, views), strict=False)),
+        Argument.OUT: byref(_repeating_view(out, None)),
         Argument.WINDOW: byref((c_int32 * 4)(0, result.nhwc[1], 0, result.nhwc[2])),
-        Argument.IN_DATA: c_void_p(x.ctypes.data),
+        Argument.IN_DATA: c_void_p(arrays[0].ctypes.data),
         Argument.OUT_DATA: c_void_p(out.ctypes.data),
         Argument.CONSTANTS: c_void_p(block.ctypes.data),
+        Argument.SCRATCH: None,
     }
     if Argument.GEOMETRY in kernel.call:
-        values[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
-    call(kernel.symbol, *(values[argument] for argument in kernel.call))
+        places[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
+    call(kernel.symbol, *(places[argument] for argument in kernel.call))
     return out
+
+
+def _repeating_view(array: np.ndarray, out: tuple[int, int, int, int] | None) -> View:
+    """Returns the view of an operand, which broadcasts over an output of the shape `out`."""
+    rows, columns, channels = (1, 1, 1, *array.shape)[-3:]
+    pixel = channels * array.itemsize
+    over = (rows, columns) if out is None else out[1:3]
+    stride = 0 if out is not None and rows == 1 else columns * pixel
+    return View(array.ctypes.data, stride, pixel, rows, columns, 0, *over, channels)
 
 
 def call(symbol: str, *arguments: object) -> None:

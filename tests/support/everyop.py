@@ -31,6 +31,7 @@ def every_operator(seed: int = 20, batch: int = 1, *, onnx: bool = False) -> Gra
     classified = trunk if onnx else net.cast(net.cast(trunk, DType.INT16), DType.INT8)
     if not onnx:
         outputs += [_decided(net, trunk, side), *_arranged(net, trunk), _multiplied(net, trunk)]
+        outputs += _detected(net, trunk) if batch == 1 else []
     return spread(net.graph([*outputs, net.dequantize(_classified(net, classified))]), seed)
 
 
@@ -63,17 +64,32 @@ def _decided(net: NetBuilder, x: int, side: int) -> int:
     Compared scales stay below 1 and divisors above 0 for all quantisations that `spread` chooses: both come
     from the network's input.
     """
-    one, row = net.constant((1,)), net.constant((1, 1, 6))
+    row = net.constant((1, 1, 6))
     curve = net.unary(OpKind.TANH, x)
     y = net.pair(OpKind.MAXIMUM, curve, net.pair(OpKind.MINIMUM, side, row))
     y = net.pair(OpKind.SQUARED_DIFFERENCE, x, y)
     for kind in (OpKind.NEG, OpKind.RELU_N1_TO_1, OpKind.RELU_0_TO_1):
         y = net.unary(kind, net.elementwise(OpKind.ADD, y, x))
+    y = _chosen(net, x, side, curve, _divided(net, y, side))
+    small = net.unary(OpKind.TANH, y)  # LOG_SOFTMAX has no factor for the logarithm of a larger scale
+    pairs = ((OpKind.L2_NORMALIZATION, y), (OpKind.LOG_SOFTMAX, small))
+    parts = [net.normalise(kind, x) for kind, x in pairs]
+    return net.elementwise(OpKind.ADD, *parts)
+
+
+def _divided(net: NetBuilder, y: int, side: int) -> int:
+    """Roots of `side`, and quotients by it."""
     roots = []
     for kind in (OpKind.SQRT, OpKind.RSQRT):  # their inputs are read again, so that no rewrite folds them
         roots.append(net.unary(kind, side))
         y = net.elementwise(OpKind.ADD, y, net.ops[-1].inputs[0])
-    y = net.elementwise(OpKind.DIV, net.elementwise(OpKind.SUB, y, net.elementwise(OpKind.ADD, *roots)), side)
+    less = net.elementwise(OpKind.SUB, y, net.elementwise(OpKind.ADD, *roots))
+    return net.elementwise(OpKind.DIV, less, side)
+
+
+def _chosen(net: NetBuilder, x: int, side: int, curve: int, y: int) -> int:
+    """Every comparison, and `y`, `x` or a constant, as they say."""
+    one, row = net.constant((1,)), net.constant((1, 1, 6))
     less = net.pair(
         OpKind.LOGICAL_AND, net.pair(OpKind.LESS, curve, side), net.pair(OpKind.NOT_EQUAL, side, one)
     )
@@ -84,11 +100,7 @@ def _decided(net: NetBuilder, x: int, side: int) -> int:
         OpKind.LOGICAL_OR, net.pair(OpKind.GREATER_EQUAL, curve, one), net.pair(OpKind.LESS_EQUAL, row, side)
     )
     chosen = net.select(net.unary(OpKind.LOGICAL_NOT, less), y, net.select(rest, one, x))
-    y = net.select(more, chosen, x)
-    small = net.unary(OpKind.TANH, y)  # LOG_SOFTMAX has no factor for the logarithm of a larger scale
-    pairs = ((OpKind.L2_NORMALIZATION, y), (OpKind.LOG_SOFTMAX, small))
-    parts = [net.normalise(kind, x) for kind, x in pairs]
-    return net.elementwise(OpKind.ADD, *parts)
+    return net.select(more, chosen, x)
 
 
 def _moved(net: NetBuilder, x: int) -> int:
@@ -132,6 +144,14 @@ def _multiplied(net: NetBuilder, x: int) -> int:
     return net.matmul(net.softmax(y), x, adj_y=True)
 
 
+def _detected(net: NetBuilder, x: int) -> tuple[int, ...]:
+    """Boxes around two anchors for each pixel, in two classes and a background."""
+    boxes = net.move(OpKind.RESHAPE, net.conv(x, 8), (1, 40, 4))
+    scores = net.unary(OpKind.LOGISTIC, net.conv(x, 6))
+    attrs = g.DetectionAttrs(2, 5, 2, 100, False, 0.5, 0.5, (10.0, 10.0, 5.0, 5.0))
+    return net.detections(boxes, net.move(OpKind.RESHAPE, scores, (1, 40, 3)), attrs)
+
+
 def _small(net: NetBuilder, x: int) -> int:
     """Pooling."""
     y = net.pool(OpKind.MAX_POOL_2D, x, (3, 2), (2, 1), same=True)
@@ -164,6 +184,9 @@ def every_wide_operator(batch: int = 1) -> Graph:
     return net.graph(
         [
             *_wide_arithmetic(net, x, side),
+            _wide_decided(net, _weighted(net, x), side),
+            *_wide_arranged(net, x),
+            _multiplied(net, x),
             _moved(net, x),
             _small(net, x),
             _classified(net, x, per_channel=True),
@@ -184,6 +207,29 @@ def _wide_arithmetic(net: WideNetBuilder, x: int, side: int) -> list[int]:
     again = net.op(OpKind.QUANTIZE, (wide,), g.Attrs(), net.random_quant(net.scale(y) * 1.5))
     small = net.cast(net.cast(again, DType.INT32), DType.INT8)
     return [net.elementwise(OpKind.ADD, byte, again), small, net.cast(y, DType.INT32)]
+
+
+def _wide_decided(net: WideNetBuilder, x: int, side: int) -> int:
+    """Functions, extremes, quotients, comparisons and selections (LiteRT lacks SQUARED_DIFFERENCE)."""
+    y = net.pair(OpKind.MAXIMUM, x, net.pair(OpKind.MINIMUM, side, net.constant((1, 1, 6))))
+    for kind in (*_NEWER, OpKind.NEG):
+        y = net.unary(kind, net.elementwise(OpKind.ADD, y, x))
+    y = net.prelu(net.elementwise(OpKind.ADD, y, x), (1, 1, 6))
+    return _chosen(net, x, side, net.unary(OpKind.TANH, x), _divided(net, y, side))
+
+
+def _wide_arranged(net: WideNetBuilder, x: int) -> list[int]:
+    """Operators that rearrange elements, and reductions."""
+    batch = net.shape(x)[0]
+    y = net.move(OpKind.GATHER, x, (batch, 4, 4, 6), g.GatherAttrs(1, (3, 0, 0, 4)))
+    blocks = g.BatchBlockAttrs((2, 3), ((1, 1), (0, 2)))
+    y = net.move(OpKind.SPACE_TO_BATCH_ND, y, (batch * 6, 3, 2, 6), blocks)
+    y = net.unary(OpKind.ABS, y)
+    y = net.move(OpKind.BATCH_TO_SPACE_ND, y, (batch, 5, 4, 6), g.BatchBlockAttrs((2, 3), ((1, 0), (2, 0))))
+    product = net.op(OpKind.REDUCE_PROD, (y,), g.MeanAttrs((3,)), quant((net.scale(y) * 15000) ** 6 / 9000))
+    y = net.extreme(OpKind.REDUCE_MAX, y, (3,))  # 5 x 4
+    y = net.move(OpKind.TILE, y, (batch, 10, 12), g.TileAttrs((1, 2, 3)))
+    return [net.extreme(OpKind.REDUCE_MIN, y, (2,), keep_dims=True), product]
 
 
 def wide_audio() -> Graph:

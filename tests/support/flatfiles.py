@@ -41,6 +41,7 @@ class FileOperator:
     options: dict = field(default_factory=dict)
     custom: str = ""
     version: int = 1
+    data: bytes = b""  # a custom operator's options
 
 
 def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
@@ -52,7 +53,8 @@ def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
 def write(
     tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1, others=()
 ) -> bytes:
-    """Returns the file's bytes. `deprecated`: operator codes only in the old field, if they fit.
+    """Returns the file's bytes. `deprecated`: operator codes only in the old field, if they fit; else only in
+    the new one.
 
     `others`: more subgraphs (tensors, operators), such as the one that CALL_ONCE runs.
     """
@@ -138,12 +140,16 @@ def _write_operator(builder, o: FileOperator, code: int) -> int:
         options = {name: _write_option(builder, value) for name, value in o.options.items()}
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, o.options_class)
         fields["BuiltinOptions"] = _write_table(builder, o.options_class, **options)
+    if o.data:
+        fields["CustomOptions"] = builder.CreateByteVector(o.data)
     return _write_table(builder, "Operator", **fields)
 
 
 def _write_code(builder, kind: str, custom: str, version: int, deprecated: bool) -> int:
     code = getattr(tflite.BuiltinOperator, kind)
-    fields = {"Version": version, "DeprecatedBuiltinCode": min(code, 127)}
+    fields = {"Version": version}
+    if deprecated or code > 127:
+        fields["DeprecatedBuiltinCode"] = min(code, 127)
     if not deprecated or code > 127:
         fields["BuiltinCode"] = code
     if custom:

@@ -28,6 +28,7 @@ _OPTIONS = {
     "gdb": ("gdb-multiarch",),
     "mcuboot": ("imgtool",),
     "platformio": ("pio",),
+    "quantize": ("ai_edge_quantizer", "onnxruntime"),
     "split": ("keras", "tensorflow"),
     "xtensa": ("xtensa-lx106-elf-gcc",),
 }

@@ -12,6 +12,7 @@ from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, nex
 from buildtool.api.answers.estimate import price
 from buildtool.api.answers.floatwork import float_work
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
+from buildtool.base.modes import Objective
 from buildtool.emit.ctext import shape
 from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
 from buildtool.firmware.planned import prepare
@@ -105,18 +106,22 @@ def _make_verdict(
     detailed = is_named and len(request.boards) <= DETAILED
     helping = cures(network, choice, fitting, session) if detailed and not fitting.fits else []
     smaller = next_smaller(fitting) if detailed and fitting.fits else None
-    return verdict_of(fitting, helping, smaller)
+    smallest = next_smaller(smaller[1], Objective.RAM) if smaller else None
+    return verdict_of(fitting, helping, smaller, smallest)
 
 
 def verdict_of(
-    fitting: Fitting, helping: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
+    fitting: Fitting,
+    helping: Sequence[Cured],
+    smaller: tuple[Settings, Fitting] | None = None,
+    smallest: tuple[Settings, Fitting] | None = None,
 ) -> answers.Verdict:
-    """Returns the verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
+    """Returns the verdict on a plan, with cures, and with the next smaller and the smallest plan."""
     plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
     at = binding(plan, graph, fitting.prepared.session)
     # the fullest memory or limit, relative to its size, or the stack where only the stack is too small
     fullest = max(fitting.needs, key=lambda need: need.required / max(need.available, 1))
-    binds = f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
+    binds = fullest.name
     if fitting.stack_excess and fits(fitting.needs):
         binds = "stack"
     return {
@@ -143,6 +148,7 @@ def verdict_of(
         "binds": binds,
         "cures": [_describe_cure(one.settings, one.fitting, fitting) for one in helping],
         "smaller": _describe_cure(*smaller, fitting) if smaller else None,
+        "smallest": _describe_cure(*smallest, fitting) if smallest else None,
         "advice": [] if fitting.fits else [hint.data() for hint in _list_advice(fitting, at.op, helping)],
     }
 
@@ -160,6 +166,7 @@ def _describe_need(need: Need) -> answers.NeedAnswer:
     return {
         "what": need.what,
         "memory": need.memory,
+        "name": need.name,
         "required": need.required,
         "available": need.available,
         "excess": need.excess,

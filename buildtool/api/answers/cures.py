@@ -240,15 +240,15 @@ def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterato
             yield cure
 
 
-def next_smaller(fitting: Fitting) -> tuple[Settings, Fitting] | None:
+def next_smaller(fitting: Fitting, objective: Objective = Objective.COST) -> tuple[Settings, Fitting] | None:
     """Returns the setting that makes the next smaller plan than one that fits, and this plan.
 
-    None if there is no smaller plan.
+    With the objective `ram` it is the smallest plan. None if there is no smaller plan.
     """
     ram = fitting.plan.arena_bytes - fitting.plan.alignment
     if ram <= 0:
         return None
-    options = dataclasses.replace(fitting.prepared.options, ram=ram, objective=Objective.COST)
+    options = dataclasses.replace(fitting.prepared.options, ram=ram, objective=objective)
     try:
         smaller = fit(dataclasses.replace(fitting.prepared, options=options), "network", exactly=False)
     except BuildtoolError:

@@ -91,10 +91,10 @@ def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verd
     try:
         fitting = fit_plan(*plan, exactly=False)
         if fitting.fits or request.lock is not None:
-            return verdict_of(fitting, [], None)
+            return verdict_of(fitting, [])
         fitting = fit_plan(*plan, exactly=True)
         network = load_network(request.model, session)
-        return verdict_of(fitting, cures(network, request.target, fitting, session), None)
+        return verdict_of(fitting, cures(network, request.target, fitting, session))
     except BuildtoolError as error:
         board = planned.target.board
         return {"board": board.name, "title": board.title, "fits": False, "error": to_data(error)}

@@ -26,12 +26,12 @@ from buildtool.api.requests.parts import (
     Values,
 )
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Reference
+from buildtool.base.modes import Activations, Reference
 from buildtool.options import OPTIONS, Group
 from buildtool.options.table import DATA
 
 if TYPE_CHECKING:
-    from buildtool.base.files import File, Named
+    from buildtool.base.files import File, Named, NetworkSpec
     from buildtool.options.values import NetworkOptions, PlanOptions, TargetChoice
 
 NETWORKS = (".onnx", ".cfg")  # files whose memory is counted without a board
@@ -50,7 +50,7 @@ class Analyze(
     name.
     """
 
-    model: Named
+    model: NetworkSpec
     boards: tuple[Named, ...] = ()
     target: TargetChoice
     options: PlanOptions
@@ -303,6 +303,42 @@ class Tflm(Request, handler="api.answers.arena:tflm"):
     """A model's file with arena offsets for TensorFlow Lite Micro."""
 
     model: Named
+
+
+class Quantize(
+    Request,
+    takes=("labels", "limit", "seed", "resize", "normalise", "scores"),
+    handler="quantize.run:quantized",
+    needs=Needs.PROGRAMS,
+):
+    """A float network that is quantised with a data set, or for its sizes only with random values.
+
+    The float network and the quantised one are compared on the data set. With `board`, the result is planned.
+    """
+
+    model: Named
+    data: Data | None = None
+    board: Named | None = None
+    activations: Activations = Activations.INT8
+    sizes_only: bool = False
+    seed: int = 0  # of the random values
+
+    @classmethod
+    def read(cls, values: Values) -> Request:
+        """Returns the request; UsageError without a data set, whose values decide the scales."""
+        own = {name: values.field(cls, name) for name in ("model", "board", "activations")}
+        data, sizes_only = values.data(), values.given.get("sizes_only", False)
+        if data is not None and sizes_only:
+            raise table.no_effect_error("sizes_only", "it has no effect with a data set")
+        if data is None and not sizes_only:
+            text = "quantising needs data as the network will see it: its ranges decide the scales"
+            hints = [
+                suggest("a .npz file, or a folder of images or .npy files; some hundred inputs", data="DATA"),
+                suggest("random values, where only sizes matter", sizes_only=True),
+            ]
+            raise UsageError(text, option="data", hint=hints)
+        seed = values.given.get("seed", 0) if data is None else 0
+        return cls(**own, data=data, sizes_only=sizes_only, seed=seed)
 
 
 class Split(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.graph.types import DType
+from buildtool.graph.types import DType, OpKind
 
 if TYPE_CHECKING:
     from buildtool.api.requests.parts import Inputs
@@ -177,16 +177,21 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     """Returns an array of the tensor's own type unchanged, and quantises an array of floats for integers.
 
-    Floats beyond the range are clipped. UsageError for other types.
+    Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
     """
     dtype = np.dtype(tensor.dtype.value)
-    if array.dtype == dtype:
-        return array
+    is_float = tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating)
+    if is_float and not np.isfinite(array).all():
+        raise UsageError("the input has values that are not finite", path=path)
+    if array.dtype == dtype or is_float:
+        return array.astype(dtype, copy=False)
     if not np.issubdtype(array.dtype, np.floating):
         raise UsageError(
             f"the input's elements are {array.dtype}, the network takes {dtype} or floats",
             path=path,
-            hint=f"array.astype('{dtype}') if the values are quantised already"
+            hint="array.astype('float32') if the values are scaled as in training"
+            if tensor.dtype is DType.FLOAT32
+            else f"array.astype('{dtype}') if the values are quantised already"
             + (", (array ^ 128).view('int8') if quantised to uint8" if array.dtype == np.uint8 else ""),
         )
     if tensor.dtype is DType.FLOAT32:
@@ -227,21 +232,27 @@ def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
-    """Returns `count` sets of random inputs; all quantised values are equally likely.
+    """Returns `count` sets of random inputs. All quantised values, or rows of a table, are equally likely.
 
     Values of float32 have a normal distribution around 0, whose standard deviation is 1.
     """
-    random = np.random.default_rng(seed)
+    random, rows = np.random.default_rng(seed), dict[int, int]()
+    for op in graph.ops:
+        for t in op.inputs[1:] if op.kind is OpKind.GATHER else ():
+            rows[t] = min(graph.tensors[op.inputs[0]].shape[0], rows.get(t, 1 << 31))
 
-    def draw(tensor: Tensor) -> Array:
+    def draw(t: int) -> Array:
+        tensor = graph.tensors[t]
         if tensor.dtype is DType.BOOL:
             return np.asarray(random.integers(0, 2, tensor.shape) != 0)
         if tensor.dtype is DType.FLOAT32:
             return random.normal(size=tensor.shape).astype(np.float32)
+        if t in rows:
+            return random.integers(0, rows[t], tensor.shape, dtype=np.dtype(tensor.dtype.value))
         limits = np.iinfo(tensor.dtype.value)
         return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
 
-    return [[draw(graph.tensors[t]) for t in graph.inputs] for _ in range(count)]
+    return [[draw(t) for t in graph.inputs] for _ in range(count)]
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:

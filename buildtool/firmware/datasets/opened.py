@@ -23,6 +23,7 @@ from buildtool.firmware.datasets.arrays import (
     quantised,
     same_shape,
 )
+from buildtool.graph.types import DType
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph, Tensor
@@ -35,12 +36,16 @@ CLASSES = "classes"  # the name of the array with the classes' names in an archi
 
 
 def open_data_set(wanted: DataOptions, graph: Graph, choose: Choice | None = None) -> DataSet:
-    """Opens the data set for a network; UsageError if it does not fit.
+    """Opens the data set for a network, as `open_for_inputs` does."""
+    return open_for_inputs(wanted, tuple(graph.tensors[t] for t in graph.inputs), choose)
+
+
+def open_for_inputs(wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice | None = None) -> DataSet:
+    """Opens the data set for the inputs of a network; UsageError if it does not fit.
 
     `choose` gets the number of inputs and returns the positions of those that will be read, in ascending
     order. Other inputs are not stored in memory. If `choose` is None, all inputs are read.
     """
-    inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
     if file.data is None and Path(file.path).is_dir():
         return _open_folder(wanted, inputs)
@@ -126,22 +131,26 @@ def _make_reader(
     """
     row = {position: place for place, position in enumerate(positions)}
     dtype = np.dtype(tensor.dtype.value)
-    if array.dtype == dtype:
-        return lambda at: array[row[at]].reshape(tensor.shape), f"{array.dtype} as they are"
     if np.issubdtype(array.dtype, np.floating):
         for position, place in row.items():
             if not np.isfinite(array[place]).all():
                 text = f"input {position:,} of '{tensor.name}' has values that are not finite"
                 raise UsageError(text, path=path)
-        quant = quantisation(tensor, path)
-        how = f"{array.dtype}, quantised by scale {quant.scale:.6g} and zero point {quant.zero_point}"
+    if array.dtype == dtype:
+        return lambda at: array[row[at]].reshape(tensor.shape), f"{array.dtype} as they are"
+    if np.issubdtype(array.dtype, np.floating):
+        how = f"{array.dtype} as {dtype}"
+        if tensor.dtype is not DType.FLOAT32:
+            quant = quantisation(tensor, path)
+            how = f"{array.dtype}, quantised by scale {quant.scale:.6g} and zero point {quant.zero_point}"
         return lambda at: quantised(array[row[at]].reshape(tensor.shape), tensor, path), how
     if array.dtype == np.uint8:
         rule = pixels.rule(tensor, normalise, path)
         values = pixels.table(tensor, rule)
         how = f"pixels (uint8) {pixels.words(tensor, rule)}"
         return lambda at: pixels.quantised(array[row[at]].reshape(tensor.shape), values), how
-    hint = f"array.astype('{dtype}') if the values are quantised already"
+    state = "scaled as in training" if tensor.dtype is DType.FLOAT32 else "quantised already"
+    hint = f"array.astype('{dtype}') if the values are {state}"
     raise UsageError(f"the values of '{tensor.name}' are {array.dtype}", path=path, hint=hint)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import Array, quantisation
-from buildtool.graph.types import Tensor
+from buildtool.graph.types import DType, Tensor
 from buildtool.options.parsers import NAMED, Normalise
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels of the input -> Pillow's mode
@@ -113,21 +113,25 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
 
     It is `wanted`, or by default the named rule that has the input's range. UsageError if no named rule
     has that range, for an input without a scale, and if the number of means is neither 1 nor the number
-    of channels.
+    of channels. The range of an input of floats is unknown.
     """
-    quant = quantisation(tensor, path)
+    is_float = tensor.dtype is DType.FLOAT32
+    quant = None if is_float else quantisation(tensor, path)
     if wanted is not None:
         if len(wanted.means) not in (1, tensor.shape[-1]):
             text = f"there are {len(wanted.means)} means, and the input has {tensor.shape[-1]} channels"
             raise UsageError(text, path=path, option="normalise")
         return wanted
-    ends = np.iinfo(tensor.dtype.value)
-    low, high = ((end - quant.zero_point) * quant.scale for end in (ends.min, ends.max))
-    for named in NAMED.values():
-        first, last = named.ends
-        if max(abs(low - first), abs(high - last)) <= NEAR * (last - first):
-            return named
-    text = f"the input '{tensor.name}' takes values from {low:.4g} to {high:.4g}: how are pixels normalised?"
+    takes = "floats"
+    if quant is not None:
+        ends = np.iinfo(tensor.dtype.value)
+        low, high = ((end - quant.zero_point) * quant.scale for end in (ends.min, ends.max))
+        for named in NAMED.values():
+            first, last = named.ends
+            if max(abs(low - first), abs(high - last)) <= NEAR * (last - first):
+                return named
+        takes = f"values from {low:.4g} to {high:.4g}"
+    text = f"the input '{tensor.name}' takes {takes}: how are pixels normalised?"
     hints = [
         suggest("0 to 255", normalise="bytes"),
         suggest("0 to 1", normalise="unit"),
@@ -138,28 +142,35 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
 
 
 def table(tensor: Tensor, how: Normalise) -> Array:
-    """Returns the quantised value of every pixel value, rounded half to even: an array [channels, 256]."""
-    assert tensor.quant is not None
-    ends, shape = np.iinfo(tensor.dtype.value), (tensor.shape[-1], 1)
+    """Returns the value of every pixel value in the input's type: an array [channels, 256].
+
+    Quantised values are rounded half to even.
+    """
+    shape = (tensor.shape[-1], 1)
     means, deviations = (
         np.broadcast_to(np.array(each, np.float64)[:, None], shape) for each in (how.means, how.deviations)
     )
     real = (np.arange(256, dtype=np.float64)[None, :] / how.divisor - means) / deviations
+    if tensor.dtype is DType.FLOAT32:
+        return real.astype(np.float32)
+    assert tensor.quant is not None
+    ends = np.iinfo(tensor.dtype.value)
     steps = np.round(real / tensor.quant.scale) + tensor.quant.zero_point
     return cast(Array, np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value))
 
 
 def quantised(pixels: Array, values: Array) -> Array:
-    """Turns pixels [..., channels] into quantised values of the same shape, with the table `values`."""
+    """Turns pixels [..., channels] into values of the same shape, with the table `values`."""
     return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 
 def words(tensor: Tensor, how: Normalise) -> str:
     """Returns a text for the answer, which says how pixels are normalised."""
-    assert tensor.quant is not None
     if how.name in NAMED:
         first, last = (f"{end:g}" for end in how.ends)
         real = f"as {first} to {last}"
     else:
         real = f"as (p / 255 - mean) / deviation with {how.name}"
+    if tensor.quant is None:
+        return real
     return f"{real}, quantised by scale {tensor.quant.scale:.6g} and zero point {tensor.quant.zero_point}"

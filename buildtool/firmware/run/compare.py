@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.graph.types import DType, Graph, Tensor
+from buildtool.graph.types import DType, Graph, OpKind, Tensor
 from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
@@ -53,6 +53,8 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     """
     if which == Reference.NUMPY:
         return _make_numpy_referrer(graph)
+    if any(op.kind is OpKind.SUM for op in source.ops):
+        raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
     places = dict[int, int]()
     if _has_narrow_biases(model, source):
         from buildtool.graph.tflite.writer import write_model
@@ -138,6 +140,7 @@ def _run_litert(
         if own.source is not None and own.source.perm:
             array = np.transpose(array, np.argsort(own.source.perm))
         interpreter.set_tensor(detail["index"], array.reshape(detail["shape"]))
+    _clear_detections(interpreter, source, places)
     try:
         interpreter.invoke()
     except RuntimeError as error:  # such as a division by 0, or the root of a negative number
@@ -152,6 +155,16 @@ def _run_litert(
             value = (value ^ np.uint8(128)).view(np.int8)
         values[t] = np.transpose(value, origin.perm) if origin.perm else value
     return values
+
+
+def _clear_detections(interpreter: Any, source: Graph, places: Mapping[int, int]) -> None:
+    """Sets the outputs of DETECTION_POSTPROCESS to 0, because LiteRT does not write all of their rows."""
+    for op in source.ops:
+        if op.kind is OpKind.DETECTION_POSTPROCESS:
+            for tensor in (source.tensors[t] for t in op.outputs):
+                assert tensor.source is not None
+                place = places.get(tensor.source.index, tensor.source.index)
+                interpreter.set_tensor(place, np.zeros(tensor.shape, np.float32))
 
 
 def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import pickle
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, cast
+from typing import IO, cast
 
+from buildtool.base.child import Child, answer, running, serve
 from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
-from buildtool.base.files import Named
-from buildtool.base.identity import home
+from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.firmware.run.curves import Curves, has_curves
@@ -32,8 +27,6 @@ _ASKED = "--reference litert compares with LiteRT's reference kernels"
 _ONNX = "LiteRT reads no ONNX; --reference litert uses a .tflite file that is written from it"
 _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
-_LAST_WORDS = 200  # characters of LiteRT's last line before it ends
-PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need only minutes for the largest networks
 
 
 class Judge:
@@ -44,7 +37,7 @@ class Judge:
     a ToolError.
     """
 
-    def __init__(self, which: Reference, child: _Child | None, why: str) -> None:
+    def __init__(self, which: Reference, child: _LiteRT | None, why: str) -> None:
         self._which, self._child, self._why = which, child, why
         self._version = ""
         self._own: Referrer | None = None
@@ -124,14 +117,15 @@ class Judge:
 
 
 @contextlib.contextmanager
-def judging(which: Reference, model: Named) -> Iterator[Judge]:
+def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
     """Yields a judge whose child process loads LiteRT in the meantime.
 
     ToolError if LiteRT is required but not installed.
     """
+    whole = uncut(model)
     if which is Reference.NUMPY:
         yield Judge(which, None, _ASKED)
-    elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
+    elif which is Reference.AUTO and is_onnx(whole if isinstance(whole, str) else whole.path):
         yield Judge(which, None, _ONNX)
     elif importlib.util.find_spec("ai_edge_litert") is None:
         if which is Reference.LITERT:
@@ -139,93 +133,33 @@ def judging(which: Reference, model: Named) -> Iterator[Judge]:
             raise ToolError("LiteRT is not installed", option="reference", hint=hints)
         yield Judge(which, None, _ABSENT)
     else:
-        with tempfile.TemporaryFile() as words, contextlib.ExitStack() as ending:
+        with contextlib.ExitStack() as ending:
             child, why = None, ""
             try:
-                child = _Child(words)
-                ending.callback(child.close)
-            except OSError as error:  # too many processes, or not enough memory
-                why = f"LiteRT's process cannot be started: {error.strerror}"
+                process = running("buildtool.firmware.run.judge", "LiteRT", _INSTEAD)
+                child = _LiteRT(ending.enter_context(process))
+            except ToolError as error:  # too many processes, or not enough memory
+                why = error.text
                 if which is Reference.LITERT:
-                    raise ToolError(why, hint=_INSTEAD) from None
+                    raise
             yield Judge(which, child, why)
 
 
-class _Child:
-    """A process that runs LiteRT; its methods raise ToolError if LiteRT refuses something or ends."""
+class _LiteRT:
+    """LiteRT in a child process; its methods raise ToolError if LiteRT refuses something or ends."""
 
-    def __init__(self, words: IO[bytes]) -> None:
+    def __init__(self, child: Child) -> None:
         self.version = ""
-        self._words = words
-        paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
-        self._process = subprocess.Popen(
-            # -P: files in the current folder must not shadow Python's modules.
-            [sys.executable, "-P", "-m", "buildtool.firmware.run.judge"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=words,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        )
+        self.child = child
 
     def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
         """Makes LiteRT read the network; `wanted` are the needed tensors (None: all)."""
-        self.version = self._receive()
-        self._send((model, source, graph, wanted))
-        self._receive()
+        self.version = self.child.receive()
+        self.child.ask((model, source, graph, wanted))
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Maps each tensor's index to the value that LiteRT computes; `reset` resets the state first."""
-        self._send((inputs, reset))
-        return cast(Mapping[int, Array], self._receive())
-
-    def close(self) -> None:
-        """Ends the process."""
-        process = self._process
-        for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):
-                if stream is not None:
-                    stream.close()
-        process.kill()  # it has nothing to clean up
-        process.wait()
-
-    def _send(self, message: object) -> None:
-        stream = self._process.stdin
-        assert stream is not None
-        with contextlib.suppress(OSError):  # if the process has ended, `_receive` raises the error
-            pickle.dump(message, stream, protocol=5)
-            stream.flush()
-
-    def _receive(self) -> Any:
-        assert self._process.stdout is not None
-        is_late = threading.Event()
-
-        def end() -> None:
-            is_late.set()
-            self._process.kill()
-
-        ending = threading.Timer(PATIENCE_SECONDS, end)
-        ending.daemon = True
-        ending.start()
-        try:
-            is_right, answer = pickle.load(self._process.stdout)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            how = self._end()
-            text = f"did not answer for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
-            raise ToolError(f"LiteRT {text}", hint=_INSTEAD) from None
-        finally:
-            ending.cancel()
-        if not is_right:
-            raise ToolError(answer, hint=_INSTEAD)
-        return answer
-
-    def _end(self) -> str:
-        """Waits until the process has ended; returns how it ended, and its last line of text."""
-        status = self._process.wait()
-        how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
-        self._words.seek(0)
-        lines = self._words.read().decode("utf-8", "replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"{how}: {last[:_LAST_WORDS]}" if last else how
+        return cast(Mapping[int, Array], self.child.ask((inputs, reset)))
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
@@ -233,16 +167,11 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
 
     It sends LiteRT's version, then an answer for the network and for each set of inputs.
     """
-
-    def answer(is_right: bool, content: object) -> None:
-        pickle.dump((is_right, content), sink, protocol=5)
-        sink.flush()
-
     try:
         import ai_edge_litert.interpreter
     except ImportError as error:
-        return answer(False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
-    answer(True, str(getattr(ai_edge_litert, "__version__", "")))
+        return answer(sink, False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
+    answer(sink, True, str(getattr(ai_edge_litert, "__version__", "")))
     refer: Referrer | None = None
     tensors: Sequence[int] | None = None
     while True:
@@ -254,15 +183,14 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
             if refer is None:
                 model, file, graph, tensors = message
                 refer = referrer(Reference.LITERT, model, file, graph)
-                answer(True, None)
+                answer(sink, True, None)
                 continue
             values = refer(*message)
-            answer(True, {t: values[t] for t in (values if tensors is None else tensors) if t in values})
+            wanted = values if tensors is None else tensors
+            answer(sink, True, {t: values[t] for t in wanted if t in values})
         except BuildtoolError as error:
-            answer(False, error.text)
+            answer(sink, False, error.text)
 
 
 if __name__ == "__main__":
-    with os.fdopen(os.dup(1), "wb") as own:
-        os.dup2(2, 1)  # what libraries print must not get between the answers
-        _serve(sys.stdin.buffer, own)
+    serve(_serve)

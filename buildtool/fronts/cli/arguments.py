@@ -25,6 +25,7 @@ _TITLES = {
     Group.DESK: "an attached board",
     Group.REPORT: "report",
     Group.SPLIT: "splitting and training",
+    Group.QUANTISING: "quantising",
     Group.OTHER: "problem",
 }
 

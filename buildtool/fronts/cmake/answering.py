@@ -60,7 +60,8 @@ def network(context: Context) -> Iterator[str]:
     own, kernels = group(answer, "network"), group(answer, "kernels")
     yield set_list("note", [note] if note else [])
     yield set_list("emit_depends", [*call.files, *call.depends, _write_command(context, call)])
-    yield set_list("emitted_files", [f"{emitted}/{name}" for name in files["emitted"]])
+    others = [name for name in files["emitted"] if name != files["kernels"]]
+    yield set_list("emitted_files", [f"{emitted}/{name}" for name in others])
     yield set_list("network_includes", _includes(answer, own, emitted))
     yield set_list("network_sources", [locate(answer, s["file"], emitted) for s in own["sources"]])
     yield from _properties(answer, own, emitted)
@@ -78,7 +79,7 @@ def _write_command(context: Context, call: requests.NetworkCall) -> str:
     It is in a file because Ninja prints the whole command of a rule that fails, above the error.
     """
     emitted, hashed = context["emitted"], ["--hash-inputs"] if context["hash_inputs"] else []
-    words = [*call.words, *hashed, "--out", emitted, "--stamp", f"{emitted}.stamp"]
+    words = [*call.words, *hashed, "--out", emitted, "--stamp", f"{emitted}.planned"]
     write_whole(Path(f"{emitted}.command"), json.dumps(words, indent=1).encode(errors="surrogateescape"))
     return f"{emitted}.command"
 
@@ -133,7 +134,9 @@ def firmware(context: Context) -> Iterator[str]:
     for command, words in answer["commands"].items():
         filled = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
         names = [option.name for option in options_of(command)]
-        board_options = [name for name in requests.DESK if name in call.given and name in names]
+        board_options = [
+            name for name in (*requests.DESK, "outputs") if call.given.get(name) and name in names
+        ]
         filled += [f"{table.BY_NAME[name].flagged}={call.given[name]}" for name in board_options]
         # Only CMake knows the firmware image and its folder, so it must expand these two words.
         expanded = (slots["image"], slots["out"])

@@ -38,9 +38,10 @@ function(buildtool_add_network name)
     BYPRODUCTS "${emitted}.inputs" "${emitted}.compiler"
     COMMENT "Checking the inputs of ${name}"
     VERBATIM)
-  # Only the stamp is new every time. Of the sources, only the changed ones are written.
+  # Only the stamps are new every time. Of the sources, only the changed ones are written. An error while planning
+  # fails the second rule, so that the kernels, which wait for the first one, go on without this network (planning.py).
   set(stamp "${emitted}.stamp")
-  set(files BYPRODUCTS ${emitted_files})
+  set(files ${emitted_files})
   set(sources)
   if(CMAKE_GENERATOR MATCHES "Ninja") # of a rule that fails it prints all files, so the sources have a rule of their own
     add_custom_command(
@@ -50,15 +51,20 @@ function(buildtool_add_network name)
     set(sources ${emitted_files})
   endif()
   add_custom_command(
-    OUTPUT "${stamp}"
-    ${files}
-    COMMAND ${command} command "${emitted}.command"
+    OUTPUT "${emitted}.planned"
+    BYPRODUCTS ${kernels_called} ${files}
+    COMMAND ${command} plan "${emitted}" "${kernels_called}"
     DEPENDS ${emit_depends} "${emitted}.inputs"
     JOB_POOL buildtool
     COMMENT "Planning network ${name}"
     VERBATIM)
+  add_custom_command(
+    OUTPUT "${stamp}" COMMAND ${command} confirm "${emitted}" DEPENDS "${emitted}.planned"
+    COMMENT "Plan of network ${name}" VERBATIM)
+  add_custom_target(${name}_plan DEPENDS "${emitted}.planned")
+  add_dependencies(${name}_plan ${name}_inputs)
   add_custom_target(${name}_emit DEPENDS "${stamp}" ${sources})
-  add_dependencies(${name}_emit ${name}_inputs)
+  add_dependencies(${name}_emit ${name}_plan)
 
   add_library(${name} STATIC ${network_sources})
   add_dependencies(${name} ${name}_emit)
@@ -248,7 +254,7 @@ macro(_buildtool_kernels)
     _buildtool_compiled(${kernels})
     _buildtool_checked(${kernels} ${name} "${emitted}")
   endif()
-  add_dependencies(${kernels}_called ${name}_emit)
+  add_dependencies(${kernels}_called ${name}_plan)
   set_property(TARGET ${kernels} APPEND PROPERTY BUILDTOOL_CALLED "${kernels_called}")
 endmacro()
 

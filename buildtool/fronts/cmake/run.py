@@ -1,12 +1,11 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|called|command|COMMAND WORDS...`.
+"""The script that the CMake package calls: `python -P run.py ask|check|called|plan|confirm|COMMAND WORDS...`.
 
-`command FILE` runs the command line in FILE. COMMAND is one of buildtool's own. The script uses the package
-that it lies in, even if the interpreter would find another one first.
+COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
+find another one first.
 """
 
 from __future__ import annotations
 
-import json
 import runpy
 import sys
 from pathlib import Path
@@ -25,8 +24,10 @@ if sys.argv[1:2] == ["called"]:
     from buildtool.fronts.cmake import called
 
     sys.exit(called.update(*sys.argv[2:]))
-if sys.argv[1:2] == ["command"]:
-    sys.argv[1:] = json.loads(Path(sys.argv[2]).read_bytes())
+if sys.argv[1:2] in (["plan"], ["confirm"]):
+    from buildtool.fronts.cmake import planning
+
+    sys.exit(getattr(planning, sys.argv[1])(*sys.argv[2:]))
 
 from buildtool.client import options
 

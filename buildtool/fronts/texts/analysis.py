@@ -48,7 +48,7 @@ def _network(answer: AnalysisAnswer) -> list[str]:
         *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
         *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
         f"  work              {count(network['macs'], 'multiply-accumulate')}",
-        f"  weights           {count(network['weight_bytes'], 'byte')}, before packing",
+        f"  weights           {count(network['weight_bytes'], 'byte')}, before packing for the kernels",
         f"  activations       {count(network['activation_bytes'], 'byte')} in all",
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
@@ -107,7 +107,7 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
     """Returns lines that explain the figures of the table."""
-    lines = ["RAM is the memory that holds the arena, flash the one that holds the weights."]
+    lines = ["RAM is the memory that holds the arena, flash the one that holds the packed weights."]
     for how, sentence, separator in _MEANINGS:
         compilers = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == how})
         if compilers:
@@ -125,24 +125,17 @@ def _parts(board: Verdict) -> list[str]:
     """Returns the lines of a table with the memories of a board, and with what needs their bytes."""
     rows: list[list[Cell]] = []
     for need in board["needs"]:
-        rows.append([f"{need['what']} ({need['memory']})", need["required"], need["available"]])
+        rows.append([need["name"], need["required"], need["available"]])
         rows += [[f"  {part['name']}", part["bytes"], None] for part in need["parts"]]
     return ["", table([f"on {board['board']}", "bytes needed", "of"], rows)]
 
 
 def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
-    """Returns the missing bytes, the name and the memory of each resource that a board has too little of.
-
-    The memory is " (MEMORY)" for RAM and flash, and "" for other resources.
-    """
-    excesses = [
-        (need["excess"], need["what"], f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")
-        for need in board["needs"]
-        if need["excess"]
-    ]
+    """Returns the missing bytes, the kind and the name of each resource that a board has too little of."""
+    excesses = [(need["excess"], need["what"], need["name"]) for need in board["needs"] if need["excess"]]
     stack = board["stack"]
     if stack is not None and stack["required"] > stack["available"]:
-        excesses.append((stack["required"] - stack["available"], "stack", ""))
+        excesses.append((stack["required"] - stack["available"], "stack", "the stack"))
     return excesses
 
 
@@ -156,22 +149,26 @@ def _verdict(
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
     free = [
-        f"{need['available'] - need['required']:,} bytes of {need['what']} ({need['memory']})"
+        f"{need['name']} {need['available'] - need['required']:,}"
         for need in board["needs"]
         if need["what"] in ("RAM", "flash")
     ]
-    left = " and ".join(filter(None, [", ".join(free[:-1]), *free[-1:]]))
-    fits = f"fits {about}: {left} are left"
+    fits = f"fits {about}; bytes that are left: {', '.join(free)}"
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  the fullest memory: {board['binds']}{_share(board)}"
     yield f"  the plan: {_price(board, board['cost_unit'])}"
     if board["floats"] is not None:
         yield f"    floats: {floats_text(board['floats'])}"
     place = shorten(board["binding_layer"], PLACE_WIDTH)
-    yield f"    most of the arena is in use at {place}: {count(board['binding_bytes'], 'byte')}"
+    least = "; no placement needs less" if board["arena_bytes"] == board["arena_bound_bytes"] else ""
+    yield f"    most bytes are live at {place}: {board['binding_bytes']:,}{least}"
     if board["fits"]:
         if (cure := board["smaller"]) is not None:
             yield f"  the next smaller plan: {cure_words(cure, spelling)}"
+        if (cure := board["smallest"]) is not None:
+            yield f"  the smallest plan: {cure_words(cure, spelling)}"
+        if board["smaller"] is not None:
+            yield "  'buildtool front' lists all plans, by memory and work"
         return
     if board["cures"]:
         yield "  what makes it fit, each planned and counted, the cheapest first:"
@@ -183,16 +180,13 @@ def _verdict(
 def _share(board: Verdict) -> str:
     """Returns how much of the fullest memory is used, such as ", 4.2 % used"."""
     for need in board["needs"]:
-        if f"{need['what']} ({need['memory']})" == board["binds"] and need["available"]:
+        if need["name"] == board["binds"] and need["available"]:
             return f", {100 * need['required'] / need['available']:.1f} % used"
     return ""
 
 
 def _missing(board: Verdict) -> str:
-    return ", ".join(
-        f"{size:,} bytes too many for {'the stack' if what == 'stack' else what}{memory}"
-        for size, what, memory in _excesses(board)
-    )
+    return ", ".join(f"{size:,} bytes too many for {name}" for size, _, name in _excesses(board))
 
 
 def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from buildtool.base.modes import Level
 from buildtool.client.planned import planned_line
 from buildtool.fronts.changes import sizetree
 from buildtool.fronts.texts.boards import board_lines
@@ -109,6 +110,7 @@ def demangle(names: Iterable[str]) -> dict[str, str]:
     return dict(zip(mangled, demangled, strict=True)) if len(demangled) == len(mangled) else {}
 
 
+_HOW_TO_RUN = " ('buildtool validate' runs it and compares every output)"
 MOST_OF_A_FOLDER = 8  # files that are named one by one
 
 
@@ -122,13 +124,15 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
         shown[f"{top}/ ({folders[top]} files)" if many else name] = None
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
-        f"level: {answer['level_text']}",
+        f"level: {answer['level_text']}" + _HOW_TO_RUN * (answer["level"] == Level.COMPILED),
         f"arena: {count(answer['arena_bytes'], 'byte')}" + state_suffix(answer["state_bytes"]),
         "",
         sizes_text(answer["sizes"], answer["stacks"]),
         *board_lines(answer),
         "",
         f"written to {folder}: {', '.join(shown)}",
+        f"{answer['net']}.elf is test firmware; for firmware of your own, 'buildtool build --bundle' writes "
+        "the sources, the weights and the kernels that they call",
     ]
     return "\n".join(lines)
 

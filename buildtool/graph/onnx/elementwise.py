@@ -10,9 +10,10 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context, join_clamps
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.folding import axis_of, broadcast_of
+from buildtool.graph.onnx.folding import axis_of, broadcast_of, clip_attributes
 from buildtool.graph.onnx.layout import place_in_memory
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
+from buildtool.graph.onnx.weighted import scale_elements
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
@@ -34,6 +35,9 @@ def elementwise(ctx: Context, node: Node) -> list[Value]:
         biased = _add_bias(ctx, node)
         if biased is not None:
             return [biased]
+    scaled = _scale_by_floats(ctx, node, kind)
+    if scaled is not None:
+        return [scaled]
     return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
 
 
@@ -48,6 +52,39 @@ def divide(ctx: Context, node: Node) -> list[Value]:
     sign = np.full((1,), int(math.copysign(1, value)), np.int8)
     factor = Quantized(sign, Quantization((float(np.float32(abs(1 / value))),), (0,)))
     return [sum_or_product(ctx, OpKind.MUL, ctx.operand(node, 0), factor)]
+
+
+def _scale_by_floats(ctx: Context, node: Node, kind: OpKind) -> Pending | None:
+    """Returns an operator on a tensor and several floats that are not quantised, or None for other operands.
+
+    It multiplies by factors and adds offsets, nearly as exactly as floats do (see `scale_elements`).
+    """
+    values = [ctx.value(name) for name in node.inputs]
+    floats = [
+        v.data for v in values if isinstance(v, Constant) and v.data.dtype.kind == "f" and v.data.size > 1
+    ]
+    if len(values) != 2 or len(floats) != 1 or any(isinstance(v, Quantized) for v in values):
+        return None
+    ((data,), first) = floats, isinstance(values[0], Constant)
+    x = ctx.held(node, int(first))
+    if kind is OpKind.DIV and first:
+        raise UnsupportedError(
+            "floats that are not quantised, divided by a tensor", hint=scales.QUANTISE_CONSTANT
+        )
+    if broadcast_of(x.shape, data.shape) != x.shape:
+        text = f"floats of shape {list(data.shape)} and a tensor of shape {list(x.shape)}"
+        raise UnsupportedError(text, hint=scales.QUANTISE_CONSTANT)
+    numbers = data.astype(np.float64).reshape((1,) * (len(x.shape) - data.ndim) + data.shape)
+    if not np.isfinite(numbers).all() or (kind is OpKind.DIV and not numbers.all()):
+        raise ModelError("a constant operand that is not finite, or a Div by zero")
+    ones, zeros = np.ones_like(numbers), np.zeros_like(numbers)
+    factor, shift = {
+        OpKind.ADD: (ones, numbers),
+        OpKind.SUB: (-ones, numbers) if first else (ones, -numbers),
+        OpKind.MUL: (numbers, zeros),
+        OpKind.DIV: (1 / np.where(numbers == 0, 1, numbers), zeros),
+    }[kind]
+    return scale_elements(ctx, x, factor, shift)
 
 
 def _add_bias(ctx: Context, node: Node) -> Pending | None:
@@ -189,8 +226,9 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
     """Reads Relu or Clip. The operator before it does the clamping if nothing else reads its result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
-        low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
-        high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else math.inf
+        low, high = clip_attributes(node)
+        low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else low
+        high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else high
         if math.isnan(low) or math.isnan(high) or low > high:
             raise ModelError(f"a Clip to {low:g}..{high:g}")
         limits = (low, high)

@@ -18,7 +18,7 @@ Proto = Any  # a protobuf message of the onnx package, whose types mypy does not
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
-LEAST_OPSET, MOST_OPSET = 11, 25
+LEAST_OPSET, MOST_OPSET = 10, 25
 MAX_NODES = 1 << 14
 MAX_RANK = 16
 MAX_NAME = 200

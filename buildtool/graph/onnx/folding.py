@@ -12,6 +12,7 @@ from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
 MAX_FOLDED = 4096  # upper limit for the elements in a shape calculation
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
 Rule = Callable[[Node, list[Array]], Any]
 
 
@@ -181,7 +182,15 @@ def _divide(_node: Node, x: list[Array]) -> Array:
 def _clip(node: Node, x: list[Array]) -> Array:
     """Clips a constant. Some exporters clip quantised weights to -127..127. A limit may be absent."""
     limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
-    return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
+    ends = (v if math.isfinite(v) else None for v in clip_attributes(node))
+    low, high = (limits.get(i, end) for i, end in enumerate(ends, 1))
+    return np.asarray(np.clip(x[0], low, high))
+
+
+def clip_attributes(node: Node) -> tuple[float, float]:
+    """Returns a Clip's limits before opset 11, whose defaults are the ends of float32. (-inf, inf) since."""
+    low, high = node.number("min", -math.inf), node.number("max", math.inf)
+    return low if low > -_FLOAT32_MAX else -math.inf, high if high < _FLOAT32_MAX else math.inf
 
 
 _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")

@@ -182,7 +182,8 @@ def pad(ctx: Context, node: Node) -> list[Value]:
             raise ModelError("the padding value is not one number of the input's type")
         value = int(constant.reshape(-1)[0]) - (128 if constant.dtype == np.uint8 else 0)
     elif mode == "constant":
-        real = ctx.scalar(node, 2, "the padding value") if node.input(2) else 0.0
+        before_11 = node.number("value", 0.0)
+        real = ctx.scalar(node, 2, "the padding value") if node.input(2) else before_11
         steps = real / x.quant.scale + x.quant.zero_point
         if not -128.5 <= steps <= 127.5:
             hint = "pad before quantising, or quantise for a range that includes the padding value"
@@ -199,8 +200,8 @@ def pad(ctx: Context, node: Node) -> list[Value]:
 
 
 def _read_pads(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
-    """Returns (elements before, elements after) for every dimension."""
-    flat = ctx.ints(node, 1, "the pads")
+    """Returns (elements before, elements after) for every dimension. Before opset 11 it is an attribute."""
+    flat = node.integers("pads") or () if ctx.file.opset < 11 else ctx.ints(node, 1, "the pads")
     axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes", tuple(range(rank))) if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")

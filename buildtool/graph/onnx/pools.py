@@ -148,6 +148,8 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     if kind is None or node.integer("antialias", 0) or node.integer("exclude_outside", 0):
         hint = "use nearest, or linear without antialias"
         raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint=hint)
+    if ctx.file.opset < 11:  # it has no attributes for these; onnxruntime places pixels like this
+        node = replace(node, attributes={"coordinate_transformation_mode": "asymmetric", "nearest_mode": ""})
     attrs = _choose_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
     tensor = ctx.build.in_file_order(x, NHWC)
     if mode == "nearest":
@@ -160,12 +162,12 @@ def _read_sizes(ctx: Context, node: Node, x: Int8Value) -> tuple[tuple[int, ...]
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"
         raise UnsupportedError("a Resize with axes or keep_aspect_ratio_policy", hint=hint)
-    if node.input(3):
+    if node.input(3) and ctx.file.opset >= 11:
         sizes = ctx.ints(node, 3, "the sizes")
         if len(sizes) != len(x.shape):
             raise ModelError(f"{len(sizes)} sizes for {len(x.shape)} dimensions")
         return sizes, tuple(m / n for m, n in zip(sizes, x.shape, strict=True))
-    scale = ctx.array(node, 2, "the scales").reshape(-1)
+    scale = ctx.array(node, 2 if ctx.file.opset >= 11 else 1, "the scales").reshape(-1)
     if scale.dtype.kind != "f" or scale.size != len(x.shape) or not np.isfinite(scale).all():
         raise ModelError(f"{scale.size} scales for {len(x.shape)} dimensions")
     factors = tuple(float(s) for s in scale)
@@ -207,17 +209,17 @@ def _choose_attrs(
 
 
 _Floats = npt.NDArray[np.float64]
-_PICKS: dict[str, Callable[[_Floats], _Floats]] = {
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+_Pick = Callable[[_Floats, float], _Floats]  # (places, factor) -> input rows
+_PICKS: dict[str, _Pick] = {
+    "floor": lambda x, _: np.floor(x),
+    "ceil": lambda x, _: np.ceil(x),
+    "round_prefer_floor": lambda x, _: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x, _: np.floor(x + 0.5),
+    "": lambda x, factor: np.floor(x) if factor >= 1 else np.ceil(x),  # before opset 11
 }
 
 
-def _find_rows(
-    coordinates: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
-) -> npt.NDArray[np.int64]:
+def _find_rows(coordinates: str, pick: _Pick, size: int, out: int, factor: float) -> npt.NDArray[np.int64]:
     """Returns the input row (or column) that ONNX takes for each output row."""
     rows = np.arange(out, dtype=np.float64)
     if coordinates == "align_corners":
@@ -228,4 +230,4 @@ def _find_rows(
         x = rows * 0
     else:
         x = (rows + 0.5) / factor - 0.5
-    return np.clip(pick(x).astype(np.int64), 0, size - 1)
+    return np.clip(pick(x, factor).astype(np.int64), 0, size - 1)

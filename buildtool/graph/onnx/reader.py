@@ -17,19 +17,21 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, printable_name, read_file
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
+from buildtool.graph.onnx.interface import order_input, order_output
 from buildtool.graph.onnx.layout import canonical
 from buildtool.graph.onnx.values import Constant, IndexOutput, Int8Value, Pending, Quantized, Value
-from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.refusals import join_errors
+from buildtool.graph.refusals import QUANTISE as LINE
+from buildtool.graph.refusals import join_errors, name_files
 from buildtool.graph.types import Graph
 
-_IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-_TO_NCHW = (0, 3, 1, 2)
+_STATIC = (
+    "quantise statically the float network that the file was made from: "
+    "buildtool quantize FLOAT.onnx --data DATA -o INT8.onnx"
+)
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
-_FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
 
 def read_qdq(data: bytes, *, path: str = "") -> Graph:
@@ -43,10 +45,19 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
         check_graph(graph)
         return graph
     except BuildtoolError as error:
-        raise error.at(path=path) from error.__cause__
+        raise name_files(error.at(path=path), path) from error.__cause__
     except (RecursionError, MemoryError) as error:
         text = "the model's structure is damaged"
         raise ModelError(text, path=path, hint="export the model again") from error
+
+
+def open_file(data: bytes, *, path: str) -> tuple[OnnxFile, Context]:
+    """Returns the file, and a context that knows which operators make and read its tensors."""
+    try:
+        reader = _Reader(read_file(data))
+    except BuildtoolError as error:
+        raise error.at(path=path) from error.__cause__
+    return reader.file, reader.ctx
 
 
 @dataclass(frozen=True)
@@ -143,14 +154,14 @@ class _Reader:
         unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
         if not kinds & {"QuantizeLinear", "DequantizeLinear"}:
             text = "a float network: it has no QuantizeLinear and no DequantizeLinear"
-            raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
+            raise UnsupportedError(text, hint=f"quantise it: {LINE}")
         if not unknown:
             return
         errors = []
         for node in unknown:
             text, hint = "the operator is not supported", "use one of " + ", ".join(sorted(ONNX))
             if node.kind in _DYNAMIC:
-                text, hint = "it quantises at run time", "quantise statically, with scales known beforehand"
+                text, hint = "it quantises at run time", _STATIC
             elif len(unknown) == 1:  # the name may be misspelt
                 hint = did_you_mean(node.kind, ONNX)
             errors.append(UnsupportedError(text, operator=node.place, hint=hint))
@@ -245,27 +256,12 @@ class _Reader:
         quant = ctx.later_quantization(name)
         if quant is None:
             ctx.refuse_float(name)
-        order = self._order_input(name, len(shape))
+        order = order_input(ctx, name, len(shape))
         tensor = ctx.build.activation(name, [shape[d] for d in order], quant)
         self.kernels_by_name.add(tensor)
         integers = interface.dtype != "float32"
         ctx.values[name] = Int8Value(tensor, shape, canonical(shape, order), quant, integers)
         return tensor
-
-    def _order_input(self, name: str, rank: int) -> tuple[int, ...]:
-        """Returns the order of a network input's dimensions in memory. Images are channels last.
-
-        All inputs of 4 dimensions are images. If the file transposes an image to NCHW, it is channels last
-        already.
-        """
-        pairs = self.ctx.following(name, _FOLLOWED)
-        readers = [node for _, node in pairs if node.kind not in _FOLLOWED]  # of the quantised input
-        if rank == 4:
-            own = readers and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in readers)
-            return (0, 1, 2, 3) if own else NHWC
-        if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in readers):
-            return (0, 2, 1)
-        return tuple(range(rank))
 
     def _find_output(self, name: str) -> int:
         """Returns the number of a network output. Images are channels last, others in the file's order."""
@@ -284,12 +280,7 @@ class _Reader:
             hint = "remove the output from the network"
             text = "a network output that does not depend on the input"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
-        order = tuple(range(len(value.shape)))
-        maker = ctx.origin(name, _FOLLOWED)
-        own = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
-        if len(order) == 4 and not own:  # the file itself does not transpose it to channels last
-            order = NHWC
-        tensor = ctx.build.in_file_order(value, order)
+        tensor = ctx.build.in_file_order(value, order_output(ctx, name, len(value.shape)))
         if tensor not in self.kernels_by_name:  # a network output gets its name in the file
             self.kernels_by_name.add(tensor)
             ctx.build.rename(tensor, name)

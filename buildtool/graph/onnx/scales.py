@@ -13,6 +13,7 @@ from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
 from buildtool.graph.types import Activation, DType, Quantization
 
 _SAME = 1e-5  # relative difference below which a bias scale counts as input scale * weight scale
+QUANTISE_CONSTANT = "quantise it: put a DequantizeLinear between it and the operator"
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
@@ -80,10 +81,8 @@ def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     """Returns a float scalar as an exact int8 constant: 1, -1 or 0, with its magnitude as the scale."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
-        hint = "quantise it: put a DequantizeLinear between it and the operator"
-        raise UnsupportedError(
-            "a constant operand that is not quantised", tensor=printable_name(name), hint=hint
-        )
+        text = "a constant operand that is not quantised"
+        raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE_CONSTANT)
     value = float(np.float32(data.reshape(-1)[0]))
     steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))

@@ -10,7 +10,7 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import broadcast_of
-from buildtool.graph.onnx.layout import canonical, place_in_memory, plain, tail_order
+from buildtool.graph.onnx.layout import Layout, canonical, place_in_memory, plain, tail_order
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
@@ -39,7 +39,8 @@ class _Layer:
     """An operator with weights.
 
     Its result has the shape `shape` in the file and `memory` in memory, where channels are last. `x` is the
-    number of its input. `data` and `quant` are the filter. `attrs` have no fused activation.
+    number of its input. `data` and `quant` are the filter. `attrs` have no fused activation. `layout` is the
+    result's, if it is not the usual one of its kind.
     """
 
     ctx: Context
@@ -51,6 +52,7 @@ class _Layer:
     attrs: ConvAttrs | FullyConnectedAttrs
     memory: tuple[int, ...]
     shape: tuple[int, ...]
+    layout: Layout | None = None
 
     def pending(self) -> Pending:
         """Returns the layer as an operator whose output quantisation is not known yet."""
@@ -76,8 +78,8 @@ class _Layer:
         fused = replace(self.attrs, activation=activation)
         tensor = build.make(self.kind, [self.x, weights, index], name, memory, out, fused)
         dense = self.kind is OpKind.FULLY_CONNECTED
-        layout = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
-        return Int8Value(tensor, self.shape, layout, out)
+        usual = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
+        return Int8Value(tensor, self.shape, self.layout or usual, out)
 
     def _add_bias(self, bias: Constant | Quantized) -> Pending:
         return replace(self, bias=bias).pending()
@@ -247,15 +249,8 @@ def _make_dense(
     return _Layer(ctx, kind, tensor, data, quant, bias, attrs, (rows, outputs), (*lead, outputs)).pending()
 
 
-_WEIGHT = 127  # weight of a batch normalisation's tap: the larger, the finer are the steps of the bias
-
-
 def batch_normalization(ctx: Context, node: Node) -> list[Value]:
-    """Reads BatchNormalization, which multiplies each channel by a factor and adds an offset.
-
-    If an operator with weights precedes it, the factors multiply the scales of the weights, without loss.
-    Otherwise it becomes a DEPTHWISE_CONV_2D with one tap per channel.
-    """
+    """Reads BatchNormalization, which multiplies each channel by a factor and adds an offset."""
     if node.integer("training_mode", 0) or len(node.outputs) != 1:
         hint = "export the network for inference"
         raise UnsupportedError("a BatchNormalization in training mode", hint=hint)
@@ -266,25 +261,67 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     if not (variance + epsilon > 0).all():
         raise ModelError("a variance is not positive")
     factor = scale / np.sqrt(variance + epsilon)
-    shift = offset - mean * factor
-    name = node.input(0)
+    return [scale_channels(ctx, node, 0, factor, offset - mean * factor)]
+
+
+_WEIGHT = 127  # weight of a tap that scales a channel: the larger, the finer are the steps of the bias
+_MOST_TAPS = 4096  # most factors of one operator: each needs some 13 bytes of flash
+
+
+def scale_channels(ctx: Context, node: Node, position: int, factor: Array, shift: Array) -> Pending:
+    """Returns an operand with each channel multiplied by a factor, then increased by an offset.
+
+    If an operator with weights precedes it, the factors multiply the scales of the weights, without loss.
+    Otherwise it becomes a DEPTHWISE_CONV_2D with one tap per channel.
+    """
+    name = node.input(position)
     before = ctx.value(name)
     folds = isinstance(before, Pending) and before.clamp == NO_CLAMP and ctx.has_one_reader(name)
     if isinstance(before, Pending) and folds and before.scale_channels is not None:
         if factor.size != before.shape[before.channel]:
             raise ModelError(f"{factor.size} factors for {before.shape[before.channel]} channels")
-        return [before.scale_channels(factor, shift)]
-    x = ctx.held(node)
-    image, _ = as_image(x, "a BatchNormalization")
+        return before.scale_channels(factor, shift)
+    x = ctx.held(node, position)
+    image, _ = as_image(x, f"a {node.kind}")
     n, c, height, width = image.shape
     if factor.size != c or math.prod(image.shape) < 1:
         raise ModelError(f"{factor.size} factors for {c} channels")
+    tensor = ctx.build.in_file_order(image, NHWC)
+    return _scale(ctx, tensor, (n, height, width, c), factor, shift, x.shape)
+
+
+def scale_elements(ctx: Context, x: Int8Value, factor: Array, shift: Array) -> Pending:
+    """Returns `x` times `factor` plus `shift`, which have the shape of `x` with some dimensions of size 1.
+
+    It becomes a DEPTHWISE_CONV_2D of one tap, whose channels are the dimensions in which the factors differ.
+    """
+    c = factor.size
+    if c > _MOST_TAPS:
+        text = f"a constant operand of {c} numbers that are not quantised, more than {_MOST_TAPS}"
+        raise UnsupportedError(text, hint=scales.QUANTISE_CONSTANT)
+    order = sorted(ctx.build.without_move(x)[1], key=lambda d: factor.shape[d] != 1)
+    memory = (1, 1, math.prod(x.shape) // c, c)
+    tensor = ctx.build.view(ctx.build.in_file_order(x, order), memory)
+    factor, shift = (np.transpose(v, order).reshape(-1) for v in (factor, shift))
+    return _scale(ctx, tensor, memory, factor, shift, x.shape, canonical(x.shape, order))
+
+
+def _scale(
+    ctx: Context,
+    tensor: int,
+    memory: tuple[int, ...],
+    factor: Array,
+    shift: Array,
+    shape: tuple[int, ...],
+    layout: Layout | None = None,
+) -> Pending:
+    """Returns a DEPTHWISE_CONV_2D of one tap on a tensor whose shape in memory is `memory`."""
+    c = memory[-1]
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
     steps = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
     quant = Quantization(tuple(float(np.float32(f)) for f in steps), (0,) * c, 3 if c > 1 else 0)
-    tensor, memory = ctx.build.in_file_order(image, NHWC), (n, height, width, c)
-    kind, bias = OpKind.DEPTHWISE_CONV_2D, Constant(shift)
-    return [_Layer(ctx, kind, tensor, weights, quant, bias, DepthwiseAttrs(), memory, x.shape).pending()]
+    kind, bias, attrs = OpKind.DEPTHWISE_CONV_2D, Constant(shift), DepthwiseAttrs()
+    return _Layer(ctx, kind, tensor, weights, quant, bias, attrs, memory, shape, layout).pending()
 
 
 def _read_floats(ctx: Context, node: Node, position: int) -> Array:

@@ -3,7 +3,6 @@
 import math
 from functools import partial
 
-from buildtool.graph import quantrules
 from buildtool.graph import types as g
 from buildtool.graph.geometry import (
     attributes,
@@ -14,8 +13,8 @@ from buildtool.graph.geometry import (
     dilated_extent,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, check_ratio, per_tensor
+from buildtool.graph.ops.types import NO_UINT8, CallForm, OpDef, Plain, Shape, Trait
+from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, check_ratio, per_tensor, quants
 from buildtool.graph.types import DType, Graph, Op, OpKind
 
 _LARGEST_WIDE = 2.0**7  # factor of 64-bit sums, which LiteRT's multiplication demands
@@ -97,7 +96,7 @@ def _weighted_types(graph: Graph, op: Op) -> None:
     With int16 activations the bias is int64; the reader widens an int32 bias.
     """
     x, weights = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-    wide = x.dtype is DType.INT16 and op.kind is not OpKind.TRANSPOSE_CONV
+    wide = x.dtype is DType.INT16
     ends = (graph.tensors[op.outputs[0]], x)
     out, source = (per_tensor(tensor, DType.INT16 if wide else DType.INT8) for tensor in ends)
     if weights.dtype != DType.INT8 or weights.data is None:
@@ -119,10 +118,16 @@ def _weighted_types(graph: Graph, op: Op) -> None:
             raise QuantError(f"the bias must be an {expected} constant", bias)
 
 
+def _matmul_scales(graph: Graph, op: Op) -> None:
+    (a, b), out = quants(graph, op)
+    result = graph.tensors[op.outputs[0]]
+    limit = _LARGEST_WIDE if result.dtype is DType.INT16 else LARGEST_RATIO
+    check_ratio(a.scale * b.scale / out.scale, result, limit)
+
+
 # An operator with weights and an optional bias.
 _layer = partial(
     OpDef,
-    int16=Int16.READ,
     types=_weighted_types,
     call=CallForm.ONE_TO_ONE,
     case="conv",
@@ -155,7 +160,6 @@ DEFS = (
         shape=_transpose_conv_shape,
         reference="convolution:transpose_conv",
         decode="weighted:transpose_conv",
-        int16=Int16.NOT_HERE,
         written="weighted:write_transpose_convolution",
         case="transpose_conv",
         traits=Trait.UNEVEN,
@@ -179,7 +183,7 @@ DEFS = (
         "matmul:batch_matmul",
         floats="floats:matmul",
         written=Plain(2, "BatchMatMulOptions", g.MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
-        quant=quantrules.check_product_scales,
+        quant=_matmul_scales,
         call=CallForm.MATRICES,
         case="matmul",
         operands=2,

@@ -5,7 +5,7 @@ from functools import partial
 
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
+from buildtool.graph.ops.types import NO_INT16, NO_UINT8, CallForm, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, check_ratio, check_type, per_tensor, quants
 from buildtool.graph.types import (
     DType,
@@ -44,9 +44,10 @@ def _leaky_scales(graph: Graph, op: Op) -> None:
 
 def _root_scales(graph: Graph, op: Op) -> None:
     (a,), out = quants(graph, op)
-    inverse = op.kind is OpKind.RSQRT
-    factor = 1 / (math.sqrt(a.scale) * out.scale) if inverse else 16 * math.sqrt(a.scale) / out.scale
-    check_ratio(factor, graph.tensors[op.outputs[0]])
+    inverse, result = op.kind is OpKind.RSQRT, graph.tensors[op.outputs[0]]
+    largest = 256 if result.dtype is DType.INT16 else 16  # at least the root of the largest input
+    factor = 1 / (math.sqrt(a.scale) * out.scale) if inverse else largest * math.sqrt(a.scale) / out.scale
+    check_ratio(factor, result)
 
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
@@ -111,29 +112,27 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
     check_type(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
-_FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
-_NO_INT16 = Int16.NOT_IN_LITERT
+_FLOAT, _CURVE, _UNARY = "activation:float_table", "activation:apply_curve", "elementwise:unary"
 
-# A function of one byte, computed by a table.
+# A function of one element. For bytes a table computes it.
 _function = partial(
     OpDef,
     shape=geometry.same,
     reference="activation:apply_table",
+    wide="activation:apply_wide",
     call=CallForm.ONE_TO_ONE,
     case="unary",
     traits=Trait.TABLE,
 )
 _signed = partial(_function, no_uint8=NO_UINT8)
-_wide = partial(
-    _function, types=quantrules.check_int8_or_int16, int16=Int16.READ, wide="activation:apply_wide"
-)
-_clamp = partial(_wide, byte="activation:clamp", quant=quantrules.check_first_scale)
-_byte_clamp = partial(_clamp, written=Plain(1, ""), types=quantrules.check_int8, int16=_NO_INT16, wide="")
+_curve = partial(_signed, byte=_FLOAT, wide=_CURVE)
+_clamp = partial(_function, byte="activation:clamp", quant=quantrules.check_first_scale)
+_byte_clamp = partial(_clamp, written=Plain(1, ""), no_int16=NO_INT16)
 # Functions of all channels of a pixel.
 _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 
 DEFS = (
-    _wide(
+    _function(
         OpKind.LOGISTIC,
         floats="floats:sigmoid",
         byte=_FLOAT,
@@ -142,7 +141,7 @@ DEFS = (
         onnx={"Sigmoid": _UNARY},
         wide="wide:logistic",
     ),
-    _wide(
+    _function(
         OpKind.TANH,
         floats="floats:tanh",
         byte=_FLOAT,
@@ -157,7 +156,7 @@ DEFS = (
         byte="activation:hard_swish",
         written=Plain(1),
         quant=quantrules.check_first_scale,
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         onnx={"HardSwish": _UNARY},
     ),
     _clamp(
@@ -167,7 +166,7 @@ DEFS = (
         onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
     _clamp(OpKind.RELU6, floats="floats:relu6", written=Plain(2, "")),
-    _wide(
+    _function(
         OpKind.LEAKY_RELU,
         floats="floats:leaky_relu",
         byte="activation:leaky_relu",
@@ -183,11 +182,16 @@ DEFS = (
         quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
-    _signed(OpKind.EXP, floats="floats:exp", byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
-    _signed(OpKind.LOG, floats="floats:log", byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
+    _signed(
+        OpKind.EXP, floats="floats:exp", byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}
+    ),
+    _signed(
+        OpKind.LOG, floats="floats:log", byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}
+    ),
     _function(
         OpKind.GELU,
         byte=_FLOAT,
+        wide=_CURVE,
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
@@ -204,10 +208,11 @@ DEFS = (
         OpKind.RSQRT,
         floats="floats:inverse_root",
         byte="activation:inverse_square_root",
+        wide=_CURVE,
         written=Plain(2, ""),
         quant=_root_scales,
     ),
-    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), int16=_NO_INT16, onnx={"Elu": _UNARY}),
+    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), no_int16=NO_INT16, onnx={"Elu": _UNARY}),
     _byte_clamp(OpKind.RELU_N1_TO_1, floats="floats:relu_n1_to_1"),
     _byte_clamp(OpKind.RELU_0_TO_1, floats="floats:relu_0_to_1"),
     _function(
@@ -215,7 +220,7 @@ DEFS = (
         reference="pairs:negate",
         written=Plain(1),
         types=quantrules.check_truth_values,
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         case="denied",
     ),
     _function(
@@ -225,7 +230,7 @@ DEFS = (
         case="looked_up",
         operands=2,
     ),
-    _wide(
+    _function(
         OpKind.QUANTIZE,
         floats="activation:quantize",
         reference="activation:quantize",
@@ -240,7 +245,6 @@ DEFS = (
         geometry.same,
         "wide:cast",
         decode="opview:decode_plain",
-        int16=Int16.READ,
         written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
@@ -253,7 +257,6 @@ DEFS = (
         geometry.same,
         "activation:dequantize",
         floats="activation:dequantize",
-        int16=Int16.READ,
         written=Plain(2),
         types=_dequantize_types,
         call=CallForm.ONE_TO_ONE,
@@ -274,7 +277,6 @@ DEFS = (
         OpKind.SOFTMAX,
         floats="floats:softmax",
         reference="softmax:softmax",
-        int16=Int16.READ,
         written=Plain(2, None, SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
         output=Quantization((1 / 256,), (-128,)),
@@ -287,7 +289,7 @@ DEFS = (
         floats="floats:l2_normalization",
         reference="softmax:l2_normalization",
         decode="pointwise:l2_normalization",
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
         case="normalised",
@@ -296,7 +298,7 @@ DEFS = (
     _channelwise(
         OpKind.LOG_SOFTMAX,
         reference="softmax:log_softmax",
-        int16=_NO_INT16,
+        no_int16=NO_INT16,
         written=Plain(2),
         output=Quantization((1 / 16,), (127,)),
         quant=_log_softmax_scales,

@@ -6,14 +6,15 @@ its input's pixels, and each input of a JOINED is some channels of its output's 
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, axis_of, check_images, demand
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import NO_INT16, CallForm, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import DType, Graph, Op, OpKind
 
 
 def _pad_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -91,9 +92,19 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, g.GatherAttrs), shapes[0]
     demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
     size = x[attrs.axis]
+    if len(shapes) == 2:
+        demand(not attrs.axis and not attrs.indices, "computed indices are of the first dimension")
+        return (*shapes[1], *x[1:])
     demand(len(attrs.indices) >= 1, "there are no indices to gather")
     demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
     return (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :])
+
+
+def _gather_types(graph: Graph, op: Op) -> None:
+    """Checks that elements have one type, and that computed indices are int32."""
+    quantrules.check_int8_or_int16(graph, replace(op, inputs=op.inputs[:1]))
+    for t in op.inputs[1:]:
+        quantrules.check_type(graph.tensors[t], DType.INT32)
 
 
 def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -148,15 +159,13 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 
 
 # Strided copies of elements.
-_copied = partial(OpDef, types=quantrules.check_moved_types, int16=Int16.READ, call=CallForm.COPIES)
+_copied = partial(OpDef, types=quantrules.check_moved_types, call=CallForm.COPIES)
 _padded = partial(
     OpDef,
     shape=_pad_shape,
     reference="shape:pad",
     floats="floats:pad",
-    int16=Int16.READ,
     written="movement:write_pad",
-    types=quantrules.check_int8_or_int16,
     case="pad",
 )
 # DEPTH_TO_SPACE, SPACE_TO_DEPTH.
@@ -164,7 +173,7 @@ _squares = partial(
     OpDef,
     shape=_squares_shape,
     reference="shape:squares",
-    int16=Int16.NOT_IN_LITERT,
+    no_int16=NO_INT16,
     call=CallForm.ONE_TO_ONE,
     case="squares",
 )
@@ -177,16 +186,14 @@ _batch_blocks = partial(
     quant=quantrules.check_same_quant,
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
-_shaped = partial(
-    _alias, shape=_alias_shape, reference="shape:reshape", floats="shape:reshape", int16=Int16.READ
-)
+_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", floats="shape:reshape")
 _READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
     _padded(
         OpKind.PAD,
         decode="movement:pad",
-        also=(Spelling("PADV2", "movement:pad_v2", Int16.READ),),
+        also=(Spelling("PADV2", "movement:pad_v2"),),
         call=CallForm.FILLED,
         onnx={"Pad": "movement:pad"},
         copies="strided:pad",
@@ -219,6 +226,7 @@ DEFS = (
     ),
     _copied(
         OpKind.SPLIT,
+        results=None,
         shape=_split_shape,
         reference="shape:split",
         floats="shape:split",
@@ -270,8 +278,13 @@ DEFS = (
         "shape:gather",
         floats="shape:gather",
         decode="arranging:gather",
-        also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
-        written=Plain(2, None, g.GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
+        also=(
+            Spelling("GATHER_ND", "arranging:gather_nd"),
+            Spelling("EMBEDDING_LOOKUP", "arranging:embedding_lookup"),
+        ),
+        written="arranging:write_gather",
+        types=_gather_types,
+        operands=None,
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "movement:gather"},

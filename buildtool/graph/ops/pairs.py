@@ -4,11 +4,12 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import NO_INT16, NO_UINT8, CallForm, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, check_ratio, check_type, per_tensor, quants
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
-_LARGEST_QUOTIENT = 2.0**22  # factor of DIV: with a larger one LiteRT's shift becomes negative
+# Factor of DIV: with a larger one LiteRT's shift becomes negative.
+_LARGEST_QUOTIENTS = {DType.INT8: 2.0**22, DType.INT16: 2.0**15 - 0.5}
 
 
 def _pair_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -36,18 +37,27 @@ def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     return shapes[0]
 
 
+_UNORDERED = (OpKind.EQUAL, OpKind.NOT_EQUAL)
+
+
+def compares_stored(graph: Graph, op: Op) -> bool:
+    """Whether a comparison is one of stored values, whatever their scales are."""
+    return graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind not in _UNORDERED
+
+
 def _comparison_types(graph: Graph, op: Op) -> None:
-    """Checks the types of a comparison, from int8 to truth values.
+    """Checks the types of a comparison, from int8 or int16 to truth values.
 
     EQUAL and NOT_EQUAL also compare truth values.
     """
     check_type(graph.tensors[op.outputs[0]], DType.BOOL)
     operands = [graph.tensors[t] for t in op.inputs]
-    unordered = op.kind in (OpKind.EQUAL, OpKind.NOT_EQUAL)
-    if unordered and all(tensor.dtype == DType.BOOL for tensor in operands):
+    if op.kind in _UNORDERED and all(tensor.dtype == DType.BOOL for tensor in operands):
         return
+    dtype, stored = operands[0].dtype, compares_stored(graph, op)
     for tensor in operands:
-        if per_tensor(tensor, DType.INT8).scale >= 1:  # the reference kernel shifts by a negative distance
+        quant = per_tensor(tensor, dtype if dtype in quantrules.ACTIVATIONS else DType.INT8)
+        if quant.scale >= 1 and not stored:  # the reference kernel shifts by a negative distance
             text = "compares elements with a scale of 1 or more, for which LiteRT's result is undefined"
             raise QuantError(text, tensor)
 
@@ -56,8 +66,17 @@ def _select_types(graph: Graph, op: Op) -> None:
     """Checks the types of SELECT_V2: truth values choose between elements of one type."""
     condition, *others = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     check_type(condition, DType.BOOL)
+    dtype = others[0].dtype
     for tensor in others:
-        check_type(tensor, DType.BOOL if others[0].dtype == DType.BOOL else DType.INT8)
+        check_type(tensor, dtype if dtype in (DType.BOOL, DType.INT16) else DType.INT8)
+
+
+def _prelu_types(graph: Graph, op: Op) -> None:
+    """Checks the types of PRELU. Alpha is int8: LiteRT reads the bytes of an int16 alpha as int8."""
+    x, alpha, out = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
+    per_tensor(alpha, DType.INT8)
+    for tensor in (x, out):
+        per_tensor(tensor, DType.INT16 if x.dtype is DType.INT16 else DType.INT8)
 
 
 def _sum_scales(graph: Graph, op: Op) -> None:
@@ -75,17 +94,19 @@ def _sum_scales(graph: Graph, op: Op) -> None:
 def _difference_scales(graph: Graph, op: Op) -> None:
     """Checks the scales of SQUARED_DIFFERENCE.
 
-    The operands are in steps of twice the larger scale times 2^-7. The factor from the square of such a step
-    to the output's scale must be below 1.
+    The operands are in steps of twice the larger scale times 2^-7 (int16: twice the larger scale). The factor
+    from the square of such a step to the output's scale must be below 1.
     """
     (a, b), out = quants(graph, op)
-    twice = 2.0 * max(a.scale, b.scale)
-    check_ratio(twice * twice / ((1 << 14) * out.scale), graph.tensors[op.outputs[0]], 1.0)
+    twice, result = 2.0 * max(a.scale, b.scale), graph.tensors[op.outputs[0]]
+    steps = 1 if result.dtype is DType.INT16 else 1 << 14
+    check_ratio(twice * twice / (steps * out.scale), result, 1.0)
 
 
 def _quotient_scales(graph: Graph, op: Op) -> None:
     (a, b), out = quants(graph, op)
-    check_ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
+    result = graph.tensors[op.outputs[0]]
+    check_ratio(a.scale / (b.scale * out.scale), result, _LARGEST_QUOTIENTS[result.dtype])
 
 
 # Two operands and no parameters.
@@ -96,9 +117,7 @@ _plain = partial(
 _arithmetic = partial(
     _plain,
     decode="pointwise:arithmetic",
-    int16=Int16.READ,
     written="pointwise:write_arithmetic",
-    types=quantrules.check_int8_or_int16,
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
@@ -112,7 +131,7 @@ _comparison = partial(
     traits=Trait.COMPARISON,
 )
 # Operators on truth values.
-_logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values, int16=Int16.NOT_IN_LITERT)
+_logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values, no_int16=NO_INT16)
 
 DEFS = (
     _arithmetic(
@@ -163,7 +182,6 @@ DEFS = (
         reference="pairs:squared_difference",
         written=Plain(2),
         quant=_difference_scales,
-        int16=Int16.NOT_IN_LITERT,
         no_uint8=NO_UINT8,
     ),
     _plain(
@@ -203,6 +221,7 @@ DEFS = (
         floats="floats:prelu",
         decode="pointwise:prelu",
         written=Plain(1, ""),
+        types=_prelu_types,
         quant=quantrules.check_product_scales,
         case="prelu",
         traits=Trait.ELEMENT,

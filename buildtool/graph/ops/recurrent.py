@@ -2,7 +2,7 @@
 
 from buildtool.graph import geometry
 from buildtool.graph.geometry import axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape
+from buildtool.graph.ops.types import NO_INT16, NO_UINT8, CallForm, OpDef, Shape
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
@@ -33,7 +33,7 @@ DEFS = (
         None,
         "recurrent:svdf",
         decode="recurrent:svdf",
-        int16=Int16.NOT_IN_LITERT,
+        no_int16=NO_INT16,
         written="recurrent:write_svdf",
         call=CallForm.RECURRENT,
         case="svdf",
@@ -48,7 +48,7 @@ DEFS = (
         None,
         "recurrent:lstm",
         decode="recurrent:lstm",
-        int16=Int16.NOT_IN_LITERT,
+        no_int16=NO_INT16,
         written="recurrent:write_lstm",
         call=CallForm.RECURRENT,
         case="lstm",

@@ -4,7 +4,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, check_images, check_window, demand, spatial
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
+from buildtool.graph.ops.types import NO_INT16, NO_UINT8, CallForm, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, check_ratio, per_tensor, quants
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
@@ -81,9 +81,7 @@ _pool = partial(
     shape=_pool_shape,
     reference="reduction:pool",
     decode="weighted:pool",
-    int16=Int16.READ,
     written="weighted:write_pool",
-    types=quantrules.check_int8_or_int16,
     quant=_pool_scales,
     call=CallForm.ONE_TO_ONE,
     case="pool",
@@ -93,9 +91,7 @@ _resize = partial(
     OpDef,
     shape=_resize_shape,
     decode="weighted:resize",
-    int16=Int16.READ,
     written="weighted:write_resize",
-    types=quantrules.check_int8_or_int16,
     call=CallForm.ONE_TO_ONE,
     case="resize",
     traits=Trait.UNEVEN,
@@ -123,7 +119,6 @@ _reduced = partial(
     written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
 )
-_SUM = "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count"
 _extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.check_same_quant, case="extreme")
 # The position of an extreme.
 _place = partial(
@@ -131,7 +126,7 @@ _place = partial(
     shape=_arg_shape,
     reference="reduction:arg_extreme",
     decode="pointwise:arg",
-    int16=Int16.NOT_IN_LITERT,
+    no_int16=NO_INT16,
     written="pointwise:write_arg",
     types=_arg_types,
     call=CallForm.ARG,
@@ -143,18 +138,17 @@ DEFS = (
         OpKind.MEAN,
         floats="floats:mean",
         reference="reduction:mean",
-        int16=Int16.READ,
-        types=quantrules.check_int8_or_int16,
         quant=quantrules.check_first_scale,
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),
     _reduced(
         OpKind.SUM,
-        reference="",
         floats="floats:total",
-        types=quantrules.refuse_integers,
-        no_integers=_SUM,
+        reference="reduction:total",
+        quant=quantrules.check_first_scale,
+        no_uint8="TensorFlow Lite Micro's kernel does not support uint8",
+        case="mean",
     ),
     _extreme(OpKind.REDUCE_MAX, floats="floats:largest", onnx={"ReduceMax": "pools:reduce"}),
     _extreme(OpKind.REDUCE_MIN, floats="floats:smallest", onnx={"ReduceMin": "pools:reduce"}),

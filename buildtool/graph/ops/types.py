@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from buildtool.graph.quantrules import check_int8
+from buildtool.graph.quantrules import check_int8_or_int16
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
@@ -22,6 +22,7 @@ ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], Shape]
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
 
 NO_UINT8 = "LiteRT's kernel does not support uint8"
+NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
@@ -44,14 +45,6 @@ class Trait(enum.Flag):
     ARITHMETIC = _SUMS | PAIR
 
 
-class Int16(enum.Enum):
-    """Whether a TFLite operator with int16 activations can be read and, if not, whether LiteRT can run it."""
-
-    READ = enum.auto()
-    NOT_HERE = enum.auto()
-    NOT_IN_LITERT = enum.auto()
-
-
 class CallForm(enum.StrEnum):
     """How the emitted code calls a kernel."""
 
@@ -65,6 +58,7 @@ class CallForm(enum.StrEnum):
     GATHERED = "gathered"
     ARG = "arg"
     MATRICES = "matrices"
+    DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
 
 
@@ -77,7 +71,6 @@ class Spelling:
 
     name: str
     decode: str
-    int16: Int16 = Int16.NOT_HERE
 
 
 def option_table(kind: str) -> str:
@@ -119,7 +112,6 @@ class OpDef:
     # The decoder in `tflite` of the TFLite operator with its name (see `Spelling`). With "" the operator is
     # read as `written` says where that is a `Plain`, and otherwise not at all.
     decode: str = ""
-    int16: Int16 = Int16.NOT_HERE
     # Other TFLite operators that are read as it.
     also: tuple[Spelling, ...] = ()
     # How it is written: a `Plain`, or a function in `tflite`, (Lowering, Op) -> FileOp. None where it has no
@@ -128,8 +120,8 @@ class OpDef:
     # ONNX operators that are read as it (and as other kinds) -> the function in `onnx` that reads them,
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
-    # Checks the types that it takes.
-    types: QuantRule = check_int8
+    # Checks the types that it takes. int16 is refused before where `no_int16` says so.
+    types: QuantRule = check_int8_or_int16
     # The quantisation that its int8 output always has.
     output: Quantization | None = None
     # Checks the scales, where there is more to check.
@@ -140,6 +132,8 @@ class OpDef:
     no_integers: str = ""
     # Why it must not occur in a uint8 network. "": it computes the same as in int8.
     no_uint8: str = ""
+    # Why it takes no int16 activations. "": it takes them.
+    no_int16: str = ""
     # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
@@ -160,6 +154,8 @@ class OpDef:
     # The number of operands (None: any number), and the operands that may be absent.
     operands: int | None = 1
     optional: frozenset[int] = frozenset()
+    # The number of outputs (None: any number). A new value of a state is one more output.
+    results: int | None = 1
     # Operands that it updates in place -> the outputs that are their new values.
     state: Mapping[int, int] = field(default_factory=dict)
 
@@ -167,7 +163,7 @@ class OpDef:
     def read(self) -> tuple[Spelling, ...]:
         """The TFLite operators that are read as this kind."""
         decode = self.decode or ("opview:decode_plain" if isinstance(self.written, Plain) else "")
-        own = (Spelling(self.kind, decode, self.int16),) if decode else ()
+        own = (Spelling(self.kind, decode),) if decode else ()
         return (*own, *self.also)
 
 

@@ -100,7 +100,7 @@ def _find_rule(graph: Graph, op: Op) -> str:
     For float32, and for integers of more than 8 bits, it may be another function.
     """
     definition = DEFS[op.kind]
-    if touches_floats(graph, op):
+    if definition.floats and touches_floats(graph, op):
         return definition.floats
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8

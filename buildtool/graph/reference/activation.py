@@ -1,4 +1,4 @@
-"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE.
+"""Functions of one element: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE. Those of bytes are tables.
 
 LiteRT computes the tables of LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32. Here their functions are
 computed in double precision and rounded to float32, so a table does not depend on the machine's float32
@@ -17,7 +17,7 @@ from buildtool.graph.fixedpoint import RANGES, quantize_multiplier, quantize_val
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
-from buildtool.graph.reference import tensors
+from buildtool.graph.reference import tensors, wide
 from buildtool.graph.reference.curves import inverse_root
 from buildtool.graph.reference.tensors import Factor, Int64, Values, float_factor, quantization, requantise
 from buildtool.graph.types import AsUint8, DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
@@ -57,6 +57,19 @@ def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [_compute(graph, op, tensors.centre(graph, op, 0, inputs[0]))]
 
 
+def apply_curve(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes EXP, LOG, GELU and RSQRT of int16, interpolated in a table."""
+    return [wide.interpolate(inputs[0].astype(np.int64), curve(graph, op)).astype(np.int16)]
+
+
+def curve(graph: Graph, op: Op) -> Int64:
+    """Returns the interpolation table of an operator of `apply_curve`: int64[513]."""
+    scale, out = _read_scales(graph, op)
+    ends = np.array(wide.HALVES, np.float32)
+    (low, high), (least, most) = (np.float32(step) * ends for step in (scale, out.scale))
+    return wide.sample(low, high, np.float32(1 << 16) / (most - least), _real_function(graph, op))
+
+
 def apply_table(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes an operator of TABLE_KINDS on 8-bit elements."""
     out = graph.tensors[op.outputs[0]].dtype
@@ -77,18 +90,27 @@ def float_table(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     scale, out = _read_scales(graph, op)
     real = np.float32(scale) * x.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = _real_function(op)(real) * (np.float32(1) / np.float32(out.scale))
+        scaled = _real_function(graph, op)(real) * (np.float32(1) / np.float32(out.scale))
         rounded = tensors.round_half_away_array(scaled.astype(np.float32)) + out.zero_point
     return np.asarray(np.clip(np.where(np.isnan(rounded), limits[0], rounded), *limits), np.int64)
 
 
-def _real_function(op: Op) -> Callable[[Float32], Float32]:
-    """Returns the real function of an operator of `float_table`."""
+def _real_function(graph: Graph, op: Op) -> Callable[[Float32], Float32]:
+    """Returns the real function of an operator of `float_table` or `apply_curve`.
+
+    At and below 0, LOG has the least output, and RSQRT the greatest.
+    """
+    out, (low, high) = tensors.output_quantization(graph, op), RANGES[graph.tensors[op.outputs[0]].dtype]
+    least, most = (np.float32(end - out.zero_point) * np.float32(out.scale) for end in (low, high))
+    if op.kind is OpKind.LOG:
+        return lambda real: np.where(real > 0, _map(_log, real), least)
+    if op.kind is OpKind.RSQRT:
+        return lambda real: np.where(real > 0, np.float32(1) / np.sqrt(real), most)
     if op.kind is OpKind.LOGISTIC:
         return lambda real: np.float32(1) / (np.float32(1) + _map(_exp, -real))
     if op.kind is OpKind.GELU:
         return _gelu_tanh if attributes(op, GeluAttrs).approximate else _gelu
-    function = {OpKind.TANH: math.tanh, OpKind.EXP: _exp, OpKind.ELU: elu, OpKind.LOG: _log}[op.kind]
+    function = {OpKind.TANH: math.tanh, OpKind.EXP: _exp, OpKind.ELU: elu}[op.kind]
     return lambda real: _map(function, real)
 
 

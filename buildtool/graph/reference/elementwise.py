@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL and PRELU of int8, and ADD and SUB of int16. Inputs broadcast as in numpy."""
+"""ADD, SUB, MUL and PRELU of int8 and int16. Inputs broadcast as in numpy."""
 
 import numpy as np
 

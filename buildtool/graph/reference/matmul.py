@@ -1,11 +1,11 @@
-"""BATCH_MATMUL of int8. Each operand is an activation or a constant."""
+"""BATCH_MATMUL of int8 and int16. Each operand is an activation or a constant."""
 
 import numpy as np
 
-from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.fixedpoint import multiply_wide, quantize_multiplier
 from buildtool.graph.geometry import attributes
-from buildtool.graph.reference.tensors import Factor, Values, centre, quantization, requantise_output
-from buildtool.graph.types import Graph, MatmulAttrs, Op
+from buildtool.graph.reference.tensors import Factor, Values, centre, clip, quantization, requantise_output
+from buildtool.graph.types import DType, Graph, MatmulAttrs, Op
 
 
 def matmul_multiplier(graph: Graph, op: Op) -> Factor:
@@ -15,9 +15,12 @@ def matmul_multiplier(graph: Graph, op: Op) -> Factor:
 
 
 def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes BATCH_MATMUL."""
+    """Computes BATCH_MATMUL. Sums of int16 have 64 bits."""
     attrs = attributes(op, MatmulAttrs)
     x, y = (centre(graph, op, n, value) for n, value in enumerate(inputs))
     x = x.swapaxes(-1, -2) if attrs.adj_x else x
     y = y.swapaxes(-1, -2) if attrs.adj_y else y
-    return [requantise_output(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))]
+    sums, factor = np.matmul(x, y), matmul_multiplier(graph, op)
+    if graph.tensors[op.outputs[0]].dtype is DType.INT16:
+        return [clip(graph, op, multiply_wide(sums, *factor))]
+    return [requantise_output(graph, op, sums, factor)]

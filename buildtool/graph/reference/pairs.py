@@ -1,6 +1,7 @@
 """Elementwise operators of several operands: maxima, differences, quotients, comparisons, SELECT.
 
-The operands are int8 or truth values (one byte, 0 or 1) and broadcast. ADD, SUB and MUL: see `elementwise`.
+The operands are int8, int16 or truth values (one byte, 0 or 1) and broadcast. ADD, SUB and MUL are in
+`elementwise`.
 """
 
 import numpy as np
@@ -8,12 +9,14 @@ import numpy as np
 from buildtool.graph import fixedpoint
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.geometry import attributes
+from buildtool.graph.ops.pairs import compares_stored
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.curves import reciprocal
 from buildtool.graph.reference.tensors import Factor, Values, centre, quantization
 from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
-DIFFERENCE_LEFT_SHIFT = 7  # bits by which the operands of SQUARED_DIFFERENCE are shifted left
+# Bits by which the operands of SQUARED_DIFFERENCE are shifted left.
+DIFFERENCE_LEFT_SHIFTS = {DType.INT8: 7, DType.INT16: 0}
 COMPARISON_LEFT_SHIFT = 8  # bits by which the operands of a comparison are shifted left
 
 
@@ -40,8 +43,8 @@ def select(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
     """Returns (multiplier, shift) of SQUARED_DIFFERENCE for the first operand, the second and the square."""
     first, second = (quantization(graph, op, t).scale for t in op.inputs)
-    twice = 2 * max(first, second)
-    steps = (1 << (2 * DIFFERENCE_LEFT_SHIFT)) * tensors.output_quantization(graph, op).scale
+    twice, left = 2 * max(first, second), DIFFERENCE_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    steps = (1 << (2 * left)) * tensors.output_quantization(graph, op).scale
     return (
         quantize_multiplier(first / twice),
         quantize_multiplier(second / twice),
@@ -50,10 +53,14 @@ def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
 
 
 def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SQUARED_DIFFERENCE. Both operands are in steps of twice the larger scale times 2^-7."""
+    """Computes SQUARED_DIFFERENCE. Both operands are in steps of twice the larger scale times 2^-7.
+
+    For int16 it is twice the larger scale. LiteRT has no such kernel; this is TensorFlow Lite Micro's.
+    """
     *pairs, square = difference_factors(graph, op)
+    left = DIFFERENCE_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     a, b = (
-        multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
+        multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << left, *pair)
         for i, pair in enumerate(pairs)
     )
     return [tensors.requantise_output(graph, op, (a - b) ** 2, square)]
@@ -92,7 +99,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     right = bits + room - shift
     wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
     y = np.where(right < 32, fixedpoint.rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
-    return [tensors.clip(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
+    return [tensors.clip(graph, op, np.where(b == 0, np.sign(a) << 16, y))]
 
 
 # ---- truth values -------------------------------------------------------------------------------------
@@ -101,11 +108,11 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Returns (zero point, multiplier, shift) of both operands. They scale to steps of 2^-8.
 
-    Truth values count as 0 and 1.
+    Truth values count as 0 and 1. LESS and its like of int16 compare the stored values, as LiteRT does.
     """
 
     def operand(t: int) -> tuple[int, int, int]:
-        if graph.tensors[t].dtype is DType.BOOL:
+        if graph.tensors[t].dtype is DType.BOOL or compares_stored(graph, op):
             return 0, *quantize_multiplier(1.0)
         quant = quantization(graph, op, t)
         return quant.zero_point, *quantize_multiplier(quant.scale)

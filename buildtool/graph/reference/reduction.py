@@ -1,4 +1,4 @@
-"""MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools, of 8 bits and some of 16 bits."""
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools."""
 
 import math
 
@@ -10,7 +10,7 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Int64, Values, centre, requantise_output
-from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
+from buildtool.graph.types import AsUint8, AxisAttrs, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -26,12 +26,27 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     the shift would be out of range. Then it is divided by the count and rounded down. The multiplier has 31
     bits.
     """
-    attrs, count = attributes(op, MeanAttrs), mean_count(graph, op)
-    source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
-    multiplier, shift = quantize_multiplier(source.scale / out.scale)
+    count, (multiplier, shift) = mean_count(graph, op), _scale_factor(graph, op)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
-    total = wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
+    total = _add_up(graph, op, inputs)
     return [requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))]
+
+
+def total(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes SUM as TensorFlow Lite Micro does: LiteRT's reference kernel reads the elements as uint8."""
+    return [requantise_output(graph, op, _add_up(graph, op, inputs), _scale_factor(graph, op))]
+
+
+def _scale_factor(graph: Graph, op: Op) -> tuple[int, int]:
+    """Returns (multiplier, shift) from the input's scale to the output's, in double precision."""
+    source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
+    return quantize_multiplier(source.scale / out.scale)
+
+
+def _add_up(graph: Graph, op: Op, inputs: list[Values]) -> Int64:
+    """Returns the sums of the elements less their zero point, modulo 2^32."""
+    attrs = attributes(op, MeanAttrs)
+    return wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
 
 
 def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -58,7 +73,8 @@ def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     for element in rest:
         first = multiply_wide(first * element, *factor)
     total = wrap_int32(multiply_wide(first, *factor) + tensors.output_quantization(graph, op).zero_point)
-    return [np.clip(total, *RANGES[DType.INT8]).astype(np.int8).reshape(shape)]
+    dtype = graph.tensors[op.outputs[0]].dtype
+    return [np.clip(total, *RANGES[dtype]).astype(dtype.value).reshape(shape)]
 
 
 def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

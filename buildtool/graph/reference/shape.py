@@ -69,8 +69,10 @@ def tile(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def gather(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes GATHER."""
+    """Computes GATHER. Computed indices outside of the dimension are clamped; LiteRT ends the invoke."""
     attrs = attributes(op, g.GatherAttrs)
+    if len(inputs) == 2:
+        return [inputs[0][np.clip(inputs[1], 0, inputs[0].shape[0] - 1)]]
     return [np.take(inputs[0], attrs.indices, axis=attrs.axis)]
 
 

@@ -1,4 +1,4 @@
-"""SOFTMAX, LOGISTIC and TANH of int16, and CAST.
+"""SOFTMAX, LOGISTIC and TANH of int16, interpolation, and CAST.
 
 As in LiteRT's reference kernels, they interpolate in tables (see docs/arithmetic.md). Zero points are 0.
 """
@@ -6,16 +6,26 @@ As in LiteRT's reference kernels, they interpolate in tables (see docs/arithmeti
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.fixedpoint import INT32_MAX, INT32_MIN, RANGES, quantize_multiplier, round_half_away
+from buildtool.graph.fixedpoint import INT32_MAX, INT32_MIN, RANGES, quantize_multiplier
 from buildtool.graph.geometry import attributes
-from buildtool.graph.reference.tensors import Int64, Values, float_ratio, quantization, requantise
+from buildtool.graph.reference.tensors import (
+    Int64,
+    Values,
+    float_ratio,
+    quantization,
+    requantise,
+    round_half_away_array,
+)
 from buildtool.graph.types import DType, Graph, Op, SoftmaxAttrs
 
 Table = npt.NDArray[np.int64]
+Real = np.floating[Any]
+Reals = npt.NDArray[Any]  # of the floats that a Real is
 
 HALVES = RANGES[DType.INT16]
 STEPS = 512  # number of steps in an interpolation table over all int16 values
@@ -23,42 +33,51 @@ SIGMOID_STEPS = 256
 SIGMOID_SCALE = 3 * 4096  # input steps of the interpolation for 1.0
 
 
-def sample(low: float, high: float, function: Callable[[float], float]) -> Table:
-    """Returns the interpolation table of a function from `low` to `high`: int64[513], in steps of 2^-15.
+def sample(low: Real, high: Real, unit: Real, function: Callable[[Reals], Reals]) -> Table:
+    """Returns the interpolation table of a function from `low` to `high`: int64[513], in steps of 1 / `unit`.
 
-    As in LiteRT's LUTPopulate, each sample is corrected by half of the interpolation's error in the middle
-    between two samples.
+    It is computed in the float type of `low`. As in LiteRT's LUTPopulate, each sample is corrected by half of
+    the interpolation's error in the middle between two samples. A function that is infinite there, as EXP may
+    be, gives samples of 0, as on x86-64 and AArch64.
     """
-    step = (high - low) / STEPS
+    kind, step = np.asarray(low).dtype, (high - low) / STEPS
+    places = low + np.arange(STEPS + 1, dtype=kind) * step
+    places[STEPS] = high
 
-    def scaled(place: float) -> float:
-        return function(low + place * step) * 32768
+    def rounded(values: Reals) -> Reals:
+        return np.asarray(round_half_away_array(values), kind)
 
-    samples = []
-    for i in range(STEPS):
-        here = round_half_away(scaled(i))
-        between = round_half_away((scaled(i + 1) + here) / 2)
-        samples.append(here - round_half_away((between - round_half_away(scaled(i + 0.5))) / 2))
-    return np.clip([*samples, round_half_away(scaled(STEPS))], *HALVES).astype(np.int64)
+    with np.errstate(all="ignore"):
+        here, middle = function(places) * unit, function(places[:-1] + step / 2) * unit
+        after = function(low + np.arange(1, STEPS + 1, dtype=kind) * step) * unit
+        samples = rounded(here)
+        between = rounded((after + samples[:-1]) / 2)
+        samples[:-1] -= rounded((between - rounded(middle)) / 2)
+    return np.asarray(np.nan_to_num(np.clip(samples, *HALVES)), np.int64)
 
 
 def interpolate(x: Int64, table: Table) -> Int64:
-    """Returns the interpolated values of a table at int16 values."""
+    """Returns the interpolated values of a table at int16 values. Slopes and results are modulo 2^16."""
     index = 256 + (x >> 7)
-    base, slope = table[index], table[index + 1] - table[index]
-    return np.asarray(base + ((slope * (x & 127) + 64) >> 7))
+    base, slope = table[index], _wrap_int16(table[index + 1] - table[index])
+    return _wrap_int16(base + ((slope * (x & 127) + 64) >> 7))
+
+
+def _wrap_int16(x: Int64) -> Int64:
+    return np.asarray(x.astype(np.int16), np.int64)
 
 
 @functools.cache
 def exponential_table() -> Table:
     """Returns the table of exp(x), x from -10 to 0."""
-    return sample(-10.0, 0.0, math.exp)
+    ends = np.float64(-10.0), np.float64(0.0)
+    return sample(*ends, np.float64(32768.0), lambda x: np.array([*map(math.exp, x)]))
 
 
 @functools.cache
 def reciprocal_table() -> Table:
     """Returns the table of 1 / (1 + x), x from 0 to 1."""
-    return sample(0.0, 1.0, lambda x: 1 / (1 + x))
+    return sample(np.float64(0.0), np.float64(1.0), np.float64(32768.0), lambda x: 1 / (1 + x))
 
 
 def softmax_factor(graph: Graph, op: Op) -> tuple[int, int]:

@@ -23,16 +23,32 @@ _HINT = "remove this input from the network"
 def strip_float_edges(draft: Draft) -> None:
     """Makes float inputs and outputs int8 that are only quantised, or that were just dequantised."""
     undo_round_trips(draft)
+    for node in draft.each(OpKind.DETECTION_POSTPROCESS):
+        _take_bytes(draft, node)
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:
             _strip_input(draft, position)
     for t in list(dict.fromkeys(draft.outputs)):
         if draft.tensors[t].dtype == DType.FLOAT32:
             producer = draft.producer(t)
+            if producer is not None and producer.kind == OpKind.DETECTION_POSTPROCESS:
+                continue
             if producer is None or producer.kind != OpKind.DEQUANTIZE:
                 continue
             draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
+                draft.remove(producer)
+
+
+def _take_bytes(draft: Draft, node: Node) -> None:
+    """Makes a DETECTION_POSTPROCESS read the int8 tensors before the DEQUANTIZEs of its operands."""
+    for position, t in enumerate(node.inputs):
+        producer = draft.producer(t)
+        if producer is None or producer.kind != OpKind.DEQUANTIZE:
+            continue
+        if draft.tensors[producer.inputs[0]].dtype == DType.INT8:
+            draft.set_input(node, position, producer.inputs[0])
+            if not draft.readers(t) and t not in draft.outputs:
                 draft.remove(producer)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import Attrs, OpKind, Quantization, Source, Tensor
+from buildtool.graph.types import Attrs, DType, OpKind, Quantization, Source, Tensor
 
 _WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED)
 
@@ -109,6 +109,8 @@ def _convolve(draft: Draft, node: Node) -> None:
     attrs = node.attributes(g.MatmulAttrs)
     x, y, out = (draft.tensors[t] for t in (*node.inputs, node.outputs[0]))
     if attrs.adj_x or y.data is None or x.is_constant or any(n != 1 for n in y.shape[:-2]):
+        return
+    if y.dtype is not DType.INT8:  # as the weights of a convolution are
         return
     if x.quant is None or y.quant is None or out.quant is None or y.quant.zero_point != 0:
         return

@@ -17,7 +17,7 @@ from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.movement import pairs
 from buildtool.graph.tflite.opview import MAX_PARAMETERS, OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import AxisAttrs, BatchBlockAttrs, Op, OpKind, SliceAttrs, TileAttrs
+from buildtool.graph.types import AxisAttrs, BatchBlockAttrs, GatherAttrs, Op, OpKind, SliceAttrs, TileAttrs
 
 _Ints = npt.NDArray[np.int64]
 
@@ -85,11 +85,18 @@ def gather(view: OpView) -> None:
 
     With batch_dims, all dimensions up to the axis are merged into one. The indices are adapted.
     """
-    x, indices = view.input(0), _indices(view)
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
     if options is not None:
         axis, common = int(options.Axis()), int(options.BatchDims())
+    x = view.input(0)
     axis = view.axis(axis, len(x.shape))
+    if _computed(view, 1):
+        if axis or common:
+            text = f"indices that are computed at run time, of dimension {axis}, with batch_dims {common}"
+            view.refuse(text, "gather rows of a table (axis 0)")
+        _look_up(view, 0, 1)
+        return
+    indices = _indices(view)
     common = common + indices.ndim if common < 0 else common
     if not 0 <= common <= min(axis, indices.ndim) or x.shape[:common] != indices.shape[:common]:
         text = f"shapes {list(x.shape)} and {list(indices.shape)}"
@@ -107,6 +114,28 @@ def gather(view: OpView) -> None:
     rows = np.arange(places // size if count else 0, dtype=np.int64).reshape(-1, each, 1)
     flat = rows * size + indices.reshape(len(rows), 1, own)
     _gather(view, (places, *x.shape[axis + 1 :]), 0, flat)
+
+
+def embedding_lookup(view: OpView) -> None:
+    """Decodes EMBEDDING_LOOKUP (indices, table), which takes rows of the table."""
+    if not _computed(view, 0):
+        view.refuse("constant indices", "use GATHER")
+    _look_up(view, 1, 0)
+
+
+def _computed(view: OpView, position: int) -> bool:
+    """Whether the indices in an input depend on the network's input data."""
+    tensor = view.input(position)
+    return not tensor.is_constant and tensor.elements > 0 and tensor.index not in view.network.known
+
+
+def _look_up(view: OpView, table: int, indices: int) -> None:
+    """Adds a GATHER of computed indices."""
+    x, places = view.input(table), view.input(indices)
+    if places.dtype != "int32":
+        view.refuse(f"computed indices of type {places.dtype}", "convert with int32 indices")
+    view.demand_output((*places.shape, *x.shape[1:]))
+    view.emit(OpKind.GATHER, (view.operand(table), view.operand(indices)), GatherAttrs(0, ()))
 
 
 def gather_nd(view: OpView) -> None:
@@ -129,7 +158,7 @@ def _indices(view: OpView) -> _Ints:
     if tensor.is_constant or tensor.elements == 0 or tensor.index in view.network.known:
         return np.asarray(view.ints(1), np.int64).reshape(tensor.shape)
     text = f"the indices '{tensor.name}' are computed at run time"
-    return view.refuse(text, "use constant indices, or index outside the network")
+    return view.refuse(text, "use GATHER of the first dimension, or index outside the network")
 
 
 def _check_indices(indices: _Ints, size: int) -> None:
@@ -180,14 +209,14 @@ def batch_blocks(view: OpView) -> None:
     )
 
 
-_FILLINGS = ("int8", "uint8", "float32")
+_FILLINGS = ("int8", "uint8", "int16", "float32")
 
 
 def fill(view: OpView) -> None:
     """Decodes FILL (shape, value) with a constant value. The output becomes a constant."""
     value, output = view.input(1), view.output
     if not value.is_constant or value.elements != 1 or value.dtype not in _FILLINGS:
-        text = "the value is not an int8, uint8 or float32 constant of one element"
+        text = "the value is not an int8, uint8, int16 or float32 constant of one element"
         view.refuse(text, "use a constant value")
     if not same_quantization(value.quant, output.quant):
         view.refuse("the value and the output have different quantisations")
@@ -203,6 +232,13 @@ def fill(view: OpView) -> None:
 
 
 # ---- into a file -------------------------------------------------------------------------------
+
+
+def write_gather(low: Lowering, op: Op) -> FileOp:
+    """Writes GATHER. Its constant indices are a tensor in the file, too."""
+    attrs = attributes(op, GatherAttrs)
+    indices = () if len(op.inputs) == 2 else (low.parameter(op, "indices", attrs.indices),)
+    return low.file_op(op, 2, *indices, Axis=attrs.axis)
 
 
 def write_batch_blocks(low: Lowering, op: Op) -> FileOp:

@@ -6,13 +6,14 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from struct import error as struct_error
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flatbuffers.number_types import Int32Flags
 from flatbuffers.table import Table
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -28,6 +29,8 @@ MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
 # Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
 MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
+OUTSIDE = "the tensor's value is outside the flatbuffer"
+_BUILTIN_CODE = 10  # the field of an operator code, by its place in the list of fields
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
@@ -82,7 +85,7 @@ class RawTensor:
 
 @dataclass(frozen=True, eq=False)
 class RawOperator:
-    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with the custom code."""
+    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with `custom`, the custom code."""
 
     index: int
     code: int
@@ -90,6 +93,7 @@ class RawOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     table: Accessor
+    custom: str = ""
 
     @property
     def place(self) -> str:
@@ -115,7 +119,9 @@ def printable(raw: bytes) -> str:
 class FlatFile:
     """One subgraph of a .tflite file, by default the first one."""
 
-    def __init__(self, data: bytes, number: int = 0) -> None:
+    def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
+        """With `outside`, constants may also lie behind the flatbuffer."""
+        self._outside = outside
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
@@ -150,9 +156,20 @@ class FlatFile:
             self._tensors[index] = self._read_tensor(index)
         return self._tensors[index]
 
+    def set_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        """Replaces the shape of a tensor that is not constant. The new one is fixed."""
+        tensor = self.tensor(index)
+        if not tensor.is_constant and (tensor.shape != shape or tensor.dynamic):
+            self._tensors[index] = replace(tensor, shape=shape, dynamic=False)
+
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
         """Returns the tensors that give the quantisation of an operator's intermediate values."""
         return self._read_ints(op.table, "Intermediates")
+
+    def custom_options(self, op: RawOperator) -> bytes:
+        """Returns the bytes of a custom operator's options."""
+        count = self._charge(op.table.CustomOptionsLength(), 1)
+        return bytes(op.table.CustomOptionsAsNumpy()) if count else b""
 
     def _charge(self, count: int, width: int) -> int:
         """Subtracts `count` elements of `width` bytes from the budget. Returns `count`."""
@@ -190,15 +207,19 @@ class FlatFile:
         return count
 
     def _read_operators(self) -> tuple[RawOperator, ...]:
-        codes: list[tuple[int, str]] = []  # (code, name)
+        codes: list[tuple[int, str, str]] = []  # (code, name, custom code)
         for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
-            entry = self._model.OperatorCodes(i)
-            # old files fill only the deprecated field
-            code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
+            entry = quick(self._model.OperatorCodes(i))
+            # Old files fill only the deprecated field, and some new files only the other one, which the
+            # package's accessor then ignores.
+            place = entry._tab.Offset(_BUILTIN_CODE)
+            code = int(entry._tab.Get(Int32Flags, entry._tab.Pos + place)) if place else 0
+            code = max(code, int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
+            custom = self._read_text(entry, 6) if code == tflite.BuiltinOperator.CUSTOM else ""
             if code == tflite.BuiltinOperator.CUSTOM:
-                name = f"CUSTOM({self._read_text(entry, 6)})"
-            codes.append((code, name))
+                name = f"CUSTOM({custom})"
+            codes.append((code, name, custom))
         operators: list[RawOperator] = []
         for i in range(self._count_tables("Operators", MAX_OPERATORS)):
             table = quick(self._graph.Operators(i))
@@ -206,8 +227,8 @@ class FlatFile:
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)} codes")
             inputs, outputs = self._read_ints(table, "Inputs"), self._read_ints(table, "Outputs")
-            code, name = codes[opcode]
-            operators.append(RawOperator(i, code, name, inputs, outputs, table))
+            code, name, custom = codes[opcode]
+            operators.append(RawOperator(i, code, name, inputs, outputs, table, custom))
         return tuple(operators)
 
     def _read_tensor(self, index: int) -> RawTensor:
@@ -259,9 +280,14 @@ class FlatFile:
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = quick(self._model.Buffers(index))
+        if table.Offset() > 1 and self._outside:
+            begin, size = table.Offset(), self._charge(table.Size(), 1)
+            if begin + size > len(self.data):
+                raise ModelError("a constant reaches beyond the end of the file", tensor=name)
+            return np.frombuffer(self.data, np.uint8, size, begin)
         if table.Offset() > 1 or table.Size() > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
-            raise UnsupportedError("the tensor's value is outside the flatbuffer", tensor=name, hint=hint)
+            raise UnsupportedError(OUTSIDE, tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()

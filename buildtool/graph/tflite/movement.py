@@ -56,21 +56,42 @@ def mirror_pad(view: OpView) -> None:
 
 
 def reshape(view: OpView) -> None:
-    """Decodes RESHAPE. The new shape is the second input, or an option in old files. One size may be -1."""
-    target, shape = None, view.output.shape
+    """Decodes RESHAPE, whose output has got its shape from `settle_shape`."""
+    target = _reshape_target(view)
+    if target is not None:
+        view.demand_output(target, "the parameter says")
+    view.emit_like_file(OpKind.RESHAPE)
+
+
+def settle_shape(view: OpView) -> None:
+    """Gives a RESHAPE's output the shape that its parameter says.
+
+    LiteRT does so before it runs a network. In some files the output's own shape is only a placeholder.
+    """
+    target = _reshape_target(view)
+    if target is not None and math.prod(target) == view.input(0).elements and min(target, default=1) > 0:
+        view.file.set_shape(view.output.index, target)
+
+
+def _reshape_target(view: OpView) -> tuple[int, ...] | None:
+    """Returns the shape that the second input says, or an option in old files. One size may be -1.
+
+    Returns None if the file only has the output's shape.
+    """
+    target: tuple[int, ...] = ()
     if view.optional(1) is not None:
         target = view.ints(1)
     else:
         options = view.op.options(tflite.ReshapeOptions)
-        if options is not None and 0 < options.NewShapeLength() <= 16:
-            target = tuple(int(n) for n in options.NewShapeAsNumpy())
-    if target is not None and target.count(-1) == 1:
-        elements, rest = view.input(0).elements, -math.prod(target)
-        if rest > 0 and elements % rest == 0:
-            target = tuple(elements // rest if n == -1 else n for n in target)
-    if target is not None and not (target == (0,) and shape == ()):
-        view.demand_output(target, "the parameter says")
-    view.emit_like_file(OpKind.RESHAPE)
+        if options is None or not 0 < options.NewShapeLength() <= 16:
+            return None
+        target = tuple(int(n) for n in options.NewShapeAsNumpy())
+    if target == (0,) and view.output.shape == ():  # how old converters write a scalar's shape
+        return None
+    elements, rest = view.input(0).elements, -math.prod(target)
+    if target.count(-1) == 1 and rest > 0 and elements % rest == 0:
+        return tuple(elements // rest if n == -1 else n for n in target)
+    return target
 
 
 def squeeze(view: OpView) -> None:

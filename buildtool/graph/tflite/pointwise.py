@@ -12,13 +12,14 @@ from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs,
 
 # pot_scale_int16 of int16 additions. If it is true, LiteRT shifts where all scales are powers of two.
 POWERS_OF_TWO = False
+_POTS = (OpKind.ADD, OpKind.SUB)
 
 
 def arithmetic(view: OpView) -> None:
     """Decodes ADD, SUB, MUL and DIV."""
     kind = view.kind
     options = view.op.options(getattr(tflite, option_table(kind)))
-    if kind in (OpKind.ADD, OpKind.SUB) and view.output.dtype == "int16":
+    if kind in _POTS and view.output.dtype == "int16":
         tensors = (view.input(0), view.input(1), view.output)
         scales = [t.quant.scale for t in tensors if t.quant is not None and t.quant.scale > 0]
         powers = [scale for scale in scales if abs(math.log2(scale) - round(math.log2(scale))) < 1e-3]
@@ -80,7 +81,7 @@ def arg(view: OpView) -> None:
 
 def write_arithmetic(low: Lowering, op: Op) -> FileOp:
     """Writes ADD, SUB and MUL."""
-    wide = low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind is not OpKind.MUL
+    wide = low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind in _POTS
     activation = attributes(op, ElementwiseAttrs).activation
     if wide:
         return low.file_op(op, 2, FusedActivationFunction=activation, PotScaleInt16=POWERS_OF_TWO)

@@ -4,32 +4,39 @@ Only the first subgraph is read. Operators that only compute shapes do not becom
 Memory stays within a constant times the file's size. Constants are read-only arrays over the file's bytes.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import OpDef, load
-from buildtool.graph.refusals import join_errors
+from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
-from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, OUTSIDE, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import RECONVERT_HINT, Int8Network, computes_in_uint8
 from buildtool.graph.types import DType, Graph, OpKind
 
-_FLOAT = "quantise the network after training, or use quantisation-aware training: " + REEXPORT
-_HYBRID = "only the weights are quantised: " + REEXPORT
+_FLOAT = f"quantise it: {QUANTISE}"
+_HYBRID = f"only the weights are quantised; quantise the activations too: {QUANTISE}"
+_PARTLY = (
+    "quantise the float network that the file was made from: "
+    "buildtool quantize FLOAT.tflite --data DATA -o INT8.tflite"
+)
+_INTEGERS = {"int8", "uint8", "int16"}  # types of quantised activations
+_FLOATS = {"float32", "float16"}
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
 _NO_INT8 = "the operator has no int8 form"
 _INT4 = "quantise the weights to 8 bits"
-_EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
+_EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
     "ethos-u": "Vela, Arm's compiler for Ethos-U",
@@ -45,12 +52,19 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     Raises ModelError if the bytes are not a well-formed model. Raises UnsupportedError if the model is not a
     static integer network of supported operators.
     """
-    try:
+    with damage_told(path):
         graph = _read(FlatFile(data))
         check_graph(graph)
         return graph
+
+
+@contextlib.contextmanager
+def damage_told(path: str) -> Iterator[None]:
+    """Gives the errors of a file its path. What damaged bytes raise becomes a ModelError."""
+    try:
+        yield
     except BuildtoolError as error:
-        raise error.at(path=path) from error.__cause__
+        raise name_files(error.at(path=path), path) from error.__cause__
     except MALFORMED as error:
         text = "the file is damaged: an offset or a length points outside the file"
         raise ModelError(text, path=path, hint="convert or download the model again") from error
@@ -71,7 +85,7 @@ def _read(file: FlatFile) -> Graph:
         except BuildtoolError as error:
             raise error.at(operator=op.place) from error.__cause__
     if refused:
-        raise join_errors(refused)
+        raise _name_float_network(file, join_errors(refused))
     _refuse_variable(file, file.inputs)
     inputs, outputs = (tuple(map(network.place, side)) for side in (file.inputs, file.outputs))
     states = network.variables.states()
@@ -83,24 +97,63 @@ def _read(file: FlatFile) -> Graph:
     return graph_of(file.name, tensors, ops, inputs, outputs, states)
 
 
+def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedError:
+    """Changes the hints of a network of which only a part is float: that file cannot be quantised.
+
+    A float network with constants outside the flatbuffer can: they need no other remedy.
+    """
+    with contextlib.suppress(
+        BuildtoolError, *MALFORMED
+    ):  # a tensor that no operator needed to be refused may be damaged
+        whole = FlatFile(file.data, outside=True)
+        is_line = any(QUANTISE in hint.text for hint in error.hints)
+        if is_line and computes_in_integers(whole):
+            texts = (hint.text.replace(_FLOAT, _PARTLY).replace(_HYBRID, _PARTLY) for hint in error.hints)
+            error.hints = tuple(map(Hint, texts, (hint.settings for hint in error.hints)))
+        elif OUTSIDE in error.text and computes_in_floats(whole) and not computes_in_integers(whole):
+            error.hints = (Hint(_FLOAT),)
+    return error
+
+
+def computes_in_integers(file: FlatFile) -> bool:
+    """Whether an operator reads or writes quantised activations. Conversions do not count."""
+    return _has_activations(file, _INTEGERS)
+
+
+def computes_in_floats(file: FlatFile) -> bool:
+    """Whether an operator reads or writes float activations. Conversions do not count."""
+    return _has_activations(file, _FLOATS)
+
+
+def _has_activations(file: FlatFile, types: set[str]) -> bool:
+    for op in file.operators:
+        if op.name not in _EDGES:
+            for raw in (file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0):
+                is_integer = raw.dtype in _INTEGERS
+                if raw.dtype in types and not raw.is_constant and not (is_integer and raw.quant is None):
+                    return True
+    return False
+
+
 def _read_operator(network: Network, op: RawOperator) -> None:
     if op.code in support.VARIABLES:
         network.variables.read(op)
         return
-    if op.code not in support.SPELLINGS:
+    found = support.CUSTOM.get(op.custom) or support.SPELLINGS.get(op.code)
+    if found is None:
         _refuse_operator(op)
     if not op.outputs:
         raise ModelError("the operator has no output")
-    definition, spelling = support.SPELLINGS[op.code]
+    definition, spelling = found
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
     wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
     if all(t.dtype != DType.FLOAT32 for t in mentioned):
         if definition.no_integers:
             raise UnsupportedError(_NO_INT8, hint=definition.no_integers)
-    elif op.name not in _EDGES:
+    elif definition.kind not in _EDGES:
         _check_floats(network, definition, mentioned)
-    _check_types(op, [t for t in mentioned if t.dtype != wide])
+    _check_types(op, definition.kind, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
 
@@ -143,7 +196,7 @@ def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor])
         raise UnsupportedError("float32 activations", hint=_FLOAT)
 
 
-def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
+def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> None:
     """Refuses unsupported types; the hints say what to change in the export."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
@@ -151,7 +204,9 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:
-        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
+        raise UnsupportedError(
+            f"int16 activations (16x8 quantisation): {support.TYPES[DType.INT16](op.code)}", hint=_INT16
+        )
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
         raise UnsupportedError("uint8 and int8 in one operator", hint=RECONVERT_HINT)
     others = sorted(types - frozenset(DType))

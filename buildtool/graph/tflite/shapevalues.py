@@ -5,13 +5,14 @@ batch size their values are constants, and the graph does not need the operators
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import UnsupportedError
+from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.graph.ops import DEFS
-from buildtool.graph.tflite.movement import strided_spec
+from buildtool.graph.tflite.movement import settle_shape, strided_spec
 from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
@@ -25,8 +26,14 @@ _B = tflite.BuiltinOperator
 
 
 def follow_shapes(network: Network) -> None:
-    """Fills `network.known` with the values of all tensors that depend on shapes only."""
+    """Fills `network.known` with the values of all tensors that depend on shapes only.
+
+    Also gives the outputs of RESHAPEs the shapes that their parameters say.
+    """
     for op in network.file.operators:
+        if op.code == _B.RESHAPE and op.outputs:
+            with suppress(BuildtoolError):  # the reader refuses this operator later
+                settle_shape(OpView(network, op))
         if op.code not in _RULES or not op.outputs or (len(op.outputs) > 1 and op.code not in _SEVERAL):
             continue
         view, outputs = OpView(network, op), [network.file.tensor(t) for t in op.outputs]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16, OpDef, Spelling
+from buildtool.graph.ops.types import OpDef, Spelling
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import DType
@@ -15,15 +15,15 @@ from buildtool.graph.types import DType
 _B = tflite.BuiltinOperator
 _NO_KERNEL = "no kernel here"
 
-# By operator code: the operators that are read.
-SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
-    getattr(_B, spelling.name): (definition, spelling)
-    for definition in DEFS.values()
-    for spelling in definition.read
+# The operators that are read: by operator code, and custom ones by name.
+_READ = [(definition, spelling) for definition in DEFS.values() for spelling in definition.read]
+SPELLINGS = {getattr(_B, one[1].name): one for one in _READ if hasattr(_B, one[1].name)}
+CUSTOM: dict[str, tuple[OpDef, Spelling]] = {
+    one[1].name: one for one in _READ if not hasattr(_B, one[1].name)
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
-INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
-# Operators that LiteRT's reference kernels do not compute in int8, or compute incorrectly.
+INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)
+# Operators that LiteRT's reference kernels do not compute in int8.
 _LACKS = "LiteRT's kernel does not support int8"
 _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
 _GIVES = "its output is integers, which are folded where they are a parameter of another operator"
@@ -61,7 +61,7 @@ def _int8(code: int) -> str:
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
     if code == _B.CUSTOM:
-        return "its arithmetic is not LiteRT's"
+        return "its arithmetic is not LiteRT's, except TFLite_Detection_PostProcess"
     return NO_INT8.get(code, _NO_KERNEL)
 
 
@@ -72,10 +72,9 @@ def _uint8(code: int) -> str:
 
 
 def _int16(code: int) -> str:
-    if code in INT16 | VARIABLES:
+    if code in VARIABLES:
         return ""
-    lacks = code in SPELLINGS and SPELLINGS[code][1].int16 is Int16.NOT_IN_LITERT
-    return _int8(code) or ("LiteRT's kernel does not support int16" if lacks else _NO_KERNEL)
+    return _int8(code) or SPELLINGS[code][0].no_int16
 
 
 def _float32(code: int) -> str:
@@ -105,7 +104,9 @@ write them and SELECT reads them. Some operators have other types at the inputs 
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. Operators of float32 run in a network
 with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a larger float network is
-refused as a whole.
+refused as a whole; `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
+TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
+([detection](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 

@@ -78,7 +78,7 @@ def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable
     no buffer.
     """
     names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
-    in_rings = {ring.tensor: ring for ring in rings}
+    in_rings = {timeline.roots[ring.tensor]: ring for ring in rings}
     buffers = []
     for shared in timeline.ranges:
         root = shared.tensors[0]

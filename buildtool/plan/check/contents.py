@@ -12,6 +12,7 @@ from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.check.states import arena_groups
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
@@ -36,7 +37,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
     for move in plan.moves:
         if not all(0 <= position < count for position in (move.source, move.target)):
             raise PlanError(f"a move names buffers {move.source} and {move.target} of {count}")
-    groups, parts_of = arena_groups(graph), parts(graph)
+    groups, parts_of, image = arena_groups(graph), parts(graph), delivered_image(graph)
     moved = {move.target for move in plan.moves}
     first_buffers: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
@@ -46,7 +47,10 @@ def check_contents(plan: Plan, graph: Graph) -> None:
             if first_buffers.setdefault(t, index) != index:
                 raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
         for t in buffer.tensors:
-            _check_ring(buffer, graph, t)
+            if not buffer.rows or t != image.input:  # rows of an image are those behind its reshapes
+                _check_ring(buffer, graph, t)
+        if buffer.rows and image.input in buffer.tensors:
+            _check_ring(buffer, graph, image.tensor)
         if buffer.kind is BufferKind.ACCUMULATOR:
             _check_sums(buffer, graph)
             if buffer.op in summed:

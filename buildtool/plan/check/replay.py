@@ -32,6 +32,7 @@ from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
 from buildtool.plan.check.contents import keeps_channels, refuse_mixed
 from buildtool.plan.check.reads import Read, alias_groups, reads, sums_up
 from buildtool.plan.check.states import updates
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, replace_numbers
@@ -186,7 +187,7 @@ class Replay:
             self.tags.size,
             self._tensors.ctypes.data,
             *(table.ctypes.data for table in self._tables),
-            self.graph.inputs[0],
+            delivered_image(self.graph).tensor,
             self._fault.ctypes.data,
         )
 
@@ -206,8 +207,10 @@ class Replay:
     def run(self) -> dict[int, int]:
         """Runs the whole plan: see `replay`."""
         graph, timeline = self.graph, self.timeline
-        for t in graph.inputs if self.plan.image != Image.STREAM else ():
-            self.write(t)
+        rows = self.plan.image == Image.STREAM
+        for t in graph.inputs:
+            if not rows or t != delivered_image(graph).input:
+                self.write(t)
         for state in graph.states:
             self.write(state.before)
         loading = sorted(self._loads_at)
@@ -240,7 +243,7 @@ class Replay:
         states = state_of(graph)  # written whole, whatever window of its output a step makes
         for position in self.timeline.lives:
             if position == SOURCE:
-                bounds = [graph.inputs[0]]
+                bounds = [delivered_image(graph).tensor]
             elif position in streamed and sums_up(graph, graph.ops[position]):
                 bounds = [graph.ops[position].inputs[0]]
             else:

@@ -83,7 +83,7 @@ class Limits:
         if not self.allow_cost(plan.cost):
             settings |= self.cost_setting(plan.cost)
         cost = f"cost {plan.cost:,.0f}" if self.in_ms is None else f"{plan.cost * self.in_ms:,.4g} ms"
-        return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {cost}", **settings)
+        return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f} times the work, {cost}", **settings)
 
     def cost_setting(self, cost: float) -> dict[str, Value]:
         """The setting of max_cost, rounded up, that allows a cost.
@@ -132,6 +132,12 @@ def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
 def estimate_ms(cost: float, target: Target) -> float | None:
     """A cost in milliseconds at the board's clock; None if costs are not times, or the clock is unknown."""
     return None if target.cost_ms is None else cost * target.cost_ms
+
+
+def price(plan: Plan, target: Target) -> str:
+    """What a plan costs, in a few words for a hint."""
+    ms = estimate_ms(plan.cost, target)
+    return f"F {plan.f:.3f} times the work{'' if ms is None else f', about {ms:,.4g} ms'}"
 
 
 def format_cost(cost: float, target: Target) -> str:

@@ -17,7 +17,7 @@ from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.choose import cache
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, search_front
-from buildtool.plan.choose.limits import Limits, format_cost, merit
+from buildtool.plan.choose.limits import Limits, format_cost, merit, price
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -84,8 +84,8 @@ def _msf_cnn(alone: Prepared) -> Plan:
     )
     if nearest.arena_bytes > limits.ram:
         raise PlanError(
-            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, the limit is {options.ram}: "
-            f"{nearest.arena_bytes - limits.ram} too many",
+            f"msf-cnn needs an arena of {nearest.arena_bytes:,} bytes, the limit is {options.ram:,}: "
+            f"{nearest.arena_bytes - limits.ram:,} too many",
             hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
         )
     least = min(outcomes, key=lambda p: (p.f, p.arena_bytes))
@@ -117,9 +117,9 @@ def _xcore_strips(alone: Prepared) -> Plan:
     if plan is not None:
         return plan
     least = min(outcomes, key=lambda p: (p.arena_bytes, p.macs))
-    limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram} bytes"
+    limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram:,} bytes"
     raise PlanError(
-        f"no segments keep {limit}; the smallest arena is {least.arena_bytes} bytes at F {least.f:.3f}",
+        f"no segments keep {limit}; the smallest arena is {least.arena_bytes:,} bytes at F {least.f:.3f}",
         hint=[suggest(ram=least.arena_bytes), Hint("give other segments"), suggest(strategy="best")],
     )
 
@@ -163,7 +163,9 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
     text, place = f"with strategy {options.strategy} ", ""
     if missed == "ram":
         over = plan.arena_bytes - (options.ram or 0)
-        text += f"the arena requires {plan.arena_bytes} bytes, the limit is {options.ram}: {over} too many"
+        text += (
+            f"the arena requires {plan.arena_bytes:,} bytes, the limit is {options.ram:,}: {over:,} too many"
+        )
         place = binding(plan, alone.graph, alone.session).operator
         hints = [suggest(ram=plan.arena_bytes)]
     elif missed == "max_f":
@@ -271,10 +273,14 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     board = alone.target.board
     beside = board.describe_other_contents(board.arena) if most == alone.available else ""
     # A larger limit helps only within what the board has.
-    allowed = [suggest(f"F {least_plan.f:.3f}", ram=size)] if size <= alone.available else []
+    allowed = (
+        [suggest(f"the smallest arena: {price(least_plan, alone.target)}", ram=size)]
+        if size <= alone.available
+        else []
+    )
     return PlanError(
-        f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
-        f"{beside}: {size - most} too many",
+        f"with the constants that are loaded into it the arena requires {size:,} bytes, {most:,} are "
+        f"available{beside}: {size - most:,} too many",
         operator=binding(least_plan, free[0].graph, alone.session).operator,
         hint=allowed or suggest_larger_memories(board, size, least_plan.state_bytes),
     )

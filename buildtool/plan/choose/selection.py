@@ -13,7 +13,7 @@ from dataclasses import replace
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.limits import NO_SETTING, Limits
+from buildtool.plan.choose.limits import NO_SETTING, Limits, price
 from buildtool.plan.search.front import Front
 from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
@@ -283,18 +283,21 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(front, limits)
     board, state = front.target.board, least.state_bytes
     # Another memory helps only where the board's memory is the limit, not an option.
-    elsewhere, limit = list[Hint](), f"the limit is {limits.ram}"
+    elsewhere, limit = list[Hint](), f"the limit is {limits.ram:,}"
     room = available_bytes(board, state)
     if limits.ram >= room:
         check_state_fits(board, state)
         elsewhere = suggest_larger_memories(board, least.arena_bytes, state)
         beside = board.describe_other_contents(board.arena)
-        limit = f"{limits.ram} are available on '{board.name}'{beside}"
+        limit = f"{limits.ram:,} are available on '{board.name}'{beside}"
     # A larger limit helps only within what the board has.
-    allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
+    allowed = list[Hint]()
+    if least.arena_bytes <= room:
+        allowed = [suggest(f"the smallest arena: {price(least, front.target)}", ram=least.arena_bytes)]
     ways = _ways_out(front, limits) or ([] if allowed else [NO_SETTING])
     return PlanError(
-        f"the arena requires {least.arena_bytes} bytes, {limit}: {least.arena_bytes - limits.ram} too many",
+        f"the arena requires {least.arena_bytes:,} bytes, {limit}: "
+        f"{least.arena_bytes - limits.ram:,} too many",
         operator=binding(least, front.graph, front.session).operator,
         hint=[*allowed, *elsewhere, *ways],
     )
@@ -308,7 +311,7 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
         bounds = f"a cost of at most {limits.cost:,.0f} {front.target.cost_unit}"
     else:
         bounds = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
-    room = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
+    room = "" if math.isinf(limits.ram) else f" of at most {limits.ram:,} bytes"
     return PlanError(f"no plan{room} has {bounds}", hint=_ways_out(front, limits) or [NO_SETTING])
 
 

@@ -24,10 +24,11 @@ from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
 from buildtool.plan.schedule.receptive import accumulates, columns, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import column_ends, first_column, row_ranges
+from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, row_ranges
 from buildtool.plan.types import Group, Load, Region, Scheme
 from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
 from buildtool.target.types import Costs, KernelVariant
@@ -137,13 +138,14 @@ def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[
 
 def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
     """The calls of a region's operators, in their order."""
-    image_input = graph.inputs[0] if image == Image.STREAM else None
+    source_image = delivered_image(graph) if image == Image.STREAM else None
+    delivers = source_image is not None and source_image.first in region.ops
+    image_rows = graph.tensors[source_image.tensor].nhwc[1] if source_image and delivers else 0
     if not region.is_streamed:
         (position,) = region.ops
         op = graph.ops[position]
         _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
-        delivered = graph.tensors[graph.inputs[0]].nhwc[1] if image_input in op.inputs else 0
-        return RegionCalls({position: Calls(_all_of(height), _all_of(width))}, delivered)
+        return RegionCalls({position: Calls(_all_of(height), _all_of(width))}, image_rows)
     calls: dict[int, Calls] = {}
     needed = rows(graph, graph.ops[region.ops[-1]])
     source = -1
@@ -161,7 +163,8 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
             )
             axis = needs(graph, group)[source][0]
             needed = max(0, min(graph.tensors[source].nhwc[1], axis.high(rows_made)))
-    return RegionCalls({p: calls[p] for p in region.ops}, needed if source == image_input else 0)
+    driven = delivers and is_driven(region.groups[0], graph)
+    return RegionCalls({p: calls[p] for p in region.ops}, needed if driven else image_rows)
 
 
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
@@ -293,7 +296,9 @@ class CostModel:
 
     def delivery(self, rows: int) -> float:
         """The cost of this many rows of the network's first input, which the application delivers."""
-        return rows * self.pricer.row(self.graph.tensors[self.graph.inputs[0]].row_bytes) if rows else 0.0
+        if not rows:
+            return 0.0
+        return rows * self.pricer.row(self.graph.tensors[delivered_image(self.graph).tensor].row_bytes)
 
     def region(self, region: Region, image: str) -> float:
         """The cost of a region, without the loads of weights and the moves before it."""

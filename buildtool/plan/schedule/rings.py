@@ -8,6 +8,7 @@ from functools import partial
 
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import (
     columns_kept,
     inner_tensors,
@@ -86,7 +87,7 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     rows: dict[int, int] = {}
     for advance in reversed(run.advances):
         is_image = advance.group < 0
-        t = graph.inputs[0] if is_image else graph.ops[advance.ops[-1]].outputs[0]
+        t = delivered_image(graph).tensor if is_image else graph.ops[advance.ops[-1]].outputs[0]
         if is_image or not accumulates(graph, graph.ops[advance.ops[-1]]):
             begin = advance.y1 - 1 if is_image else advance.y0  # an image comes row by row
             rows[t] = max(advance.y1 - min(begin, lowest.get(t, begin)), rows.get(t, 0))

@@ -23,6 +23,7 @@ from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, N
 from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
@@ -131,7 +132,7 @@ def _unpack(packed: bytes, count: int, width: int) -> Ints:
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     """Returns the run of a region. Raises PlanError for a region that no scheme can run.
 
-    A region that reads a streamed input image (`image` is "stream") begins with the delivery of its rows.
+    The first region that reads a streamed input image (`image` is "stream") delivers its rows.
     """
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
@@ -145,8 +146,8 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
         raise PlanError("only a single operator runs over all rows in one step", operator=str(group.ops))
     _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
     steps = np.array([(position, 0, height, 0, width)], np.int32)
-    if image == Image.STREAM and graph.inputs[0] in graph.ops[position].inputs:
-        delivered = _delivery(graph, np.arange(graph.tensors[graph.inputs[0]].nhwc[1], dtype=np.int32))
+    if image == Image.STREAM and position == delivered_image(graph).first:
+        delivered = _delivery(graph, np.arange(_image_rows(graph), dtype=np.int32))
         steps = np.concatenate([delivered, steps])
     return Run.of(region, (), steps)
 
@@ -192,7 +193,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
     """Yields the advances of a streamed region's groups, in order."""
-    from_source = image == Image.STREAM and chain[0].input == graph.inputs[0]
+    source = delivered_image(graph) if image == Image.STREAM else None
+    asks = source is not None and any(source.first in link.group.ops for link in chain)
     rows_made = [0] * len(chain)
     progresses = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
@@ -200,7 +202,7 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advan
     def pull(index: int, need: int) -> Iterator[Advance]:
         nonlocal delivered
         if index < 0:
-            if from_source and delivered < need:
+            if asks and delivered < need:
                 start, delivered = delivered, need
                 yield Advance(-1, (SOURCE,), start, need)
             return
@@ -218,7 +220,19 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advan
             yield Advance(index, link.group.ops, y0, y1)
             rows_made[index] = y1
 
+    if asks and not is_driven(chain[0].group, graph):
+        yield from pull(-1, _image_rows(graph))
     yield from pull(len(chain) - 1, chain[-1].height)
+
+
+def is_driven(group: Group, graph: Graph) -> bool:
+    """Whether rows of a streamed image are delivered one by one to the region whose first group this is."""
+    image = delivered_image(graph)
+    return group.ops[0] == image.first and drives(graph, image)
+
+
+def _image_rows(graph: Graph) -> int:
+    return graph.tensors[delivered_image(graph).tensor].nhwc[1]
 
 
 def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) -> Steps:
@@ -246,7 +260,7 @@ def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) 
 
 def _delivery(graph: Graph, y: Ints) -> Steps:
     """The steps that deliver rows `y` of a streamed image."""
-    width = np.full_like(y, graph.tensors[graph.inputs[0]].nhwc[2])
+    width = np.full_like(y, graph.tensors[delivered_image(graph).tensor].nhwc[2])
     return np.stack([np.full_like(y, SOURCE), y, y + 1, np.zeros_like(y), width], axis=1)
 
 

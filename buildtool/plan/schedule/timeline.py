@@ -26,6 +26,7 @@ from buildtool.base.session import Session
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Run, Steps, hand_offs, run
 from buildtool.plan.types import SOURCE, Buffer, Load, Region, Scheme, Step
 
@@ -109,7 +110,7 @@ class Timeline:
         """A tensor's root (see alias_roots) -> the first and the last step that touch the tensor's memory.
 
         An operator touches its tensors from its first step to its last. The network's inputs are in memory
-        from step 0, unless the input image is streamed. Its outputs, and with a resident image its inputs,
+        from step 0, except a streamed image. Its outputs, and with a resident image its inputs,
         are in memory until the last step.
         """
         graph, lives = self.graph, dict[int, Life]()
@@ -121,11 +122,13 @@ class Timeline:
                     min(life_so_far.first, life.first), max(life_so_far.last, life.last)
                 )
 
-        for t in graph.inputs if self.image != Image.STREAM else ():
-            touch(t, Life(0, 0))
+        image = delivered_image(graph) if self.image == Image.STREAM else None
+        for t in graph.inputs:
+            if image is None or t != image.input:
+                touch(t, Life(0, 0))
         for position, life in self.lives.items():
             op = graph.ops[position] if position != SOURCE else None
-            for t in (*op.inputs, *op.outputs) if op else graph.inputs[:1]:
+            for t in (*op.inputs, *op.outputs) if op else (image.tensor if image else -1,):
                 touch(t, life)
         for t in (*graph.outputs, *(graph.inputs if self.image == Image.RESIDENT else ())):
             touch(t, Life(self.last, self.last))

@@ -276,7 +276,7 @@ class Blocks:
     @remembered
     def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int) -> float:
         cost = self._chain_ends.costs(last, step, hand_off, made)[last - first]
-        if not self.e.fed(first):
+        if not self.e.asks(first):
             return cost
         rows, axis = self.e.input_rows(first), self._axis(first, last)
         needed_rows = rows if axis is None else max(0, min(rows, axis.high(made)))

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from buildtool.base.modes import Image, InPlace
+from buildtool.base.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Numbers
 from buildtool.plan.schedule.overlap import distance, slices_in_place
@@ -132,9 +132,9 @@ class Boundaries:
     def sources(self) -> tuple[Source, ...]:
         """Element -> the tensor that feeds a region which begins with this element."""
         sources = []
-        for read in self.e.main:
+        for element, read in enumerate(self.e.main):
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]
-            streamed = root in self.e.graph.inputs and self.e.image == Image.STREAM
+            streamed = self.e.fed(element)
             sizes = tensor.nhwc[1], tensor.row_bytes, self.e.sizes[root]
             sources.append(Source(root, *sizes, self.e.last_read[root], streamed))
         return tuple(sources)

@@ -22,6 +22,7 @@ from buildtool.graph.types import Graph, Op
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.delivery import Delivered, delivered_image, drives
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
@@ -101,8 +102,13 @@ class Elements:
 
     @cached_property
     def made_at(self) -> Mapping[int, int]:
-        """Root -> the element that computes it, -1 for the network's inputs and states."""
+        """Root -> the element that computes it, -1 for the network's inputs and states.
+
+        For a streamed image it is the element before its first reader.
+        """
         producers = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
+        if self.image == Image.STREAM:
+            producers[self.delivered.input] = self.first_reader - 1
         producers.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
         return producers
 
@@ -177,7 +183,10 @@ class Elements:
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
         elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
-        return tuple(rows and not sums and output in after for rows, sums, output, after in elements)
+        feeds = [rows and not sums and output in after for rows, sums, output, after in elements]
+        if self.image == Image.STREAM and self.first_reader:
+            feeds[self.first_reader - 1] = False  # the region that asks for the image begins with its reader
+        return tuple(feeds)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:
@@ -281,9 +290,29 @@ class Elements:
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering `rows` rows to a region that begins with `first`; 0 without delivery."""
-        return self.model.delivery(rows) if self.fed(first) else 0.0
+        """The cost of delivering `rows` rows to a region that begins with `first`; 0 without delivery.
+
+        If the image does not drive the region, all its rows are delivered.
+        """
+        if not self.asks(first):
+            return 0.0
+        image = self.graph.tensors[self.delivered.tensor]
+        return self.model.delivery(rows if self.fed(first) else image.nhwc[1])
 
     def fed(self, first: int) -> bool:
         """Whether a region that begins with element `first` reads an image that is delivered row by row."""
-        return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]
+        return self.asks(first) and drives(self.graph, self.delivered)
+
+    def asks(self, first: int) -> bool:
+        """Whether a region that begins with element `first` asks for the rows of an image."""
+        return self.image == Image.STREAM and first == self.first_reader
+
+    @property
+    def delivered(self) -> Delivered:
+        """The input image that is delivered if `image` says so."""
+        return delivered_image(self.graph)
+
+    @cached_property
+    def first_reader(self) -> int:
+        """The first element that reads the delivered image."""
+        return self.positions.index(self.delivered.first)

@@ -132,9 +132,9 @@ class ChainKeys:
         )
         properties = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
         delivered: tuple[Hashable, ...] = ()
-        if e.fed(element):
-            image = e.graph.tensors[e.graph.inputs[0]]
-            delivered = image.nhwc, image.row_bytes, e.graph.inputs[0] in of.inputs
+        if e.asks(element):
+            image = e.graph.tensors[e.delivered.tensor]
+            delivered = image.nhwc, image.row_bytes, e.fed(element)
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:

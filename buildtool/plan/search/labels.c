@@ -887,6 +887,30 @@ static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
     return most(0, least(of_element(h, first, SOURCE_SIZE), h->result - round_up(h, apart)));
 }
 
+/* Rows of a streamed image that the region holds at once, if it begins with this block and asks for
+ * `asked` of them; all where they are read after the region. NEVER: a later block cannot read it
+ * from a ring. -1: no memory. */
+static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t made, int64_t asked) {
+    int64_t first = first_of(h, form), last = of_element(h, first, SOURCE_LAST);
+    int64_t tall = of_element(h, first, TALL);
+    int32_t lows;
+    if (last >= h->end)
+        return tall;
+    if (last == first)
+        return held_rows(h->progress_low, h->progress_length, 1, asked);
+    if (!all_beside(h, form, after, made))
+        return -1;
+    memcpy(h->scratch, h->progress_low, (size_t)h->progress_length * sizeof(int64_t));
+    lows = place(h, h->progress_length);
+    for (int32_t i = 0; lows >= 0 && i < h->found_count; i++)
+        if (h->found[i].tensor == of_element(h, first, SOURCE)) {
+            if (h->found[i].whole)
+                return NEVER;
+            lows = lower(h, lows, h->found[i].at);
+        }
+    return lows < 0 ? -1 : held_rows(numbers(h, lows), h->profiles[lows].length, 1, asked);
+}
+
 /* Takes the region that begins with this block if it is the best so far; `grown`: the label with
  * the block, not yet kept. */
 static bool complete(handle *h, int64_t form, int32_t after, const label *grown, bool follows) {
@@ -903,7 +927,9 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
         int64_t tall = of_element(h, first, TALL), rows = final_number(h, made);
         if (!progress(h, form))
             return false;
-        rows = held_rows(h->progress_low, h->progress_length, 1, asked_rows(h, form, rows, tall));
+        rows = delivered_rows(h, form, after, made, asked_rows(h, form, rows, tall));
+        if (rows < 0 || rows == NEVER)
+            return rows == NEVER;
         held = round_up(h, least(tall, rows) * of_element(h, first, SOURCE_ROW));
     }
     size = grown->rings + grown->window + of_cut(h, first, LIVE) - source + held + h->result;

@@ -157,7 +157,7 @@ def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, .
     `space_for`: returns the search space of a network whose operators may occur twice.
     """
     plain = space_for(graph)
-    streamed = graph.inputs[:1] if plain.elements.image == Image.STREAM else ()
+    streamed = (plain.elements.delivered.input,) if plain.elements.image == Image.STREAM else ()
     starts = gates(graph, plain.elements.kernels, streamed)
     if not starts:
         return ()

@@ -32,7 +32,8 @@ from buildtool.base.session import Session, remembered
 from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.receptive import by_rows
+from buildtool.plan.schedule.delivery import delivered_image, objection
+from buildtool.plan.schedule.receptive import MOST_ROWS, by_rows
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.boundaries import Boundaries
@@ -180,15 +181,23 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Raises UsageError unless the network has one input image, which one operator reads row by row."""
-    hint = [suggest(image="overwritable"), suggest(image="resident")]
-    if len(graph.inputs) != 1:
-        raise UsageError(f"a network with {len(graph.inputs)} inputs cannot stream its image", hint=hint)
-    readers = graph.consumers().get(graph.inputs[0], ())
-    image = graph.tensors[graph.inputs[0]]
-    if len(readers) != 1 or graph.inputs[0] in graph.outputs:
-        raise UsageError(f"an input image that {len(readers)} operators read cannot be streamed", hint=hint)
-    reader = readers[0]
-    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
-    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
-        raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)
+    """Raises UsageError unless all readers of an input image can read it row by row."""
+    image = delivered_image(graph)
+    found = objection(graph, image)
+    for position in image.readers if found is None else ():
+        op, kernel = graph.ops[position], kernels[position]
+        if not by_rows(graph, op, kernel):
+            found = (
+                position,
+                f"has kernel '{kernel.name if kernel else ''}', which computes whole tensors only",
+            )
+            if graph.tensors[image.tensor].nhwc[1] > MOST_ROWS:
+                found = position, f"reads more than {MOST_ROWS} rows"
+            break
+    if found is not None:
+        position, why = found
+        text = "the input image cannot be streamed" if len(graph.inputs) == 1 else "no input can be streamed"
+        text += f": the operator {why}" if position >= 0 else f": it {why}"
+        name, place = graph.tensors[image.input].name, graph.ops[position].place if position >= 0 else ""
+        hint = [suggest(image="overwritable"), suggest(image="resident")]
+        raise UsageError(text, tensor=name, operator=place, hint=hint)

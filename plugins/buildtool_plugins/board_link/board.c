@@ -33,6 +33,7 @@
 #define PROTOCOL 1U
 #define FLAG_TRACE 1U
 #define FLAG_ROWS 2U
+#define FLAG_HELD 4U    /* besides the rows of an image there are inputs that are written whole */
 #define HEADER_WORDS 16 /* of the weight image's header */
 #define MOST_COUNTS (FRAME_PAYLOAD / 8)
 #define NOT_UNDERSTOOD 2
@@ -182,6 +183,9 @@ static void say_hello(void) {
 #ifdef HARNESS_ROW_BYTES
     said.is.flags |= FLAG_ROWS;
     said.is.row_bytes = HARNESS_ROW_BYTES;
+#ifdef HARNESS_INPUT
+    said.is.flags |= FLAG_HELD;
+#endif
 #endif
     memcpy(said.is.header, HARNESS_WEIGHTS, sizeof said.is.header);
     memcpy(said.plan, HARNESS_PLAN, sizeof said.plan);
@@ -220,7 +224,9 @@ static int write_inputs(const frame *request) {
             continue;
         }
         const uint32_t part = size - offset < bytes ? size - offset : bytes;
-        memcpy((uint8_t *)HARNESS_INPUT(i) + offset, from, part);
+        if (HARNESS_INPUT(i) != NULL) { /* else it comes row by row */
+            memcpy((uint8_t *)HARNESS_INPUT(i) + offset, from, part);
+        }
         from += part;
         bytes -= part;
         offset = 0;
@@ -268,10 +274,18 @@ static void tell_cycles(const frame *request) {
 /* ---- an invoke --------------------------------------------------------------------------- */
 
 #ifdef HARNESS_ROW_BYTES
-/* Asks the host for a row, and takes it in parts; the last part is answered by what comes next.
- * Where the host has begun anew, the invoke is over. */
+/* Asks the host for a row (by its place in the set where there are inputs besides the image), and
+ * takes it in parts; the last part is answered by what comes next. Where the host has begun anew,
+ * the invoke is over. */
 static int deliver_row(void *context, int32_t row, int8_t *data) {
+#ifdef HARNESS_INPUT
+    uint32_t wanted = (uint32_t)row * HARNESS_ROW_BYTES;
+    for (int i = 0; i < HARNESS_IMAGE; i++) {
+        wanted += HARNESS_INPUT_BYTES(i);
+    }
+#else
     const uint32_t wanted = (uint32_t)row;
+#endif
     uint32_t left = HARNESS_ROW_BYTES;
     (void)context;
     if (given_up) {

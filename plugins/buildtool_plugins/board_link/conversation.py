@@ -23,7 +23,7 @@ _HELLO = struct.Struct("<10I64s")
 _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
 _RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
-_FLAG_TRACE, _FLAG_ROWS = 1, 2
+_FLAG_TRACE, _FLAG_ROWS, _FLAG_HELD = 1, 2, 4
 NO_CYCLES = "an emulator counts no cycles"
 _FLASH = "flash it: buildtool flash, or run without --flashed"
 _COUNTERS = {
@@ -155,7 +155,8 @@ def _run_set(
 ) -> _Result:
     """Sends a set's inputs and runs it; sends rows, and appends to the trace, as the firmware asks."""
     link.ask("P", struct.pack("<I", number), "p", ANSWER_SECONDS)
-    if not firmware.flags & _FLAG_ROWS:
+    held = firmware.flags & _FLAG_HELD  # inputs besides an image that comes row by row
+    if held or not firmware.flags & _FLAG_ROWS:
         for offset, part in _split(data):
             link.ask("W", struct.pack("<I", offset) + part, "w", ANSWER_SECONDS)
     answer = link.ask("I", b"", "int", request.timeout)
@@ -164,7 +165,7 @@ def _run_set(
             trace.write(answer.payload)
             answer = link.ask("A", b"", "int", request.timeout)
             continue
-        row = int.from_bytes(answer.payload, "little") * firmware.row_bytes
+        row = int.from_bytes(answer.payload, "little") * (1 if held else firmware.row_bytes)
         for offset, part in _split(data[row : row + firmware.row_bytes]):
             is_last = offset + len(part) == firmware.row_bytes
             kinds, seconds = ("int", request.timeout) if is_last else ("w", ANSWER_SECONDS)

@@ -165,7 +165,21 @@ static void measured(void (*function)(void), const char *complaint) {
     }
 }
 
+/* An image that comes row by row is input HARNESS_IMAGE, by default the only input. */
+#ifndef HARNESS_IMAGE
+#define HARNESS_IMAGE 0
+#endif
+
 #ifdef HARNESS_ROW_BYTES
+/* Bytes of the inputs before input `end` in a set. */
+static uint32_t bytes_before(int end) {
+    uint32_t bytes = 0;
+    for (int i = 0; i < end; i++) {
+        bytes += HARNESS_INPUT_BYTES(i);
+    }
+    return bytes;
+}
+
 /* A network that takes its image row by row gets each from the file: small memories cannot hold it.
  */
 static int row_source;
@@ -193,7 +207,7 @@ static void reset(void) {
 static void read_head(int input, uint32_t set) {
     uint32_t wanted = 0;
 #ifdef HARNESS_ROW_BYTES
-    if (io_seek(input, set * (SET_HEAD_BYTES + HARNESS_ROW_BYTES * HARNESS_ROWS)) != 0) {
+    if (io_seek(input, set * (SET_HEAD_BYTES + bytes_before(HARNESS_INPUTS))) != 0) {
         fail_file("cannot read input.bin");
     }
 #else
@@ -210,17 +224,34 @@ static void read_head(int input, uint32_t set) {
 #define SET_HEAD_BYTES 0U
 #endif
 
+#ifdef HARNESS_INPUT
+static void read_input(int input, int index) {
+    if (io_read(input, HARNESS_INPUT(index), HARNESS_INPUT_BYTES(index)) != 0) {
+        fail_file("cannot read input.bin");
+    }
+}
+#endif
+
 static void read_inputs(int input, uint32_t set) {
 #ifdef HARNESS_ROW_BYTES
+    const uint32_t start = set * (SET_HEAD_BYTES + bytes_before(HARNESS_INPUTS)) + SET_HEAD_BYTES;
     row_source = input;
-    image_start = set * (SET_HEAD_BYTES + HARNESS_ROW_BYTES * HARNESS_ROWS) + SET_HEAD_BYTES;
+    image_start = start + bytes_before(HARNESS_IMAGE);
     HARNESS_SET_ROW_SOURCE(deliver_row);
+#ifdef HARNESS_INPUT
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
+        if (i != HARNESS_IMAGE) {
+            if (io_seek(input, start + bytes_before(i)) != 0) {
+                fail_file("cannot read input.bin");
+            }
+            read_input(input, i);
+        }
+    }
+#endif
 #else
     (void)set;
     for (int i = 0; i < HARNESS_INPUTS; i++) {
-        if (io_read(input, HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i)) != 0) {
-            fail_file("cannot read input.bin");
-        }
+        read_input(input, i);
     }
 #endif
 }

@@ -66,10 +66,11 @@ def project(exported: Exported) -> dict[str, bytes]:
     if f"{net}_set_loader(" not in header or board.memory(board.weights).kind is not MemoryKind.ROM:
         return {}
     streamed = f"{net.upper()}_ROW_BYTES" in header
+    image = int(found[1]) if (found := re.search(r"Input (\d+) is an image of", header)) else -1
     inputs = len(set(re.findall(r"_INPUT(\d+)_BYTES", header)))
     words = {
         "rows": _ROWS if streamed else "",
-        "input": _SET_ROWS if streamed else "".join(_INPUT.format(i) for i in range(inputs)),
+        "input": _SET_ROWS * streamed + "".join(_INPUT.format(i) for i in range(inputs) if i != image),
         "sources": "\n".join(f"  ${{FILES}}/kernels/{path}" for path in exported.kernels),
         "includes": " ".join(f"${{FILES}}/kernels/{path}" for path in exported.includes),
         "defines": " ".join(exported.board.core.defines),

@@ -11,8 +11,8 @@ from needs import needs_package
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
-from buildtool.firmware.datasets.opened import choose_positions, open_data_set
-from buildtool.graph.types import Graph, OpKind
+from buildtool.firmware.datasets.opened import choose_positions, open_data_set, open_for_inputs
+from buildtool.graph.types import DType, Graph, OpKind, Tensor
 from buildtool.options.parsers import NAMED, normalise
 from buildtool.options.values import DataOptions
 from buildtool.zoo.drawn import NetBuilder
@@ -348,3 +348,36 @@ def test_a_sample_is_of_its_seed_and_in_order():
     sample = choose_positions(1000, 30, 1)
     assert sample == sorted(set(sample)) == choose_positions(1000, 30, 1) and len(sample) == 30
     assert sample != choose_positions(1000, 30, 2)
+
+
+# ---- float networks ------------------------------------------------------------------------------------
+
+
+def floats(shape=(1, 4, 6, 3)):
+    """The inputs of a float network."""
+    return (Tensor("x", shape, DType.FLOAT32),)
+
+
+def test_a_float_network_gets_floats_as_they_are_and_pixels_by_a_rule():
+    real = np.random.default_rng(3).normal(size=(5, 4, 6, 3))
+    wide, narrow = (open_for_inputs(DataOptions(npz(x=real.astype(t))), floats()) for t in ("f8", "f4"))
+    (array,) = wide.read(2)
+    assert array.dtype == np.float32 and np.array_equal(array[0], real[2].astype(np.float32))
+    assert np.array_equal(narrow.read(2)[0], array)
+    pixels = np.random.default_rng(4).integers(0, 256, (5, 4, 6, 3)).astype(np.uint8)
+    signed = open_for_inputs(DataOptions(npz(x=pixels), normalise=NAMED["signed"]), floats())
+    np.testing.assert_allclose(signed.read(1)[0][0], pixels[1] / 127.5 - 1, atol=1e-6)
+    assert signed.how == ("pixels (uint8) as -1 to 1",)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((5, 4, 6, 3), np.uint8), "takes floats: how are pixels normalised"),
+        (np.zeros((5, 4, 6, 3), np.int8), "are int8"),
+        (np.full((5, 4, 6, 3), np.inf, np.float32), "not finite"),
+    ],
+)
+def test_what_a_float_network_cannot_take_is_refused(array, words):
+    with pytest.raises(UsageError, match=words):
+        open_for_inputs(DataOptions(npz(x=array)), floats())

@@ -11,10 +11,10 @@ import statenets
 from onnxexport import Style, export
 from zoo_networks import built
 
+from buildtool.base import child
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
 from buildtool.firmware.datasets.arrays import draw_inputs
-from buildtool.firmware.run import judge as judging_module
 from buildtool.firmware.run.compare import referrer
 from buildtool.firmware.run.judge import judging
 from buildtool.fronts.cli import main as cli
@@ -63,7 +63,7 @@ def even_rows(tmp_path):
 def without_litert(monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
-        judging_module.importlib.util,
+        importlib.util,
         "find_spec",
         lambda name, *more: None if name == "ai_edge_litert" else real(name, *more),
     )
@@ -121,7 +121,7 @@ def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch
     def full(*words, **more):
         raise OSError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(judging_module.subprocess, "Popen", full)
+    monkeypatch.setattr(child.subprocess, "Popen", full)
     answer, equal = judge_inputs("ds_cnn")
     assert equal and answer["text"] == OWN
     assert answer["why"] == "LiteRT's process cannot be started: Resource temporarily unavailable"
@@ -156,7 +156,7 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
         judge.set_network(model, source, graph, every=False)
         for number, one in enumerate(inputs):
             if number == 4:  # two inputs after the reset before the third one
-                judge._child._process.kill()
+                judge._child.child.process.kill()
             values, expected = judge.refer(one, number == 2), own(one, number == 2)
             assert all(np.array_equal(values[t], expected[t]) for t in graph.outputs), number
     answer = judge.answer()
@@ -170,8 +170,8 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
     source, graph = read_graph(model)
     with judging(Reference.LITERT, "ds_cnn") as judge:
         judge.set_network(model, source, graph, every=True)
-        monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
-        judge._child._process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(child, "PATIENCE_SECONDS", 0.2)
+        judge._child.child.process.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"LiteRT did not answer for 0\.2 s and was ended by signal 9"):
             judge.refer(draw_inputs(graph, 1, 3)[0], False)
 

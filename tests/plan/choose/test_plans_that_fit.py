@@ -95,7 +95,7 @@ def test_the_best_plan_is_made_that_fits_beside_its_own_code(tmp_path: Path, bas
 def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_holds(tmp_path: Path) -> None:
     board = board_file(tmp_path, "xcore", 140 * 1024)
     with pytest.raises(
-        PlanError, match=r"are available beside code and constants of the kernels \d+, stack"
+        PlanError, match=r"are available beside code and constants of the kernels [\d,]+, stack"
     ) as e:
         plan_model("resnet8", board, PlanOptions())
     (verdict,) = handle({"kind": "analyze", "model": "resnet8", "boards": [board]})["boards"]
@@ -127,7 +127,7 @@ def test_a_limit_above_what_the_board_has_is_noted(kind: str) -> None:
     room = handle({**request, "kind": "front"})["available_bytes"]
     (note,) = handle({**request, "options": {"ram": room + 1}})["notes"]
     assert note.startswith(
-        f"{room + 1} bytes are allowed for the arena, and board 'hifive1' has {room} for it"
+        f"{room + 1:,} bytes are allowed for the arena, and board 'hifive1' has {room:,} for it"
     )
     assert handle({**request, "options": {"ram": room}})["notes"] == []
     assert handle(request)["notes"] == []

@@ -9,6 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
+import shlex
+import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +47,7 @@ COMMANDS = {
     "cache": "machine",
     "ide": "machine",
     "diff": "figures",
+    "quantize": "quantising",
     "split": "planning",
     "arena": "planning",
 }
@@ -125,8 +129,15 @@ def load(name: str) -> Command:
 
 
 def missing(name: str, arguments: str) -> UsageError:
-    """Returns the error for a call of a command without arguments that it needs; the hint has an example."""
-    hint = f"for example: {load(name).examples[0][0]}; 'buildtool {name} --help' has more"
+    """Returns the error for a call of a command without arguments that it needs; the hint has an example.
+
+    The example is about the user's own network if the call names one.
+    """
+    example = load(name).examples[0][0]
+    own = [word for word in sys.argv if word.endswith((".tflite", ".onnx"))]
+    if own and (network := re.search(r"\S+\.tflite\b", example)):
+        example = example.replace(network[0], shlex.quote(own[0]), 1)
+    hint = f"for example: {example}; 'buildtool {name} --help' has more"
     return UsageError(f"the following arguments are required: {arguments}", hint=hint)
 
 

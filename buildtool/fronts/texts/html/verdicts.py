@@ -67,9 +67,7 @@ def sentence(answer: ReportAnswer) -> tuple[bool, str]:
 
 
 def _need_name(need: NeedAnswer) -> str:
-    if need["what"] in ("RAM", "flash"):
-        return f"the {need['what']} '{need['memory']}'"
-    return f"the {need['what']}"
+    return f"the {need['name']}"
 
 
 def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:

@@ -1,0 +1,84 @@
+"""The input image that is delivered row by row: which input it is, and which operators read it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph, cached_on_graph
+from buildtool.plan.schedule.receptive import row_inputs, streams
+
+
+class Delivered(NamedTuple):
+    """A network input whose rows are delivered.
+
+    `tensor`: the input as its readers see it, behind reshapes; its rows are the ones that are delivered.
+    `readers`: positions of the operators that read it, in order. The region of the first one asks for the
+    rows.
+    """
+
+    input: int
+    tensor: int
+    readers: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The position of the first reader, -1 if there is none."""
+        return self.readers[0] if self.readers else -1
+
+
+@cached_on_graph
+def delivered_image(graph: Graph) -> Delivered:
+    """The network input that can be delivered row by row; the first input if none can.
+
+    Of several, it is one whose first reader reads no other tensor row by row, if there is one. Then its rows
+    need not be there before that reader runs. Of these it is the largest.
+    """
+    images = [_image(graph, t) for t in graph.inputs]
+    possible = [image for image in images if objection(graph, image) is None]
+
+    def merit(image: Delivered) -> tuple[bool, int]:
+        return drives(graph, image), graph.tensors[image.input].size
+
+    return max(possible, key=merit, default=images[0])
+
+
+def drives(graph: Graph, image: Delivered) -> bool:
+    """Whether rows of the image are delivered one by one to the region that begins with its first reader.
+
+    If that operator reads another tensor row by row, too, all rows are delivered before the region runs.
+    """
+    return row_inputs(graph, graph.ops[image.first]) == (image.tensor,)
+
+
+def _image(graph: Graph, t: int) -> Delivered:
+    roots, readers, tensor = alias_roots(graph), list[int](), t
+    for position, op in enumerate(graph.ops):
+        read = [u for u in op.inputs if roots.get(u) == t]
+        if read and op.kind not in ALIAS_KINDS:
+            tensor = tensor if readers else read[0]
+            readers.append(position)
+    return Delivered(t, tensor, tuple(readers))
+
+
+def objection(graph: Graph, image: Delivered) -> tuple[int, str] | None:
+    """Why an input cannot be delivered row by row: an operator's position (-1: none), and what is wrong.
+
+    None if it can be.
+    """
+    roots, tensor = alias_roots(graph), graph.tensors[image.tensor]
+    if any(roots.get(t) == image.input for t in graph.outputs):
+        return -1, "is a network output, too"
+    if not image.readers:
+        return -1, "is not read"
+    if len(tensor.shape) != 4 or tensor.shape[0] != 1:
+        return image.first, f"reads it in shape {list(tensor.shape)}, not as one image"
+    for position in image.readers:
+        op = graph.ops[position]
+        read = {t for t in op.inputs if roots.get(t) == image.input}
+        if read != {image.tensor}:
+            return position, "reads it in another shape than the operators before it"
+        if not streams(graph, op) or image.tensor not in row_inputs(graph, op):
+            return position, "does not read it row by row"
+    return None

@@ -1,0 +1,106 @@
+"""How far the outputs of a quantised network are from those of the float network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import ToolError
+from buildtool.firmware.run.accuracy import prediction
+from buildtool.graph.types import Tensor
+from buildtool.schema.datasets import Top1
+from buildtool.schema.quantized import LostAccuracy, OutputError
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass
+class _Sums:
+    """Sums over all elements of an output and all inputs; `signal` and `noise` are sums of squares."""
+
+    elements: int = 0
+    largest: float = 0.0
+    max_abs: float = 0.0
+    total_abs: float = 0.0
+    signal: float = 0.0
+    noise: float = 0.0
+
+    def add(self, exact: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> None:
+        """Adds an input's output."""
+        apart = np.abs(near - exact)
+        self.elements += exact.size
+        self.largest = max(self.largest, float(np.abs(exact).max()))
+        self.max_abs = max(self.max_abs, float(apart.max()))
+        self.total_abs += float(apart.sum())
+        self.signal += float(np.square(exact).sum())
+        self.noise += float(np.square(apart).sum())
+
+    def answer(self, name: str) -> OutputError:
+        """Returns the figures for an answer."""
+        has_ratio = self.signal > 0 and self.noise > 0
+        return {
+            "name": name,
+            "max_abs": self.max_abs,
+            "mean_abs": self.total_abs / self.elements,
+            "largest": self.largest,
+            "sqnr_db": 10 * math.log10(self.signal / self.noise) if has_ratio else None,
+        }
+
+
+@dataclass
+class Losses:
+    """Compares both networks, input by input.
+
+    `outputs` are the quantised network's. `scores` is the position of the one with the classes (None: there
+    is none, and `why` says so). `labels` has the class of each input, or is empty.
+    """
+
+    outputs: tuple[Tensor, ...]
+    scores: int | None
+    why: str
+    labels: Sequence[int]
+    _sums: list[_Sums] = field(default_factory=list)
+    _guesses: list[tuple[int, int]] = field(default_factory=list)  # of the float and of the quantised network
+
+    def add(self, exact: Sequence[Array], near: Sequence[Array]) -> None:
+        """Adds the outputs of both networks for an input; the quantised ones are integers."""
+        self._sums = self._sums or [_Sums() for _ in self.outputs]
+        if len(exact) != len(near):
+            raise ToolError(f"the quantised network has {len(near)} outputs, the float one {len(exact)}")
+        for tensor, sums, right, got in zip(self.outputs, self._sums, exact, near, strict=True):
+            if right.size != got.size:
+                text = f"the output has the shape {right.shape}, and {got.shape} in the quantised network"
+                raise ToolError(text, tensor=tensor.name)
+            if not np.isfinite(right).all():
+                raise ToolError("the float network's output is not finite", tensor=tensor.name)
+            sums.add(right.astype(np.float64).reshape(-1), real_values(got, tensor).reshape(-1))
+        if self.scores is not None:
+            self._guesses.append((prediction(exact[self.scores]), prediction(near[self.scores])))
+
+    def answer(self) -> LostAccuracy:
+        """Returns the figures for an answer."""
+        floats, quantised = ([pair[side] for pair in self._guesses] for side in (0, 1))
+        return {
+            "float": self._top1(floats) if self._guesses else None,
+            "quantised": self._top1(quantised) if self._guesses else None,
+            "agree": sum(a == b for a, b in self._guesses) if self._guesses else None,
+            "no_top1": "" if self._guesses else self.why,
+            "outputs": [
+                sums.answer(tensor.name) for tensor, sums in zip(self.outputs, self._sums, strict=True)
+            ],
+        }
+
+    def _top1(self, guesses: Sequence[int]) -> Top1:
+        correct = sum(label == guess for label, guess in zip(self.labels, guesses, strict=True))
+        return {"inputs": len(guesses), "correct": correct, "top1": correct / len(guesses)}
+
+
+def real_values(array: Array, tensor: Tensor) -> npt.NDArray[np.float64]:
+    """Returns the real values of quantised integers; other values as they are."""
+    if tensor.quant is None:
+        return array.astype(np.float64)
+    return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale

@@ -1,0 +1,8 @@
+/* EQUAL, LESS and their like of int16, with broadcasting: a byte 0 or 1 an element. */
+#include "nn_pairs.h"
+
+void nn_compare_s16(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window) {
+    const nn_compare_constants c = *(const nn_compare_constants *)constants;
+    NN_PAIRS(int16_t, int16_t, int8_t, nn_compared(&c, a, b))
+}

@@ -1,0 +1,7 @@
+/* MAXIMUM of int16 as they are, with broadcasting. */
+#include "nn_elements.h"
+
+void nn_maximum_s16(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                    const nn_window *window) {
+    NN_PAIRS(int16_t, int16_t, int16_t, nn_max(a, b))
+}

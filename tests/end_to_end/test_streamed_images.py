@@ -1,0 +1,23 @@
+"""Images that come row by row on boards: read by several operators, behind reshapes, beside other inputs."""
+
+import pytest
+from boardruns import file_of, validated
+from deliverednets import network
+
+LEAST = {"image": "stream", "objective": "ram"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "board", "options"),
+    [
+        ("joined", "host", LEAST),
+        ("late", "host", {"image": "stream"}),
+        ("paired", "host", LEAST),
+        ("residual", "cortex-m4", LEAST),
+        ("temporal", "cortex-m4", LEAST),
+        ("beside", "cortex-m4", LEAST),
+    ],
+)
+def test_every_tensor_equals_litert(name, board, options, tmp_path):
+    validated(file_of(network(name), tmp_path), board, options)
