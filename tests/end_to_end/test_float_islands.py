@@ -1,12 +1,18 @@
 """Float islands in firmware, on the host and on emulated boards with and without a float unit."""
 
-import numpy as np
 import pytest
 from boardruns import file_of
 from islands import FAMILIES, Islands, every_operator, values
 
 from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.session import Session
+from buildtool.emit.sources import emit
+from buildtool.firmware.planned import plan_model
+from buildtool.firmware.run.compare import difference
+from buildtool.firmware.run.execute import build_temporarily, execute
 from buildtool.fronts.texts import validation
+from buildtool.graph import reference
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, OpKind
 
@@ -72,8 +78,16 @@ def test_curves_are_within_their_bound_and_the_text_says_so(tmp_path):
 def test_every_operator_in_firmware_has_the_executors_bits(board, tmp_path):
     """Also for zeros, subnormal and infinite numbers and NaN. LiteRT's curves are not compared here."""
     shape = (1, 5, 4, 6)
-    np.save(tmp_path / "x.npy", values(shape, 4, 0.2))
-    more = {"inputs": None, "seed": None, "input": str(tmp_path / "x.npy"), "reference": "numpy"}
-    answer = validate(every_operator(*FAMILIES, shape=shape), board, tmp_path, **more)
-    assert answer["exact"], answer["first_difference"]
-    assert answer["tensors_compared"] > 80
+    request = parse(
+        {"kind": "build", "model": file_of(every_operator(*FAMILIES, shape=shape), tmp_path), "board": board}
+    )
+    planned = plan_model(request.model, request.target, request.options, Session())
+    sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
+    inputs = [[values(shape, seed, share)] for seed, share in ((4, 0.2), (5, 0.6))]
+    with build_temporarily(planned, sources, trace=True) as image:
+        outcome = execute(planned, image, inputs, trace=True)
+    for number, given in enumerate(inputs):
+        right = reference.execute(planned.graph, given)
+        wrong = difference(planned.graph, number, outcome.traces[number], right, outcome.partial)
+        assert not wrong, wrong[0].json()
+        assert len(outcome.traces[number]) > 80
