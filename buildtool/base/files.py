@@ -96,6 +96,22 @@ class File:
 Named = str | File  # the name of a network of the zoo or of a known board, or a file
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A network that ends at `outputs`: names of its tensors or layers."""
+
+    network: Named
+    outputs: tuple[str, ...]
+
+
+NetworkSpec = Named | Cut
+
+
+def uncut(network: NetworkSpec) -> Named:
+    """Returns the whole network."""
+    return network.network if isinstance(network, Cut) else network
+
+
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
     """Returns the File that a value in a request describes. Returns the name of a network or board unchanged.
     A text is a path if it has one of the `suffixes` or is absolute. Raises UsageError for a relative path.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 import msgpack
 
 from buildtool.base.errors import Hint, PlanError
-from buildtool.base.files import File, Named
+from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
@@ -76,7 +76,7 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
 
 
 def plan_model(
-    spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
+    spec: NetworkSpec, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
     """Reads and rewrites the model, plans it and checks the plan; the plan may still not fit the board."""
     session = session or Session()
@@ -101,7 +101,7 @@ def plan_model(
 
 
 def plan_or_read(
-    spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
+    spec: NetworkSpec, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
     """Returns the model with a new plan, or with the plan of `lock`, which has to be within `options`."""
     if lock is None:
@@ -112,7 +112,7 @@ def plan_or_read(
     return replace(planned, options=options)
 
 
-def read_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Session) -> Planned:
     """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)

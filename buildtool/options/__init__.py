@@ -40,7 +40,8 @@ __all__ = [
     "without_board",
 ]
 
-_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # they also check a plan from a file
+# They also check a plan from a file, and `outputs` says which network it is for.
+_BESIDE_PLAN = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image", "outputs")
 
 
 def parse(name: str, value: object) -> Any:
@@ -80,7 +81,7 @@ def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
 def beside_plan(names: Iterable[str]) -> None:
     """Raises UsageError if an option only affects planning, because the request already has a plan."""
     for name in names:
-        if name not in _CHECKED:
+        if name not in _BESIDE_PLAN:
             raise no_effect_error(name, "it has no effect, because the plan is given")
 
 

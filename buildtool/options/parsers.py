@@ -222,6 +222,16 @@ def list_of(one: Parser) -> Parser:
     return parse
 
 
+def names(name: str, value: object) -> tuple[str, ...]:
+    """Parses a list of names, or text with commas between them. Repeated names count once."""
+    items = value.split(",") if isinstance(value, str) else value
+    if isinstance(items, list | tuple) and all(isinstance(item, str) for item in items):
+        found = tuple(dict.fromkeys(item.strip() for item in items))
+        if found and all(found):
+            return found
+    raise refuse(name, value, "a name, or several with commas between them")
+
+
 def location(name: str, value: object) -> str | dict[str, Any]:
     """Parses the name of a file, network or board: text, {"path", "sha256"} or {"name", "data"}."""
     if isinstance(value, dict):

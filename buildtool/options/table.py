@@ -191,6 +191,10 @@ _TABLE: tuple[Group | Option, ...] = (
         "The smallest number of pixels that pass from operator to operator inside a group (the planner also "
         "tries more), or row for whole rows only."
     ),
+    row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
+        "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "
+        "Operators and weights that these outputs do not need are left out."
+    ),
     Group.COUNTING,
     choice("weights MODE", modes.WeightsIn, "flash")(
         "Where the weights are: flash (not counted as memory) or load (in memory from their first to their "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
-from buildtool.base.files import File, Named, to_file
+from buildtool.base.files import Cut, File, Named, NetworkSpec, to_file, uncut
 from buildtool.base.session import Namespace, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
@@ -40,19 +40,22 @@ class Network:
     graph: Graph
 
 
-def load_network(spec: Named, session: Session) -> Network:
+def load_network(spec: NetworkSpec, session: Session) -> Network:
     """Reads a model and rewrites its graph."""
     session.tell("reading the network")
     model = load_model(spec, session)
     return Network(model, *read_graph(model, session))
 
 
-def load_model(spec: Named, session: Session | None = None) -> Model:
+def load_model(spec: NetworkSpec, session: Session | None = None) -> Model:
     """Returns the model of a .tflite or .onnx file, or of a zoo network ("ds_cnn:seed=1").
 
     If `spec` is text, a file is named by its absolute path. A session reads a file only once if `spec` has
-    the file's digest. It builds a zoo network only once.
+    the file's digest. It builds a zoo network only once. The file of a network that is cut ends at the
+    wanted outputs.
     """
+    if isinstance(spec, Cut):
+        return _cut(load_model(spec.network, session), spec.outputs, session)
     source = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(source, File) and not source.sha256):
         return _load(spec)
@@ -61,6 +64,25 @@ def load_model(spec: Named, session: Session | None = None) -> Model:
         return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
     data = session.keep(_NETWORKS, {"name": source}, lambda: _load(spec).data, MOST_MODELS)
     return session.remember("models", source, lambda: Model(model_name(spec), source, data), MOST_MODELS)
+
+
+def _cut(model: Model, outputs: tuple[str, ...], session: Session | None) -> Model:
+    """Returns the model with a file that ends at `outputs`."""
+    from buildtool.plan.cut import end_at  # few networks are cut
+
+    def planned() -> list[str]:
+        _, graph = read_graph(model, session)
+        return [graph.op_name(position) for position in range(len(graph.ops))]
+
+    def cut() -> Model:
+        try:
+            data = end_at(model.data, outputs, planned, onnx=is_onnx(model.path))
+        except BuildtoolError as error:
+            raise error.at(path=model.path) from None
+        return replace(model, data=data)
+
+    key = (model.digest, is_onnx(model.path), outputs)
+    return session.remember("cuts", key, cut, MOST_MODELS) if session else cut()
 
 
 _NETWORKS: Namespace[bytes] = Namespace("networks", bytes, bytes)  # model files of zoo networks
@@ -91,9 +113,9 @@ def read_model_file(file: File) -> bytes:
     return data
 
 
-def model_name(spec: Named) -> str:
+def model_name(spec: NetworkSpec) -> str:
     """Returns the name of a model's output files. Raises UsageError if the file or zoo network is missing."""
-    source = to_file(spec, MODEL_SUFFIXES)
+    source = to_file(uncut(spec), MODEL_SUFFIXES)
     if isinstance(source, File):
         if not source.exists():
             text = "cannot read the model: there is no such file"
@@ -113,9 +135,9 @@ def model_name(spec: Named) -> str:
     return spec_name(source)
 
 
-def net_name(spec: Named) -> str:
+def net_name(spec: NetworkSpec) -> str:
     """Returns the name of a model's output files, like `model_name`. A model file need not exist yet."""
-    source = to_file(spec, MODEL_SUFFIXES)
+    source = to_file(uncut(spec), MODEL_SUFFIXES)
     return source.stem if isinstance(source, File) else model_name(source)
 
 

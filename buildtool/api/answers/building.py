@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
-from buildtool.base.files import File
+from buildtool.base.files import File, uncut
 from buildtool.base.locks import scratch
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.target.kernels import include_folder, kernel_includes
 
     planned, sources, files = sources_of(request, session)
-    inputs = (request.model, request.lock.file if request.lock else None)
+    inputs = (uncut(request.model), request.lock.file if request.lock else None)
     paths = [file.path for file in inputs if isinstance(file, File) and file.data is None]
     return {
         **needs(planned, sources),

@@ -31,7 +31,7 @@ from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Front
-    from buildtool.base.files import Named
+    from buildtool.base.files import NetworkSpec
     from buildtool.base.session import Session
     from buildtool.firmware.planned import Planned as PlannedNetwork
     from buildtool.plan.choose.fronts import Point as Planned
@@ -123,7 +123,7 @@ def _unpack_instead(data: bytes) -> Instead:
 INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
 
 
-def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
+def point_instead(planned: PlannedNetwork, spec: NetworkSpec) -> Price | None:
     """Returns another point of the front, which needs no more memory and no more work than the plan.
 
     Its cost is higher, as the plan has the least cost within a limit on memory. None if there is no such

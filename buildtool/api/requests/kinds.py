@@ -31,7 +31,7 @@ from buildtool.options import OPTIONS, Group
 from buildtool.options.table import DATA
 
 if TYPE_CHECKING:
-    from buildtool.base.files import File, Named
+    from buildtool.base.files import File, Named, NetworkSpec
     from buildtool.options.values import NetworkOptions, PlanOptions, TargetChoice
 
 NETWORKS = (".onnx", ".cfg")  # files whose memory is counted without a board
@@ -50,7 +50,7 @@ class Analyze(
     name.
     """
 
-    model: Named
+    model: NetworkSpec
     boards: tuple[Named, ...] = ()
     target: TargetChoice
     options: PlanOptions

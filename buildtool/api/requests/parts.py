@@ -15,7 +15,7 @@ from buildtool.options import NESTED, Group, Option
 from buildtool.options.table import DATA
 
 if TYPE_CHECKING:  # a build system that needs only the options of a kind reads no request
-    from buildtool.base.files import File, Named
+    from buildtool.base.files import Cut, File, Named, NetworkSpec
     from buildtool.options.values import DataOptions, Lock, PlanOptions, TargetChoice
 
 # Names of options that several kinds take.
@@ -97,7 +97,7 @@ class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
 
     target: TargetChoice
     lock: Lock | None = None
-    model: Named
+    model: NetworkSpec
     options: PlanOptions
 
 
@@ -205,7 +205,16 @@ class Values:
 
         The field is the option `name`, or is made of several options.
         """
-        return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
+        if name in _PARTS:
+            return _PARTS[name](self)
+        value = self.value(name, getattr(of, name, MISSING))
+        outputs = self.options.get("outputs") if name == "model" else None
+        return self._cut(value, outputs) if outputs else value
+
+    def _cut(self, network: Named, outputs: tuple[str, ...]) -> Cut:
+        from buildtool.base.files import Cut
+
+        return Cut(network, outputs)
 
     def value(self, name: str, default: Any = MISSING) -> Any:
         """Returns the value of a key, as files if it names files.
@@ -277,7 +286,9 @@ class Values:
                 raise table.no_effect_error(
                     name, "it is only for ONNX and Darknet files, which need no board"
                 )
-        return PlanOptions(**table.check_planning(self.options))
+        options = table.check_planning(self.options)
+        options.pop("outputs", None)  # they say which network is planned, see `field`
+        return PlanOptions(**options)
 
     def flashing(self) -> Flashing:
         """Returns the formats and the signature of files for flash; only a signed file has a version."""
@@ -311,7 +322,8 @@ class Values:
             )
         # comparing every tensor compiles another firmware image
         compiled = () if self.given.get("tensors", False) else ("toolchain", "debug")
-        for name in (*self.options, *(one for one in ("sanitize", *compiled) if one in self.given)):
+        deciding = [name for name in self.options if name != "outputs"]
+        for name in (*deciding, *(one for one in ("sanitize", *compiled) if one in self.given)):
             raise table.no_effect_error(
                 name, "it has no effect, because the firmware image and its plan are given"
             )

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from buildtool.base.child import Child, answer, running, serve
 from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
-from buildtool.base.files import Named
+from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.graph.types import Graph
@@ -107,14 +107,15 @@ class Judge:
 
 
 @contextlib.contextmanager
-def judging(which: Reference, model: Named) -> Iterator[Judge]:
+def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
     """Yields a judge whose child process loads LiteRT in the meantime.
 
     ToolError if LiteRT is required but not installed.
     """
+    whole = uncut(model)
     if which is Reference.NUMPY:
         yield Judge(which, None, _ASKED)
-    elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
+    elif which is Reference.AUTO and is_onnx(whole if isinstance(whole, str) else whole.path):
         yield Judge(which, None, _ONNX)
     elif importlib.util.find_spec("ai_edge_litert") is None:
         if which is Reference.LITERT:

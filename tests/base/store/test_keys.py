@@ -80,7 +80,7 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
     total = len(entries(tmp_path))
     others = {"code": "other code", "board": "cortex-m55", "strategy": "layerwise", "image": "resident"}
     others |= {"in_place": "none", "objective": "ram", "ram": 100_000, "max_f": 1.5, "max_cost": 1e12}
-    others |= {"max_ms": 1e9, "hand_off": 2}
+    others |= {"max_ms": 1e9, "hand_off": 2, "outputs": "t6"}
     for model, changed in [("wider", {}), *(("net", {name: value}) for name, value in others.items())]:
         _, counts = ask(tmp_path, models / f"{model}.tflite", **changed)
         hits, misses = plan_counts(counts)
