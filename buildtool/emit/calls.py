@@ -31,6 +31,7 @@ from buildtool.graph.partviews import parts
 from buildtool.graph.strided import MAX_RANK, copies, matmul, reduction
 from buildtool.graph.types import (
     AxisAttrs,
+    DetectionAttrs,
     DType,
     GatherAttrs,
     Graph,
@@ -325,6 +326,29 @@ def _matmul(call: Call) -> list[str]:
     return [*lines, call.call_text(view_arguments(["in1", "in2"], "out"))]
 
 
+def _detections(call: Call) -> list[str]:
+    """Writes DETECTION_POSTPROCESS, which fills several whole outputs."""
+    attrs, scores = call.op.attrs, call.input(1)
+    assert isinstance(attrs, DetectionAttrs)
+    fields = [
+        ("boxes", scores.shape[1]),
+        ("box_size", call.input().shape[2]),
+        ("classes", attrs.classes),
+        ("background", scores.shape[2] - attrs.classes),
+        *(
+            (name, int(getattr(attrs, name)))
+            for name in ("detections", "classes_each", "per_class", "regular")
+        ),
+    ]
+    lines = initialiser("nn_detection_geometry", "geometry", fields)
+    for name, t in zip(("in1", "in2"), call.op.inputs, strict=False):
+        view = whole_view(call.tensor(t), 1, *call.graph.tensors[t].nhwc[2:], DType.INT8)
+        lines.append(f"const nn_view {name} = {view};")
+    addresses = ", ".join(map(call.tensor, call.op.outputs))
+    lines.append(f"int8_t *const outputs[] = {{{addresses}}};")
+    return [*lines, call.call_text({**view_arguments(["in1", "in2"], "out"), Argument.OUTPUTS: "outputs"})]
+
+
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.ONE_TO_ONE: _one_to_one,
     CallForm.ROWS: _fully_connected,
@@ -336,6 +360,7 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.GATHERED: _gather,
     CallForm.ARG: _arg,
     CallForm.MATRICES: _matmul,
+    CallForm.DETECTIONS: _detections,
     CallForm.RECURRENT: _recurrent,
 }
 

@@ -12,7 +12,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_fixed_output, check_tensor
 from buildtool.graph.states import check_states
-from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
+from buildtool.graph.types import DType, Graph, Op, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # dimensions that the kernels' copies and reductions can walk
 
@@ -56,8 +56,8 @@ def _check_operands(graph: Graph, op: Op) -> None:
     count = 3 if isinstance(op.attrs, WidenedAttrs) else definition.operands
     if (count is not None and len(op.inputs) != count) or not op.inputs:
         raise ModelError(f"{len(op.inputs)} inputs, expected {count or 1}")
-    if op.kind != OpKind.SPLIT and not definition.state and len(op.outputs) != 1:
-        raise ModelError(f"{len(op.outputs)} outputs, expected 1")
+    if not definition.state and definition.results not in (None, len(op.outputs)):
+        raise ModelError(f"{len(op.outputs)} outputs, expected {definition.results}")
     if any(t < 0 and i not in definition.optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
     if definition.whole:

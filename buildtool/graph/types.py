@@ -115,6 +115,7 @@ class OpKind(enum.StrEnum):
     QUANTIZE = "QUANTIZE"
     CAST = "CAST"
     DEQUANTIZE = "DEQUANTIZE"
+    DETECTION_POSTPROCESS = "DETECTION_POSTPROCESS"
     SVDF = "SVDF"
     UNIDIRECTIONAL_SEQUENCE_LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     READ_VARIABLE = "READ_VARIABLE"
@@ -437,6 +438,27 @@ class SvdfAttrs(Attrs):
     """
 
     rank: int
+
+
+@dataclass(frozen=True)
+class DetectionAttrs(Attrs):
+    """Attributes of DETECTION_POSTPROCESS, which is TFLite_Detection_PostProcess in a file.
+
+    `classes` are those of objects, without the background. `detections` is the largest number of them. If
+    `regular`, boxes are suppressed in each class separately, and at most `per_class` of them stay in a class.
+    Otherwise they are suppressed by their best scores, and each detection has `classes_each` rows.
+    A box that overlaps a better one by more than `most_overlap` (intersection over union) is suppressed.
+    `scales` divide the encoded y, x, height and width. Floats are float32 values.
+    """
+
+    classes: int
+    detections: int
+    classes_each: int
+    per_class: int
+    regular: bool
+    least_score: float = 0.0
+    most_overlap: float = 0.5
+    scales: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from buildtool.graph.types import (
     AxisAttrs,
     ConvAttrs,
     DepthwiseAttrs,
+    DetectionAttrs,
     DType,
     Graph,
     LstmAttrs,
@@ -113,6 +114,9 @@ def _read_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dic
                 "normed": has[LstmInput.OUTPUT_NORM],
                 "projected": has[LstmInput.PROJECTION],
             }
+        case DetectionAttrs():
+            kept = min(attrs.per_class, first.shape[1]) if attrs.regular else 0
+            return {"classes": graph.tensors[op.inputs[1]].shape[2], "kept": kept}
         case WidenedAttrs():
             return {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": attrs.before}
     if op.kind is not OpKind.FULLY_CONNECTED:

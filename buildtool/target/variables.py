@@ -47,6 +47,12 @@ class Geometry(NamedTuple):
     peepholes: Annotated[int, "1 if an LSTM's gates read the cell; else 0"] = 0
     normed: Annotated[int, "1 if an LSTM has layer normalisation; else 0"] = 0
     projected: Annotated[int, "1 if an LSTM has a projection; else 0"] = 0
+    classes: Annotated[
+        int, "scores of each box of a detection network, the background's included; else 0"
+    ] = 0
+    kept: Annotated[
+        int, "the most boxes that stay in a class, if each class suppresses its own boxes; else 0"
+    ] = 0
     narrow: Annotated[
         int, "channels of the second operand of an ADD, if it has fewer than the output; else 0"
     ] = 0

@@ -14,14 +14,23 @@ from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.limits import MAX_MEAN
-from buildtool.graph.reference import pairs, wide
+from buildtool.graph.reference import detection, pairs, wide
 from buildtool.graph.reference.activation import curve, leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
 from buildtool.graph.reference.reduction import mean_count, product_factor
 from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.reference.tensors import float_factor
-from buildtool.graph.types import Activation, Graph, Op, OpKind, PadAttrs, QuotientAttrs, SoftmaxAttrs
+from buildtool.graph.types import (
+    Activation,
+    DetectionAttrs,
+    Graph,
+    Op,
+    OpKind,
+    PadAttrs,
+    QuotientAttrs,
+    SoftmaxAttrs,
+)
 
 DEPTHWISE_BLOCK = 4  # channels whose weights of a tap are adjacent
 
@@ -228,6 +237,23 @@ def _convert(graph: Graph, op: Op) -> bytes:
     return words(*_zero_points(graph, op), *_double_factor(graph, op), *limits, 0)
 
 
+def _detection(graph: Graph, op: Op) -> bytes:
+    """Packs nn_detection_constants, the tables of places and half sizes, and the anchors."""
+    attrs = op.attrs
+    assert isinstance(attrs, DetectionAttrs)
+    boxes, scores, anchors = (graph.tensors[t] for t in op.inputs)
+    enough = np.flatnonzero(detection.every_value(scores) >= np.float32(attrs.least_score))
+    least = int(enough[0]) - 128 if enough.size else 128  # 128: no score is enough
+    quant = quantization(graph, op, op.inputs[1])
+    head = words(least, quant.zero_point) + np.array([quant.scale, attrs.most_overlap], "<f4").tobytes()
+    encoded = np.roll(detection.every_value(boxes), 128)  # in the order of the bits
+    places = [encoded.astype(np.float64) / scale for scale in attrs.scales[:2]]
+    sizes = [detection.half_sizes(encoded, scale) for scale in attrs.scales[2:]]
+    assert anchors.data is not None
+    sides = detection.real_values(anchors, anchors.data)
+    return head + np.array([*places, *sizes], "<f8").tobytes() + sides.astype("<f4").tobytes()
+
+
 PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
@@ -251,6 +277,7 @@ PACKINGS: dict[str, Packing] = {
     "softmax": _softmax,
     "matmul": _matmul,
     "pad": _pad,
+    "detection": _detection,
     "svdf": svdf_block,
     "lstm": lstm_block,
     "wide_conv": _wide_conv,

@@ -142,6 +142,7 @@ def _run_litert(
         if own.source is not None and own.source.perm:
             array = np.transpose(array, np.argsort(own.source.perm))
         interpreter.set_tensor(detail["index"], array.reshape(detail["shape"]))
+    _clear_detections(interpreter, source, places)
     try:
         interpreter.invoke()
     except RuntimeError as error:  # such as a division by 0, or the root of a negative number
@@ -156,6 +157,16 @@ def _run_litert(
             value = (value ^ np.uint8(128)).view(np.int8)
         values[t] = np.transpose(value, origin.perm) if origin.perm else value
     return values
+
+
+def _clear_detections(interpreter: Any, source: Graph, places: Mapping[int, int]) -> None:
+    """Sets the outputs of DETECTION_POSTPROCESS to 0, because LiteRT does not write all of their rows."""
+    for op in source.ops:
+        if op.kind is OpKind.DETECTION_POSTPROCESS:
+            for tensor in (source.tensors[t] for t in op.outputs):
+                assert tensor.source is not None
+                place = places.get(tensor.source.index, tensor.source.index)
+                interpreter.set_tensor(place, np.zeros(tensor.shape, np.float32))
 
 
 def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
@@ -184,6 +195,8 @@ def difference(
             text = f"{actual.size} elements were returned, {right.size} were expected"
             raise ToolError(text, tensor=tensor.name)
         unequal = actual != right
+        if tensor.dtype is DType.FLOAT32:  # by bits: -0 is not 0, and a NaN equals itself
+            unequal = actual.view(np.uint32) != right.view(np.uint32)
         if t in partial:
             unequal &= computed(partial[t], tensor)
         wrong = np.flatnonzero(unequal)

@@ -212,6 +212,7 @@ DEFS = (
     ),
     _copied(
         OpKind.SPLIT,
+        results=None,
         shape=_split_shape,
         reference="shape:split",
         decode="movement:split",

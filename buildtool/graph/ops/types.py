@@ -56,6 +56,7 @@ class CallForm(enum.StrEnum):
     GATHERED = "gathered"
     ARG = "arg"
     MATRICES = "matrices"
+    DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
 
 
@@ -147,6 +148,8 @@ class OpDef:
     # The number of operands (None: any number), and the operands that may be absent.
     operands: int | None = 1
     optional: frozenset[int] = frozenset()
+    # The number of outputs (None: any number). A new value of a state is one more output.
+    results: int | None = 1
     # Operands that it updates in place -> the outputs that are their new values.
     state: Mapping[int, int] = field(default_factory=dict)
 

@@ -23,19 +23,24 @@ def strip_float_edges(draft: Draft) -> None:
     """Makes float inputs and outputs int8. Raises UnsupportedError if a float tensor remains."""
     for node in draft.each(OpKind.DEQUANTIZE):
         _undo_round_trip(draft, node)
+    for node in draft.each(OpKind.DETECTION_POSTPROCESS):
+        _take_bytes(draft, node)
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:
             _strip_input(draft, position)
     for t in list(dict.fromkeys(draft.outputs)):
         if draft.tensors[t].dtype == DType.FLOAT32:
             producer = draft.producer(t)
+            if producer is not None and producer.kind == OpKind.DETECTION_POSTPROCESS:
+                continue
             if producer is None or producer.kind != OpKind.DEQUANTIZE:
                 _refuse(draft, t, producer)
             draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
                 draft.remove(producer)
     for node in draft.nodes:
-        for t in (*node.inputs, *node.outputs):
+        detects = node.kind == OpKind.DETECTION_POSTPROCESS  # its outputs and anchors are floats
+        for t in node.inputs[:2] if detects else (*node.inputs, *node.outputs):
             if not node.dead and t >= 0 and draft.tensors[t].dtype == DType.FLOAT32:
                 _refuse(draft, t, node)
 
@@ -59,6 +64,18 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
             draft.remove(reader)
     if not draft.readers(middle) and middle not in draft.outputs:
         draft.remove(node)
+
+
+def _take_bytes(draft: Draft, node: Node) -> None:
+    """Makes a DETECTION_POSTPROCESS read the int8 tensors before the DEQUANTIZEs of its operands."""
+    for position, t in enumerate(node.inputs):
+        producer = draft.producer(t)
+        if producer is None or producer.kind != OpKind.DEQUANTIZE:
+            continue
+        if draft.tensors[producer.inputs[0]].dtype == DType.INT8:
+            draft.set_input(node, position, producer.inputs[0])
+            if not draft.readers(t) and t not in draft.outputs:
+                draft.remove(producer)
 
 
 def _strip_input(draft: Draft, position: int) -> None:

@@ -22,7 +22,10 @@ TYPE_CODES: dict[g.DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) 
 
 @dataclass(frozen=True)
 class FileOp:
-    """An operator of the file. `options` are fields of its option table; the rest have default values."""
+    """An operator of the file. `options` are fields of its option table; the rest have default values.
+
+    A CUSTOM operator has the name `custom`, and `data` are its options.
+    """
 
     builtin: str
     version: int
@@ -31,6 +34,8 @@ class FileOp:
     table: str = ""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     intermediates: tuple[int, ...] = ()
+    custom: str = ""
+    data: bytes = b""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class RawTensor:
 
 @dataclass(frozen=True, eq=False)
 class RawOperator:
-    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with the custom code."""
+    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with `custom`, the custom code."""
 
     index: int
     code: int
@@ -93,6 +93,7 @@ class RawOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     table: Accessor
+    custom: str = ""
 
     @property
     def place(self) -> str:
@@ -159,6 +160,11 @@ class FlatFile:
         """Returns the tensors that give the quantisation of an operator's intermediate values."""
         return self._read_ints(op.table, "Intermediates")
 
+    def custom_options(self, op: RawOperator) -> bytes:
+        """Returns the bytes of a custom operator's options."""
+        count = self._charge(op.table.CustomOptionsLength(), 1)
+        return bytes(op.table.CustomOptionsAsNumpy()) if count else b""
+
     def _charge(self, count: int, width: int) -> int:
         """Subtracts `count` elements of `width` bytes from the budget. Returns `count`."""
         if count < 0 or count * width > len(self.data):
@@ -195,7 +201,7 @@ class FlatFile:
         return count
 
     def _read_operators(self) -> tuple[RawOperator, ...]:
-        codes: list[tuple[int, str]] = []  # (code, name)
+        codes: list[tuple[int, str, str]] = []  # (code, name, custom code)
         for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
             entry = quick(self._model.OperatorCodes(i))
             # Old files fill only the deprecated field, and some new files only the other one, which the
@@ -204,9 +210,10 @@ class FlatFile:
             code = int(entry._tab.Get(Int32Flags, entry._tab.Pos + place)) if place else 0
             code = max(code, int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
+            custom = self._read_text(entry, 6) if code == tflite.BuiltinOperator.CUSTOM else ""
             if code == tflite.BuiltinOperator.CUSTOM:
-                name = f"CUSTOM({self._read_text(entry, 6)})"
-            codes.append((code, name))
+                name = f"CUSTOM({custom})"
+            codes.append((code, name, custom))
         operators: list[RawOperator] = []
         for i in range(self._count_tables("Operators", MAX_OPERATORS)):
             table = quick(self._graph.Operators(i))
@@ -214,8 +221,8 @@ class FlatFile:
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)} codes")
             inputs, outputs = self._read_ints(table, "Inputs"), self._read_ints(table, "Outputs")
-            code, name = codes[opcode]
-            operators.append(RawOperator(i, code, name, inputs, outputs, table))
+            code, name, custom = codes[opcode]
+            operators.append(RawOperator(i, code, name, inputs, outputs, table, custom))
         return tuple(operators)
 
     def _read_tensor(self, index: int) -> RawTensor:

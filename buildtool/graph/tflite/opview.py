@@ -83,6 +83,10 @@ class OpView:
             raise ModelError(f"the operator has no {cls.__name__}")
         return options
 
+    def custom_options(self) -> bytes:
+        """Returns the options of a custom operator."""
+        return self.file.custom_options(self.op)
+
     def ints(self, position: int) -> tuple[int, ...]:
         """Returns an integer parameter, flattened. Refuses one that depends on the network's input data."""
         tensor = self.input(position)

@@ -34,7 +34,7 @@ _INT16 = (
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
 _INT4 = "quantise the weights to 8 bits"
-_EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
+_EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
     "ethos-u": "Vela, Arm's compiler for Ethos-U",
@@ -137,15 +137,16 @@ def _read_operator(network: Network, op: RawOperator) -> None:
     if op.code in support.VARIABLES:
         network.variables.read(op)
         return
-    if op.code not in support.SPELLINGS:
+    found = support.CUSTOM.get(op.custom) or support.SPELLINGS.get(op.code)
+    if found is None:
         _refuse_operator(op)
     if not op.outputs:
         raise ModelError("the operator has no output")
-    definition, spelling = support.SPELLINGS[op.code]
+    definition, spelling = found
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
     wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
-    _check_types(op, [t for t in mentioned if t.dtype != wide])
+    _check_types(op, definition.kind, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
 
@@ -180,15 +181,15 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
     raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
 
 
-def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
+def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> None:
     """Refuses unsupported types; the hints say what to change in the export."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
-    if "float32" in types and op.name not in _EDGES:
+    if "float32" in types and kind not in _EDGES:
         weights = {t.dtype for t in tensors if t.is_constant}
-        kind = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
-        raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
+        text = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
+        raise UnsupportedError(text, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:

@@ -15,11 +15,11 @@ from buildtool.graph.types import DType
 _B = tflite.BuiltinOperator
 _NO_KERNEL = "no kernel here"
 
-# By operator code: the operators that are read.
-SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
-    getattr(_B, spelling.name): (definition, spelling)
-    for definition in DEFS.values()
-    for spelling in definition.read
+# The operators that are read: by operator code, and custom ones by name.
+_READ = [(definition, spelling) for definition in DEFS.values() for spelling in definition.read]
+SPELLINGS = {getattr(_B, one[1].name): one for one in _READ if hasattr(_B, one[1].name)}
+CUSTOM: dict[str, tuple[OpDef, Spelling]] = {
+    one[1].name: one for one in _READ if not hasattr(_B, one[1].name)
 }
 # Operators that are also read with int16 activations (16x8 quantisation).
 INT16 = frozenset(code for code, (definition, _) in SPELLINGS.items() if not definition.no_int16)

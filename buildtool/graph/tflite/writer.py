@@ -160,8 +160,11 @@ def _make_initialiser(low: Lowering) -> _Part:
     return _Part("NoOp", tensors, ops, handles=frozenset(range(0, len(tensors), 2)))
 
 
-def _find_code(op: FileOp) -> int:
-    return int(getattr(tflite.BuiltinOperator, op.builtin))
+Code = tuple[int, int, str]  # number, version, name of a custom operator
+
+
+def _find_code(op: FileOp) -> Code:
+    return int(getattr(tflite.BuiltinOperator, op.builtin)), op.version, op.custom
 
 
 class _File:
@@ -174,13 +177,14 @@ class _File:
     def model(self, parts: Sequence[_Part]) -> bytes:
         """Returns the whole file."""
         buffers, buffer_of = self._add_buffers([t for part in parts for t in part.tensors])
-        codes = sorted({(_find_code(op), op.version) for part in parts for op in part.ops})
+        codes = sorted({_find_code(op) for part in parts for op in part.ops})
         numbers = iter(buffer_of)
         subgraphs = [self._add_subgraph(part, codes, numbers) for part in parts]
         tables = []
-        for code, version in codes:
+        for code, version, custom in codes:
             narrow = min(code, _LAST_DEPRECATED_CODE)
             fields = {"DeprecatedBuiltinCode": narrow, "Version": version, "BuiltinCode": code}
+            fields |= {"CustomCode": int(self._builder.CreateString(custom))} if custom else {}
             tables.append(self._add_table("OperatorCode", **fields))
         model = self._add_table(
             "Model",
@@ -193,13 +197,13 @@ class _File:
         self._builder.Finish(model, file_identifier=b"TFL3")
         return bytes(self._builder.Output())
 
-    def _add_subgraph(self, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]) -> int:
+    def _add_subgraph(self, part: _Part, codes: Sequence[Code], buffers: Iterator[int]) -> int:
         """Adds a subgraph. The next numbers from `buffers` are its tensors' buffers."""
         tensors = []
         for i, t in enumerate(part.tensors):
             dtype = tflite.TensorType.RESOURCE if i in part.handles else TYPE_CODES[t.dtype]
             tensors.append(self._add_tensor(t, dtype, next(buffers), True if i in part.variable else None))
-        operators = [self._add_operator(op, codes.index((_find_code(op), op.version))) for op in part.ops]
+        operators = [self._add_operator(op, codes.index(_find_code(op))) for op in part.ops]
         return self._add_table(
             "SubGraph",
             Tensors=self._add_offsets(tensors),
@@ -293,5 +297,6 @@ class _File:
             Outputs=self._add_ints(op.outputs),
             BuiltinOptionsType=options_type,
             BuiltinOptions=options,
+            CustomOptions=self._add_vector(np.frombuffer(op.data, np.uint8)) if op.data else None,
             Intermediates=self._add_ints(op.intermediates) if op.intermediates else None,
         )

@@ -1,0 +1,20 @@
+"""The operator at the end of SSD networks: it decodes boxes and suppresses those that overlap better ones."""
+
+from buildtool.graph.ops.types import CallForm, OpDef, Spelling
+from buildtool.graph.types import OpKind
+
+CUSTOM = "TFLite_Detection_PostProcess"  # the name of a custom operator that LiteRT itself has
+
+DEFS = (
+    OpDef(
+        OpKind.DETECTION_POSTPROCESS,
+        None,
+        "detection:postprocess",
+        also=(Spelling(CUSTOM, "detection:decode"),),
+        written="detection:write",
+        whole="detection:check",
+        call=CallForm.DETECTIONS,
+        operands=3,
+        results=4,
+    ),
+)
