@@ -26,7 +26,7 @@ def check(graph: Graph, op: Op) -> None:
         scores.shape[2] - attrs.classes in (0, 1),
         f"{attrs.classes} classes, but scores for {scores.shape[2]}",
     )
-    _check_numbers(attrs)
+    check_numbers(attrs)
     for t, shape in zip(op.outputs, reference.output_shapes(attrs), strict=True):
         out = graph.tensors[t]
         demand(out.shape == shape, f"an output has shape {list(out.shape)}, expected {list(shape)}")
@@ -38,7 +38,7 @@ def check(graph: Graph, op: Op) -> None:
     _check_values(attrs, boxes, scores, anchors)
 
 
-def _check_numbers(attrs: DetectionAttrs) -> None:
+def check_numbers(attrs: DetectionAttrs) -> None:
     """Demands counts and limits that LiteRT's kernel accepts."""
     demand(1 <= attrs.classes < _MOST_CLASSES, f"{attrs.classes} classes")
     rows = attrs.detections, attrs.classes_each

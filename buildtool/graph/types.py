@@ -458,7 +458,7 @@ class DetectionAttrs(Attrs):
     regular: bool
     least_score: float = 0.0
     most_overlap: float = 0.5
-    scales: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    scales: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from buildtool.graph import types as g
 from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.geometry import same_pad
 from buildtool.graph.ops import DEFS
+from buildtool.graph.reference.detection import output_shapes
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
 
@@ -361,6 +362,17 @@ class NetBuilder(GraphBuilder):
         source = self.tensors[x]
         outs = tuple(self.tensor(shape, source.quant, source.dtype) for _ in range(count))
         self.ops.append(Op(OpKind.SPLIT, (x,), outs, g.AxisAttrs(axis), len(self.ops)))
+        return outs
+
+    def detections(self, boxes: int, scores: int, attrs: g.DetectionAttrs) -> tuple[int, ...]:
+        """Adds a DETECTION_POSTPROCESS with random anchors."""
+        count = self.shape(boxes)[1]
+        sides = np.exp(self.rng.uniform(-3, 0, (count, 2)))
+        places = np.concatenate([self.rng.uniform(0, 1, (count, 2)), sides], axis=1).astype(np.float32)
+        anchors = self.tensor(places.shape, None, DType.FLOAT32, places)
+        outs = tuple(self.tensor(shape, None, DType.FLOAT32) for shape in output_shapes(attrs))
+        kind = OpKind.DETECTION_POSTPROCESS
+        self.ops.append(Op(kind, (boxes, scores, anchors), outs, attrs, len(self.ops)))
         return outs
 
 

@@ -40,7 +40,7 @@ def test_the_header_says_what_follows():
     assert payload == len(image.data) - HEADER_BYTES
     assert payload % 16 == 0
     assert crc == zlib.crc32(image.data[HEADER_BYTES:])
-    assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 10)
+    assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 14)
     assert image.data[32:48] == image.layout
     assert image.data[48:60] == bytes(12)
     assert image.data[60:64] == zlib.crc32(image.data[:60]).to_bytes(4, "little")

@@ -31,6 +31,7 @@ def every_operator(seed: int = 20, batch: int = 1, *, onnx: bool = False) -> Gra
     classified = trunk if onnx else net.cast(net.cast(trunk, DType.INT16), DType.INT8)
     if not onnx:
         outputs += [_decided(net, trunk, side), *_arranged(net, trunk), _multiplied(net, trunk)]
+        outputs += _detected(net, trunk) if batch == 1 else []
     return spread(net.graph([*outputs, net.dequantize(_classified(net, classified))]), seed)
 
 
@@ -141,6 +142,14 @@ def _multiplied(net: NetBuilder, x: int) -> int:
     """Matrix products: 5 x 4 x 6 -> 5 x 6 x 4."""
     y = net.matmul(x, x, adj_x=True)  # 5 x 6 x 6
     return net.matmul(net.softmax(y), x, adj_y=True)
+
+
+def _detected(net: NetBuilder, x: int) -> tuple[int, ...]:
+    """Boxes around two anchors for each pixel, in two classes and a background."""
+    boxes = net.move(OpKind.RESHAPE, net.conv(x, 8), (1, 40, 4))
+    scores = net.unary(OpKind.LOGISTIC, net.conv(x, 6))
+    attrs = g.DetectionAttrs(2, 5, 2, 100, False, 0.5, 0.5, (10.0, 10.0, 5.0, 5.0))
+    return net.detections(boxes, net.move(OpKind.RESHAPE, scores, (1, 40, 3)), attrs)
 
 
 def _small(net: NetBuilder, x: int) -> int:

@@ -41,6 +41,7 @@ class FileOperator:
     options: dict = field(default_factory=dict)
     custom: str = ""
     version: int = 1
+    data: bytes = b""  # a custom operator's options
 
 
 def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
@@ -139,6 +140,8 @@ def _write_operator(builder, o: FileOperator, code: int) -> int:
         options = {name: _write_option(builder, value) for name, value in o.options.items()}
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, o.options_class)
         fields["BuiltinOptions"] = _write_table(builder, o.options_class, **options)
+    if o.data:
+        fields["CustomOptions"] = builder.CreateByteVector(o.data)
     return _write_table(builder, "Operator", **fields)
 
 

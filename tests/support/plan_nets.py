@@ -24,6 +24,7 @@ _CONTRACTS = {
 _PLACES = tuple((DType.INT8, wide) for wide in (DType.INT32, DType.INT64))
 _CASTS = ((DType.INT8, DType.INT16), (DType.INT16, DType.INT8))
 _TYPES = {OpKind.ARG_MAX: _PLACES, OpKind.ARG_MIN: _PLACES, OpKind.CAST: _CASTS}
+_TYPES[OpKind.DETECTION_POSTPROCESS] = ((DType.INT8, DType.FLOAT32),)
 
 COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside"
 

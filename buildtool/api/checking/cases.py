@@ -246,6 +246,29 @@ def _add_svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
 
 
+def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple[int, ...]:
+    """Adds convolutions that give boxes and scores, and what decodes and suppresses them."""
+    _, rows, columns, _ = net.shape(x)
+    anchors, classes, background = pick(draw, (1, 2, 3)), pick(draw, (1, 2, 3, 7, 20)), int(draw.integers(2))
+    size = pick(draw, (4, 4, 4, 5, 8))
+    boxes = net.conv(x, anchors * size)
+    scores = net.unary(OpKind.LOGISTIC, net.conv(x, anchors * (classes + background)))
+    count, spread = anchors * rows * columns, net.scale(boxes) * 60
+    attrs = g.DetectionAttrs(
+        classes,
+        detections=pick(draw, (1, 2, 5, 10, 40)),
+        classes_each=pick(draw, (1, 1, 2, 3, 8)),
+        per_class=pick(draw, (1, 3, 100)),
+        regular=chance(draw, 2),
+        least_score=float(np.float32(pick(draw, (0.0, 0.1, 0.5, 0.9, 1.0)))),
+        most_overlap=float(np.float32(pick(draw, (0.1, 0.45, 0.6, 1.0)))),
+        scales=tuple(float(np.float32(spread * factor)) for factor in draw.uniform(0.3, 2.0, 4)),
+    )
+    encoded = net.move(OpKind.RESHAPE, boxes, (1, count, size))
+    of_classes = net.move(OpKind.RESHAPE, scores, (1, count, classes + background))
+    return net.detections(encoded, of_classes, attrs)
+
+
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     """Adds an LSTM over the columns of the mean row, with any of its optional parts."""
     cells = pick(draw, CHANNELS[:12])
@@ -262,7 +285,7 @@ def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     )
 
 
-Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
+Adding = Callable[[NetBuilder, Draw, int, OpKind], int | tuple[int, ...]]
 _ADDING: dict[str, Adding] = {
     "arg": lambda net, draw, x, kind: net.arg(
         kind, x, pick(draw, (3, 3, 1, 2)), DType.INT64 if chance(draw, 3) else DType.INT32
@@ -281,6 +304,7 @@ _ADDING: dict[str, Adding] = {
     "looked_up": lambda net, draw, x, _: net.elementwise(  # swish or the like: the rewrite makes one lookup
         OpKind.MUL, x, net.unary(OpKind.LOGISTIC if chance(draw, 2) else OpKind.ABS, x)
     ),
+    "detections": _add_detections,
     "lstm": _add_lstm,
     "matmul": _add_matmul,
     "mean": lambda net, draw, x, kind: net.mean(
@@ -342,9 +366,10 @@ def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     if among:
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (1, 1), same=True)
     before = x
-    x = ADDING[kind](net, draw, x, kind)
+    added = ADDING[kind](net, draw, x, kind)
+    x, *others = added if isinstance(added, tuple) else (added,)
     if net.tensors[x].dtype is DType.BOOL:
         x = net.select(x, before, net.constant((1,)))
     if among and len(net.shape(x)) == 4:
         x = net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True)
-    return net.graph([x])
+    return net.graph([x, *others])

@@ -14,6 +14,7 @@ DEFS = (
         written="detection:write",
         whole="detection:check",
         call=CallForm.DETECTIONS,
+        case="detections",
         operands=3,
         results=4,
     ),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.geometry import attributes
+from buildtool.graph.detection import check_numbers
+from buildtool.graph.geometry import GeometryError, attributes
 from buildtool.graph.ops.detection import CUSTOM
 from buildtool.graph.reference.detection import output_shapes, real_values
 from buildtool.graph.tflite.fileops import FileOp, Lowering
@@ -28,6 +29,10 @@ def decode(view: OpView) -> None:
     if len(view.op.inputs) != 3 or len(view.op.outputs) != _OUTPUTS:
         raise ModelError(f"{len(view.op.inputs)} inputs and {len(view.op.outputs)} outputs, expected 3 and 4")
     attrs = _read_attributes(_read_options(view))
+    try:
+        check_numbers(attrs)
+    except GeometryError as error:
+        raise ModelError(str(error)) from None
     network, results = view.network, []
     inputs = [view.operand(i) for i in range(3)]
     for t, shape in zip(view.op.outputs, output_shapes(attrs), strict=True):

@@ -60,7 +60,7 @@ def _int8(code: int) -> str:
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
     if code == _B.CUSTOM:
-        return "its arithmetic is not LiteRT's"
+        return "its arithmetic is not LiteRT's, except TFLite_Detection_PostProcess"
     return NO_INT8.get(code, _NO_KERNEL)
 
 
@@ -90,6 +90,8 @@ write them and SELECT reads them. Some operators have other types at the inputs 
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole;
 `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
+TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
+([detection.md](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 
