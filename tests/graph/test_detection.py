@@ -87,6 +87,20 @@ def test_every_encoded_value_is_decoded_as_in_litert():
             assert execute(graph, inputs)[graph.outputs[3]] == [256]
 
 
+def test_a_box_that_overlaps_by_exactly_the_limit_stays():
+    for limit, found in ((0.5, 2), (1.0, 3), (0.49, 1)):
+        net = NetBuilder(1)
+        boxes, scores = net.input((1, 3, 4), q=quant(0.1)), net.input((1, 3, 1), q=quant(1 / 256, -128))
+        attrs = replace(SSD, classes=1, least_score=0.0, most_overlap=float(np.float32(limit)))
+        graph = net.graph(net.detections(boxes, scores, attrs))
+        places = np.array([[0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [0.5, 0.25, 1, 0.5]], np.float32)
+        tensors = [replace(t, data=places) if t.shape == (3, 4) else t for t in graph.tensors]
+        graph = replace(graph, tensors=tuple(tensors))
+        inputs = [np.zeros((1, 3, 4), np.int8), np.array([[[9], [8], [7]]], np.int8)]
+        check(graph, inputs)
+        assert execute(graph, inputs)[graph.outputs[3]] == [found]
+
+
 # ---- files -------------------------------------------------------------------------------------------
 
 
