@@ -97,10 +97,14 @@ static int32_t next_box(walk *w) {
     }
 }
 
+static float real_score(const job *j, int32_t score) {
+    return j->c->scale * (float)(score - j->c->zero_point);
+}
+
 static void put(const job *j, int32_t row, const float *corner, int32_t number, int32_t score) {
     __builtin_memcpy(j->corners + 4 * (size_t)row, corner, 4 * sizeof(float));
     j->numbers[row] = (float)number;
-    j->values[row] = j->c->scale * (float)(score - j->c->zero_point);
+    j->values[row] = real_score(j, score);
 }
 
 /* ---- by the best class of each box ----------------------------------------------------------- */
@@ -160,7 +164,11 @@ static int32_t fast(const job *j, int8_t *best) {
     }
     walk w = walk_over(j, best, 1);
     int32_t found = 0;
-    for (int32_t box; found < g->detections && (box = next_box(&w)) >= 0;) {
+    while (found < g->detections) {
+        const int32_t box = next_box(&w);
+        if (box < 0) {
+            break;
+        }
         float corner[4];
         decode(j, box, corner);
         if (suppressed(j, corner, j->corners, found, 4 * g->classes_each)) {
@@ -180,24 +188,26 @@ static int32_t fast(const job *j, int8_t *best) {
 /* ---- each class by itself ---------------------------------------------------------------------
  */
 
-/* Adds a detection behind those with the same score or a better one. Returns how many there are. */
+/* Whether a detection with this score would be one of the best. */
+static int has_room(const job *j, int32_t found, int32_t score) {
+    return found < j->g->detections || j->values[found - 1] < real_score(j, score);
+}
+
+/* Adds a detection behind those with the same score or a better one; the last one may fall out.
+ * Returns how many there are. */
 static int32_t insert(const job *j, int32_t found, const float *corner, int32_t number,
                       int32_t score) {
-    const float value = j->c->scale * (float)(score - j->c->zero_point);
-    int32_t row = found;
+    const float value = real_score(j, score);
+    found = found < j->g->detections ? found + 1 : found;
+    int32_t row = found - 1;
     for (; row > 0 && j->values[row - 1] < value; row--) {
-        if (row < j->g->detections) {
-            float *corners = j->corners + 4 * (size_t)row;
-            __builtin_memcpy(corners, corners - 4, 4 * sizeof(float));
-            j->numbers[row] = j->numbers[row - 1];
-            j->values[row] = j->values[row - 1];
-        }
-    }
-    if (row == j->g->detections) {
-        return found;
+        float *corners = j->corners + 4 * (size_t)row;
+        __builtin_memcpy(corners, corners - 4, 4 * sizeof(float));
+        j->numbers[row] = j->numbers[row - 1];
+        j->values[row] = j->values[row - 1];
     }
     put(j, row, corner, number, score);
-    return found < j->g->detections ? found + 1 : found;
+    return found;
 }
 
 static int32_t regular(const job *j, float *kept) {
@@ -205,10 +215,13 @@ static int32_t regular(const job *j, float *kept) {
     const int32_t stride = g->classes + g->background;
     int32_t found = 0;
     for (int32_t number = 0; number < g->classes; number++) {
-        const int8_t *scores = j->scores + g->background + number;
-        walk w = walk_over(j, scores, stride);
+        walk w = walk_over(j, j->scores + g->background + number, stride);
         int32_t count = 0;
-        for (int32_t box; count < g->per_class && (box = next_box(&w)) >= 0;) {
+        while (count < g->per_class) {
+            const int32_t box = next_box(&w);
+            if (box < 0 || !has_room(j, found, w.level)) {
+                break;
+            }
             float *corner = kept + 4 * (size_t)count;
             decode(j, box, corner);
             if (!suppressed(j, corner, kept, count, 4)) {
