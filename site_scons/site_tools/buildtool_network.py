@@ -239,6 +239,8 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: query[key] for key in ("model", "board", "cmsis_nn") if key in query}
+    if planning.get("outputs"):
+        slots["outputs"] = ",".join(table.parse("outputs", planning["outputs"]))
     return Network(answer, directory, slots, library, include, emitted, reserve, query)
 
 
@@ -330,6 +332,7 @@ def _with_options(network: Network, command, method, options):
     names = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
     names += [option.name for option in options_of(command) if option.name in ("reference", "port")]
     words = _fill_slots(network, command)
+    words += [f"--outputs={network.slots['outputs']}"] if "outputs" in network.slots else []
     for option, value in options.items():
         if option not in names:
             raise UsageError(f"there is no option '{option}' here: {did_you_mean(option, names)}")

@@ -134,7 +134,9 @@ def firmware(context: Context) -> Iterator[str]:
     for command, words in answer["commands"].items():
         filled = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
         names = [option.name for option in options_of(command)]
-        board_options = [name for name in requests.DESK if name in call.given and name in names]
+        board_options = [
+            name for name in (*requests.DESK, "outputs") if call.given.get(name) and name in names
+        ]
         filled += [f"{table.BY_NAME[name].flagged}={call.given[name]}" for name in board_options]
         # Only CMake knows the firmware image and its folder, so it must expand these two words.
         expanded = (slots["image"], slots["out"])

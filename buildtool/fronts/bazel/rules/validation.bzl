@@ -30,7 +30,8 @@ def _validate(ctx):
         "{model}": _plain(model.short_path) if model else network.model_name,
         "{plan}": _plain(network.plan.short_path),
     }
-    words = [slots.get(word, word) for word in board.validate] + ctx.attr.options
+    ends = ["--outputs=" + network.outputs] if network.outputs else []
+    words = [slots.get(word, word) for word in board.validate] + ends + ctx.attr.options
     script = ctx.actions.declare_file(ctx.label.name + ".sh")
     text = _SCRIPT.format(
         package = tool.package,
