@@ -16,7 +16,7 @@ from statenets import delays, feedback, reshaped, windows
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.base.errors import PlanError, UnsupportedError, UsageError
+from buildtool.base.errors import BuildtoolError, PlanError, UnsupportedError, UsageError
 from buildtool.base.files import Cut, File
 from buildtool.base.layers import short_names
 from buildtool.graph.reference import execute
@@ -142,6 +142,19 @@ def test_an_onnx_file_ends_at_a_tensor_or_behind_its_quantisation():
         expected = ReferenceEvaluator(whole).run([made], feed)[0]
         assert np.array_equal(ReferenceEvaluator(out).run(None, feed)[0], expected)
         assert len(out.graph.node) < len(model.graph.node) or made == cuts[-1]
+
+
+def test_a_damaged_file_gives_an_error_or_a_network():
+    data, rng = write_model(windows(4)), np.random.default_rng(3)
+    name = made_tensors(data)[-1]
+    for _ in range(200):
+        damaged = bytearray(data)
+        for place in rng.integers(0, len(data), 3):
+            damaged[place] ^= 1 << rng.integers(8)
+        try:
+            read_model(cut(bytes(damaged), name))
+        except BuildtoolError as error:
+            assert error.text
 
 
 @pytest.mark.slow

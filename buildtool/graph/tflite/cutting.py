@@ -4,8 +4,9 @@ The result is the file's bytes with a shorter list of operators and new lists of
 and constants keep their numbers; what nothing mentions any more is not read.
 """
 
+import contextlib
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from buildtool.base.errors import ModelError, UsageError
@@ -20,11 +21,9 @@ _WORD = 4  # bytes
 
 def made_tensors(data: bytes) -> list[str]:
     """Returns the names of the tensors that operators write, in the operators' order."""
-    try:
+    with _damage():
         file = FlatFile(data)
         return [file.tensor(t).name for op in file.operators for t in op.outputs]
-    except MALFORMED as error:
-        raise ModelError("the file is damaged: an offset or a length points outside the file") from error
 
 
 def end_at(data: bytes, names: Sequence[str]) -> bytes:
@@ -34,7 +33,20 @@ def end_at(data: bytes, names: Sequence[str]) -> bytes:
     that they read is updated as before. Raises UsageError where several tensors have one of the names,
     or where no input is needed.
     """
-    file = FlatFile(data)
+    with _damage():
+        return _end_at(FlatFile(data), names)
+
+
+@contextlib.contextmanager
+def _damage() -> Iterator[None]:
+    """Turns the errors of damaged bytes into ModelError."""
+    try:
+        yield
+    except MALFORMED as error:
+        raise ModelError("the file is damaged: an offset or a length points outside the file") from error
+
+
+def _end_at(file: FlatFile, names: Sequence[str]) -> bytes:
     places: dict[str, list[int]] = {}
     for op in file.operators:
         for t in op.outputs:
