@@ -91,7 +91,7 @@ QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes 
 becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole;
 `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
-([detection](detection.md)). All other custom operators are refused.
+([detection.md](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 
