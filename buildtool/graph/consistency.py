@@ -12,7 +12,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_fixed_output, check_tensor
 from buildtool.graph.states import check_states
-from buildtool.graph.types import DType, Graph, Op, PadAttrs, Tensor, WidenedAttrs
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # dimensions that the kernels' copies and reductions can walk
 
