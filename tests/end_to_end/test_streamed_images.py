@@ -21,3 +21,9 @@ LEAST = {"image": "stream", "objective": "ram"}
 )
 def test_every_tensor_equals_litert(name, board, options, tmp_path):
     validated(file_of(network(name), tmp_path), board, options)
+
+
+@pytest.mark.slow
+def test_rows_and_another_input_come_over_a_wire(tmp_path):
+    answer = validated(file_of(network("beside"), tmp_path), "cortex-m4", LEAST, wire="serial")
+    assert answer["level_text"] == "emulated board over its UART"

@@ -55,6 +55,8 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
         return _make_numpy_referrer(graph)
     if any(op.kind is OpKind.SUM for op in source.ops):
         raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
+    if any(source.tensors[state.before].source is None for state in source.states):  # see `tflite.svdf8`
+        raise ToolError("LiteRT's kernel of SVDF reads an 8-bit state as 16 bits")
     places = dict[int, int]()
     if _has_narrow_biases(model, source):
         from buildtool.graph.tflite.writer import write_model

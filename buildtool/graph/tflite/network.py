@@ -218,6 +218,16 @@ class Variables:
             raise UnsupportedError("several operators write the same state", tensor=raw.name, hint=hint)
         self._marked[raw.index] = State(state.before, number, state.initial, state.name)
 
+    def replace(self, raw: RawTensor, before: int, after: int) -> None:
+        """Makes a state of the graph's tensors `before` and `after` take the place of a variable tensor."""
+        if raw.index in self._marked or not raw.variable or raw.is_constant:
+            text = "the operator's state must be a variable tensor that no other operator uses"
+            raise UnsupportedError(text, tensor=raw.name)
+        tensor = self._network.tensors[before]
+        assert tensor.quant is not None
+        initial = np.broadcast_to(np.asarray(tensor.quant.zero_point, raw.dtype), tensor.shape)
+        self._marked[raw.index] = State(before, after, initial, raw.name)
+
     def states(self) -> list[State]:
         """Returns the network's states. Refuses a variable that is read before it has a value."""
         states = list(self._marked.values())

@@ -13,6 +13,7 @@ from buildtool.graph.ops import STATEFUL
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
+from buildtool.graph.tflite.svdf8 import NarrowSvdf
 from buildtool.graph.types import Activation, Attrs, DType, LstmInput, Op, Quantization, Tensor
 
 _INTERMEDIATES = 5  # intermediate tensors of an integer LSTM: the sums of four gates, and the hidden product
@@ -33,11 +34,14 @@ def svdf(view: OpView) -> None:
     _check_ends(view)
     if len(view.op.inputs) != 5:
         raise ModelError(f"{len(view.op.inputs)} inputs, expected 5")
-    if "int8" in (view.input(2).dtype, view.input(4).dtype):
-        text = "the weights over time or the state are int8: LiteRT's kernel reads both as int16"
-        view.refuse(text, _RECONVERT)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
         view.refuse("the fused activation must be RELU: LiteRT's integer kernel supports no other")
+    narrow = [view.input(i).dtype == "int8" for i in (2, 4)]
+    if all(narrow):
+        NarrowSvdf(view, int(options.Rank())).read()
+        return
+    if any(narrow):
+        view.refuse("only one of the weights over time and the state is int8", _RECONVERT)
     _emit(view, g.SvdfAttrs(int(options.Rank())), 5)
 
 

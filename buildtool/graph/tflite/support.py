@@ -106,7 +106,7 @@ becomes an int8 network that computes the same values, bit for bit. Operators of
 with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a larger float network is
 refused as a whole; `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
-([detection](detection.md)). All other custom operators are refused.
+([detection.md](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 

@@ -1,0 +1,88 @@
+"""SVDF with an 8-bit state computes TensorFlow Lite Micro's integers, with other networks' operators."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recurrentnets import sequence
+from svdf8nets import drawn, steps_of
+
+from buildtool.api import handle
+from buildtool.base.errors import ToolError
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
+from buildtool.graph.reference import execute, initial_states, next_states
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import OpKind
+
+EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+SEEDS = st.integers(0, 10_000)
+
+
+def outputs(net, steps):
+    graph = rewrite(read_model(net.file()))
+    state, results = initial_states(graph), []
+    for x in steps:
+        values = execute(graph, [x.reshape(graph.tensors[graph.inputs[0]].shape)], state)
+        state = next_states(graph, values)
+        results.append(values[graph.outputs[0]].reshape(len(x), -1))
+    return graph, results
+
+
+def _factor(*scales, over):
+    product = np.float32(scales[0]) * np.float32(scales[1])
+    return quantize_multiplier(float(np.float32(product / np.float32(over))))
+
+
+def _defined(net, steps):
+    """Yields what TFLM computes: it adds the state's zero point to a value, and clamps the sum to 8 bits."""
+    x_scale, feature, time, of_state, out = net.scales
+    x_zero, zero, out_zero = net.zeros
+    state = np.full((net.batch, *net.time.shape), zero, np.int64)
+    for x in steps:
+        sums = (x.astype(np.int64) - x_zero) @ net.feature.T.astype(np.int64)
+        newest = multiply_by_quantized_multiplier(sums, *_factor(x_scale, feature, over=of_state)) + zero
+        state = np.concatenate([state[:, :, 1:], np.clip(newest, -128, 127)[:, :, np.newaxis]], 2)
+        units = ((state - zero) * net.time).sum(2).reshape(net.batch, -1, net.rank).sum(2)
+        units += 0 if net.bias is None else net.bias
+        y = multiply_by_quantized_multiplier(units, *_factor(of_state, time, over=out)) + out_zero
+        yield np.clip(y, -128, 127)
+
+
+@EXAMPLES
+@given(SEEDS)
+def test_steps_are_those_of_the_definition(seed):
+    net = drawn(seed)
+    steps = steps_of(net, 12, seed)
+    graph, ours = outputs(net, steps)
+    for a, b in zip(ours, _defined(net, steps), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert {op.kind for op in graph.ops} <= {
+        *(OpKind.RESHAPE, OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.SHIFT)
+    }
+
+
+@EXAMPLES
+@given(SEEDS)
+def test_where_nothing_is_clamped_16_bits_compute_the_same_in_litert(seed):
+    net = drawn(seed, zero=0, quiet=True)
+    steps = steps_of(net, 8, seed)
+    _, ours = outputs(net, steps)
+    theirs = sequence(net.file(bits=16), steps)
+    for a, (b,) in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("board", "seed"), [("host", 7), ("cortex-m4", 13)])
+def test_firmware_keeps_the_state_in_8_bits(board, seed, tmp_path):
+    net = drawn(seed)
+    (path := tmp_path / "net.tflite").write_bytes(net.file())
+    request = {"kind": "validate", "model": str(path), "board": board, "options": {}, "inputs": 8}
+    answer = handle({**request, "tensors": True})
+    assert answer["exact"]
+    assert "reads an 8-bit state as 16 bits" in answer["reference"]["why"]
+    with pytest.raises(ToolError, match="8-bit state"):
+        handle({**request, "reference": "litert"})
+    (state,) = rewrite(read_model(net.file())).states
+    assert state.initial.nbytes == net.batch * net.time.size
