@@ -38,7 +38,8 @@ pytest.importorskip("no_such_package")
 AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, without an import: the file and the text that use them.
 COMMANDS = {
-    "ai-edge-quantizer": ("buildtool/quantize/litert.py", "from ai_edge_quantizer import"),  # the extra may be absent
+    # the extra may be absent
+    "ai-edge-quantizer": ("buildtool/quantize/litert.py", "from ai_edge_quantizer"),
     "clang-format": (".ci/run", "clang-format"),
     "h5py": ("buildtool/split/backend.py", "import h5py"),  # the extra may be absent
     "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
