@@ -6,6 +6,7 @@ import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import RANGES
+from buildtool.graph.floats import check_floats, computes_in_floats
 from buildtool.graph.geometry import GeometryError, demand
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
@@ -36,7 +37,7 @@ def check_op(graph: Graph, op: Op) -> None:
         _check_operands(graph, op)
         if isinstance(op.attrs, PadAttrs):
             value, dtype = op.attrs.value, graph.tensors[op.outputs[0]].dtype
-            low, high = RANGES[dtype]
+            low, high = RANGES[DType.INT32 if dtype is DType.FLOAT32 else dtype]
             if not low <= value <= high:
                 raise ModelError(f"padding value {value} is outside {dtype}")
         check_limits(graph, op)
@@ -69,6 +70,9 @@ def _check_operands(graph: Graph, op: Op) -> None:
     outputs = [graph.tensors[t].shape for t in op.outputs]
     expected = definition.shape(op, shapes, outputs)
     demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
+    if computes_in_floats(graph, op):
+        check_floats(graph, op)
+        return
     for tensor in (graph.tensors[t] for t in (*op.inputs, *op.outputs) if definition.no_int16 and t >= 0):
         if tensor.dtype is DType.INT16:
             raise QuantError(f"int16: {definition.no_int16}", tensor)

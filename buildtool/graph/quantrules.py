@@ -85,6 +85,11 @@ def check_moved_types(graph: Graph, op: Op) -> None:
             per_tensor(tensor, first if first in ACTIVATIONS else DType.INT8)
 
 
+def refuse_integers(graph: Graph, op: Op) -> None:
+    """Refuses the operator: LiteRT's integer kernel is missing or wrong, so only float32 is left."""
+    raise QuantError(f"type {graph.tensors[op.outputs[0]].dtype}, expected {DType.FLOAT32}")
+
+
 def check_truth_values(graph: Graph, op: Op) -> None:
     """Demands that all inputs and outputs are truth values, as in LOGICAL_AND."""
     for t in (*op.inputs, *op.outputs):

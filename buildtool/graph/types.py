@@ -68,6 +68,7 @@ class OpKind(enum.StrEnum):
     GELU = "GELU"
     NEG = "NEG"
     SQRT = "SQRT"
+    SQUARE = "SQUARE"
     RSQRT = "RSQRT"
     ELU = "ELU"
     RELU_N1_TO_1 = "RELU_N1_TO_1"
@@ -103,10 +104,10 @@ class OpKind(enum.StrEnum):
     SPACE_TO_DEPTH = "SPACE_TO_DEPTH"
     BATCH_TO_SPACE_ND = "BATCH_TO_SPACE_ND"
     SPACE_TO_BATCH_ND = "SPACE_TO_BATCH_ND"
+    SUM = "SUM"
     REDUCE_MAX = "REDUCE_MAX"
     REDUCE_MIN = "REDUCE_MIN"
     REDUCE_PROD = "REDUCE_PROD"
-    SUM = "SUM"
     ARG_MAX = "ARG_MAX"
     ARG_MIN = "ARG_MIN"
     BATCH_MATMUL = "BATCH_MATMUL"
@@ -258,7 +259,8 @@ class PadMode(enum.StrEnum):
 class PadAttrs(Attrs):
     """Attributes of PAD and MIRROR_PAD.
 
-    `paddings` are (before, after) for every dimension. `value` is the quantised value of the padding.
+    `paddings` are (before, after) for every dimension. `value` is the quantised value of the padding, or the
+    bits of a float32.
     """
 
     paddings: tuple[tuple[int, int], ...]

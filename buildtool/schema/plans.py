@@ -332,13 +332,29 @@ class NoOtherPlan(TypedDict):
     error: str
 
 
+class FloatWork(TypedDict):
+    """The operators that read or write float32, and their share of the plan's cost.
+
+    `operators` of `operators_of_network` do. `float_unit` says whether the core computes float32 in hardware.
+    """
+
+    operators: int
+    operators_of_network: int
+    cost_share: float
+    float_unit: bool
+
+
 class PlanDetails(PlanFigures):
-    """A plan with the memory and work of every region; `peak` is None for a network without operators."""
+    """A plan with the memory and work of every region.
+
+    `peak` is None for a network without operators, `floats` for one without operators of float32.
+    """
 
     operators: list[OperatorView]
     regions: list[RegionView]
     placement: Placement
     peak: Peak | None
+    floats: FloatWork | None
 
 
 class PlannedModel(PlanDetails, BoardFacts):

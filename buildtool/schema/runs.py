@@ -29,13 +29,29 @@ class OperatorBound(TypedDict):
     elements_different: int
 
 
+class CurvesAnswer(TypedDict):
+    """How far LiteRT's exp, log and tanh of float32 are from buildtool's, which are the same on every core.
+
+    `operators` compute such a function. On equal operands their results are at most `bound_ulp` units in the
+    last place apart; `largest_ulp` is the largest distance that was seen. Of `values` integers (and float
+    outputs) that were computed from different floats, `values_different` differ, by at most `largest_step`.
+    """
+
+    operators: int
+    bound_ulp: int
+    largest_ulp: int
+    values: int
+    values_different: int
+    largest_step: int
+
+
 class ReferenceAnswer(TypedDict):
     """The program that computed the reference values of the outputs.
 
     `name` is "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor). `version` is
     LiteRT's version ("" for our own). `text` has both in words. `inputs_by_own_executor` is the number of
     inputs that our own executor computed. `why` gives the reason, and what would make LiteRT compute them
-    ("": it computed all).
+    ("": it computed all). `curves` is there if LiteRT computed an exp, a log or a tanh of float32.
     """
 
     name: str
@@ -43,6 +59,7 @@ class ReferenceAnswer(TypedDict):
     text: str
     inputs_by_own_executor: int
     why: str
+    curves: CurvesAnswer | None
 
 
 class Run(BoardFacts, LevelAnswer):
@@ -51,8 +68,8 @@ class Run(BoardFacts, LevelAnswer):
     `arena_high_water` and `stack_high_water` are the bytes that were really written. `state_bytes` live
     between invokes, outside the arena. `exact` says whether all outputs are equal to the reference.
     `requantise` is how sums became outputs: exact or otherwise. `within_bounds` is `exact` for exact
-    requantisation. Otherwise it says whether every operator's difference is within its proven bound in
-    `bounds`.
+    requantisation, but allows what follows from the bounds of `reference.curves`. Otherwise it says whether
+    every operator's difference is within its proven bound in `bounds`.
     """
 
     model: str

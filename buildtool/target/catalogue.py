@@ -1,8 +1,8 @@
 """Selects an operator's kernel, and evaluates the catalogue's formulas on the operator's geometry.
 
 Formulas may use `variables.VARIABLES` (see `features`). Those of kernels may also use the core's `threads`,
-and costs its `vector_bits` (128 if it has none); `for_core` replaces both by numbers. The first of a target's
-kernels whose `when` holds serves an operator.
+and costs its `vector_bits` (128 if it has none) and `soft_float`; `for_core` replaces them by numbers. The
+first of a target's kernels whose `when` holds serves an operator.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from buildtool.graph.types import (
 )
 from buildtool.target.hardware import Core
 from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
-from buildtool.target.variables import MET, THREADS, VECTOR_BITS, Geometry, taps_met
+from buildtool.target.variables import MET, SOFT_FLOAT, THREADS, VECTOR_BITS, Geometry, taps_met
 
 LEAST_VECTOR_BITS = 128
 ALIGNMENT = 16  # of blocks of constants, in bytes
@@ -50,7 +50,11 @@ VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
     """Returns the variants with numbers in place of the core's variables in their formulas."""
-    values = {VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS), THREADS: str(core.threads)}
+    values = {
+        VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS),
+        SOFT_FLOAT: str(int(not core.has_float_unit)),
+        THREADS: str(core.threads),
+    }
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:

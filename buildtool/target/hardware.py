@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -35,6 +36,8 @@ from buildtool.target.readers import (
     Whole,
 )
 from buildtool.target.speeds import Speed
+
+_WITH_FLOATS = ("native", "xtensa-lx6", "xtensa-lx7", "xs3")  # instruction sets with operators of float32
 
 
 class MemoryKind(enum.StrEnum):
@@ -118,6 +121,13 @@ class Core:
             "fewer."
         ),
     ] = 1
+
+    @property
+    def has_float_unit(self) -> bool:
+        """Whether it computes float32 in hardware, as its flags and its instruction set say."""
+        arm = {"-mfloat-abi=hard", "-mfloat-abi=softfp"}.intersection(self.cflags)
+        riscv = re.match(r"rv\d\d[a-eh-z]*[fg]", self.isa)
+        return bool(arm or riscv) or self.isa in _WITH_FLOATS
 
     def with_threads(self, threads: int) -> Core:
         """Returns the core with this many threads, and with the macro for them if there are several."""

@@ -24,7 +24,7 @@ from buildtool.target.types import (
     Routine,
     Windows,
 )
-from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.variables import SOFT_FLOAT, THREADS, VARIABLES, VECTOR_BITS
 
 _HEAD = """\
 # Board files and kernel catalogues
@@ -138,7 +138,7 @@ def _sections() -> Iterator[str]:
     yield from _format_words("variable", VARIABLES)
     yield (
         f"`cost` may also use `{VECTOR_BITS}`, the bits of the core's vector registers (128 if its file has"
-        " none).\n"
+        f" none), and `{SOFT_FLOAT}`, which is 1 if the core computes float32 in software, and else 0.\n"
     )
     yield (
         f"`when`, `scratch` and `cost` of kernels may also use `{THREADS}`: the number of threads that "

@@ -42,7 +42,7 @@ from buildtool.target.readers import (
     Types,
 )
 from buildtool.target.speeds import Cache, Pipeline
-from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.variables import SOFT_FLOAT, THREADS, VARIABLES, VECTOR_BITS
 
 KEPT_FOR_GLOBALS = 1024  # bytes
 PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights after it
@@ -142,7 +142,7 @@ ReadBy = frozenset[Step]  # mark of a field: the steps that read it, see `target
 ALL, PLAN, EMIT, PACK = frozenset(Step), *(frozenset({step}) for step in Step)
 SHAPE = Formula("formula", sees=frozenset(VARIABLES))
 SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # layouts of constants must not depend on the core
-COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS})
+COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS, SOFT_FLOAT})
 ALONE = Formula("formula")
 OF_BYTES = Formula("formula of `bytes`", sees=frozenset({"bytes"}))
 OF_PART = Formula("formula of `oh`, `ow`, `cin`", sees=frozenset({"oh", "ow", "cin"}))

@@ -70,6 +70,7 @@ MET = {
 }
 VARIABLES = fields_with_mark(Geometry, str) | MET  # name -> meaning
 VECTOR_BITS = "vector_bits"  # a variable of costs only
+SOFT_FLOAT = "soft_float"  # 1 if the core computes float32 in software; a variable of costs only
 THREADS = "threads"  # the core's threads, a variable for kernels only
 
 

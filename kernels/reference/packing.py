@@ -13,8 +13,9 @@ from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, 
 from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
+from buildtool.graph.geometry import attributes
 from buildtool.graph.limits import MAX_MEAN
-from buildtool.graph.reference import detection, pairs, wide
+from buildtool.graph.reference import detection, floats, pairs, wide
 from buildtool.graph.reference.activation import curve, leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
@@ -25,6 +26,7 @@ from buildtool.graph.types import (
     Activation,
     DetectionAttrs,
     Graph,
+    LeakyReluAttrs,
     Op,
     OpKind,
     PadAttrs,
@@ -254,6 +256,49 @@ def _detection(graph: Graph, op: Op) -> bytes:
     return head + np.array([*places, *sizes], "<f8").tobytes() + sides.astype("<f4").tobytes()
 
 
+# ---- float32 -------------------------------------------------------------------------------------
+
+
+def _reals(*values: float) -> bytes:
+    return np.array(values, "<f4").tobytes()
+
+
+def _float_limits(_graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_limits."""
+    return _reals(*map(float, floats.limits(op)))
+
+
+def _float_factor(_graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_factor."""
+    if isinstance(op.attrs, SoftmaxAttrs):
+        return _reals(op.attrs.beta)
+    return _reals(attributes(op, LeakyReluAttrs).alpha)
+
+
+_UNORDERED = 8
+
+
+def _float_truth(_graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_truth."""
+    return words(_TRUTH[op.kind] | (_UNORDERED if op.kind is OpKind.NOT_EQUAL else 0))
+
+
+def _float_scale(graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_scale."""
+    quant = quantization(graph, op, op.inputs[0] if op.kind is OpKind.DEQUANTIZE else op.outputs[0])
+    return _reals(quant.scale) + words(quant.zero_point)
+
+
+def _float_layer(graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_head, the bias and the weights, in the model's order."""
+    channels = graph.tensors[op.outputs[0]].shape[-1]
+    weights, bias = (graph.tensors[t].data if t >= 0 else None for t in op.inputs[1:])
+    assert weights is not None  # `graph.floats` checks that weights are constant
+    stated = np.zeros(channels, np.float32) if bias is None else bias
+    padded = np.pad(stated.astype("<f4"), (0, -channels % 4)).tobytes()
+    return _float_limits(graph, op) + words(0, 0) + padded + weights.astype("<f4").tobytes()
+
+
 PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
@@ -290,4 +335,11 @@ PACKINGS: dict[str, Packing] = {
     "wide_matmul": _wide_matmul,
     "wide_softmax": _wide_softmax,
     "convert": _convert,
+    "float_limits": _float_limits,
+    "float_factor": _float_factor,
+    "float_truth": _float_truth,
+    "float_scale": _float_scale,
+    "float_layer": _float_layer,
+    "float_depthwise": _float_layer,
+    "float_dense": _float_layer,
 }

@@ -397,7 +397,7 @@ STATE_KINDS = frozenset(
     }
 )
 OF_TFLM = {OpKind.SUM}  # LiteRT's reference kernel misreads its input: test_wide_values has it
-ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS | OF_TFLM)
+ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS | OF_TFLM and DEFS[kind].reference)
 # Similar operators share the examples of a test.
 _ALIKE = {
     "lookups": (

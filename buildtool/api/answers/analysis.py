@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, next_smaller
 from buildtool.api.answers.estimate import price
+from buildtool.api.answers.floatwork import float_work
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.base.modes import Objective
 from buildtool.emit.ctext import shape
 from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
 from buildtool.firmware.planned import prepare
+from buildtool.graph.floats import float_operators
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
 from buildtool.plan.models import Network, load_network
-from buildtool.plan.summary.summary import binding, layer_name
+from buildtool.plan.summary.summary import binding, layer_name, summarize
 from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
     from buildtool.schema import analysis as answers
+    from buildtool.schema.plans import FloatWork
 
 DETAILED = 2  # cures or a smaller plan are computed for up to this number of boards
 
@@ -138,6 +141,7 @@ def verdict_of(
         "state_bytes": plan.state_bytes,
         "flash_bytes": fitting.flash,
         "cost_unit": plan.cost_unit,
+        "floats": _floats(fitting),
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_layer": layer_name(graph, at.op) if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
@@ -147,6 +151,15 @@ def verdict_of(
         "smallest": _describe_cure(*smallest, fitting) if smallest else None,
         "advice": [] if fitting.fits else [hint.data() for hint in _list_advice(fitting, at.op, helping)],
     }
+
+
+def _floats(fitting: Fitting) -> FloatWork | None:
+    """Returns what the plan's operators of float32 cost; None if there are none."""
+    plan, graph, target = fitting.plan, fitting.graph, fitting.prepared.target
+    if not float_operators(graph):
+        return None
+    kernels = target.kernels_by_name(plan.kernels)
+    return float_work(graph, summarize(plan, graph, kernels, target.costs), target)
 
 
 def _describe_need(need: Need) -> answers.NeedAnswer:

@@ -28,8 +28,6 @@ def ops(request: Ops, session: Session) -> answers.OpsAnswer:
     targets = [load_target(name) for name in board_names()]
 
     def kernels(kind: OpKind, target: Target) -> str:
-        if kind == OpKind.DEQUANTIZE:
-            return "network output only"
         names = (kernel.name for kernel in target.kernels if kernel.op == kind)
         return "no code" if kind in ALIAS_KINDS else ", ".join(names)
 

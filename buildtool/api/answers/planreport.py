@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
+from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
@@ -110,6 +111,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
             "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
         },
         "peak": _find_peak(plan, graph, whole),
+        "floats": float_work(graph, whole, planned.target),
     }
 
 

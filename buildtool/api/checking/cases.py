@@ -344,7 +344,7 @@ ADDING = {kind: _ADDING[definition.case] for kind, definition in DEFS.items() if
 WIDE = tuple(
     kind
     for kind, definition in DEFS.items()
-    if definition.call is not None and definition.read and not definition.no_int16
+    if (definition.case or definition.conversions) and definition.read and not definition.no_int16
 )
 
 

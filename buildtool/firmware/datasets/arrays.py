@@ -175,7 +175,7 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 
 
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
-    """Returns an array of the tensor's own type unchanged, and quantises an array of floats.
+    """Returns an array of the tensor's own type unchanged, and quantises an array of floats for integers.
 
     Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
     """
@@ -194,6 +194,8 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
             else f"array.astype('{dtype}') if the values are quantised already"
             + (", (array ^ 128).view('int8') if quantised to uint8" if array.dtype == np.uint8 else ""),
         )
+    if tensor.dtype is DType.FLOAT32:
+        return array.astype(np.float32)
     quant = quantisation(tensor, path)
     if not np.isfinite(array).all():
         raise UsageError("the input has values that are not finite", path=path)
@@ -230,7 +232,10 @@ def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
-    """Returns `count` sets of random inputs. All quantised values, or rows of a table, are equally likely."""
+    """Returns `count` sets of random inputs. All quantised values, or rows of a table, are equally likely.
+
+    Values of float32 have a normal distribution around 0, whose standard deviation is 1.
+    """
     random, rows = np.random.default_rng(seed), dict[int, int]()
     for op in graph.ops:
         for t in op.inputs[1:] if op.kind is OpKind.GATHER else ():
@@ -240,6 +245,8 @@ def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
         tensor = graph.tensors[t]
         if tensor.dtype is DType.BOOL:
             return np.asarray(random.integers(0, 2, tensor.shape) != 0)
+        if tensor.dtype is DType.FLOAT32:
+            return random.normal(size=tensor.shape).astype(np.float32)
         if t in rows:
             return random.integers(0, rows[t], tensor.shape, dtype=np.dtype(tensor.dtype.value))
         limits = np.iinfo(tensor.dtype.value)

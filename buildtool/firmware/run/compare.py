@@ -137,9 +137,7 @@ def _run_litert(
     for detail, index, quantised in zip(details, source.inputs, inputs, strict=True):
         array: Array = quantised
         own = graph.tensors[graph.inputs[source.inputs.index(index)]]
-        if source.tensors[index].dtype == DType.FLOAT32:
-            quant = own.quant
-            assert quant is not None  # a network's inputs were checked by the reader
+        if source.tensors[index].dtype == DType.FLOAT32 and (quant := own.quant) is not None:
             array = (quantised.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
         if own.source is not None and own.source.perm:
             array = np.transpose(array, np.argsort(own.source.perm))
@@ -176,6 +174,18 @@ def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
     return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
 
 
+def distance(actual: Array, right: Array) -> npt.NDArray[np.int64]:
+    """Returns the distance of each element: of float32 in units in the last place. NaN equals NaN."""
+    if actual.dtype != np.float32:
+        return np.abs(actual.astype(np.int64) - right.astype(np.int64))
+    places = []
+    for value in (actual, right):
+        bits = np.ascontiguousarray(value).view(np.int32).astype(np.int64)
+        places.append(np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits))  # -0 lies below 0
+    both = np.isnan(actual.astype(np.float32)) & np.isnan(right.astype(np.float32))
+    return np.asarray(np.where(both, 0, np.abs(places[0] - places[1])), np.int64)
+
+
 def difference(
     graph: Graph,
     input_set: int,
@@ -196,14 +206,13 @@ def difference(
         if actual.size != right.size:
             text = f"{actual.size} elements were returned, {right.size} were expected"
             raise ToolError(text, tensor=tensor.name)
-        unequal = actual != right
-        if tensor.dtype is DType.FLOAT32:  # by bits: -0 is not 0, and a NaN equals itself
-            unequal = actual.view(np.uint32) != right.view(np.uint32)
+        steps = distance(actual, right)
+        unequal = steps != 0
         if t in partial:
             unequal &= computed(partial[t], tensor)
         wrong = np.flatnonzero(unequal)
         if wrong.size:
-            worst = int(np.abs(actual[wrong].astype(np.int32) - right[wrong].astype(np.int32)).max())
+            worst = int(steps[wrong].max())
             maker = graph.ops[producers[t]].place if t in producers else "input"
             rows.append(Difference(input_set, t, tensor.name, maker, int(wrong.size), worst, int(wrong[0])))
     return rows

@@ -17,6 +17,7 @@ from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
 from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
+from buildtool.firmware.run.curves import Curves, has_curves
 from buildtool.graph.types import Graph
 from buildtool.plan.models import Model, is_onnx, tflite_file
 from buildtool.schema.runs import ReferenceAnswer
@@ -43,6 +44,7 @@ class Judge:
         self._graph: Graph
         self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
         self._by_litert = self._by_own = 0
+        self._curves: Curves | None = None
 
     def set_network(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
         """Sets the network. `graph` is the rewritten graph of the file's `source`.
@@ -52,6 +54,7 @@ class Judge:
         self._graph = graph
         if self._child is None:
             return
+        self._curves = Curves.of(graph) if has_curves(graph) else None
         child, file = self._child, tflite_file(model, source)
         try:
             child.start(file, source, graph, None if every else graph.outputs)
@@ -72,10 +75,16 @@ class Judge:
                 self._drop_litert(error)
             else:
                 self._by_litert += 1
+                if self._curves is not None:
+                    return self._curves.settle(self._graph, values, self._compute(inputs, reset), reset)
                 if self._graph.states:
                     self._since_reset = [*([] if reset else self._since_reset), inputs]
                 return values
         self._by_own += 1
+        return self._compute(inputs, reset)
+
+    def _compute(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
+        """Maps each tensor's index to the value that our own executor computes."""
         if self._own is None:
             self._own = referrer(Reference.NUMPY, b"", self._graph, self._graph)
             for earlier in [] if reset else self._since_reset:
@@ -95,6 +104,7 @@ class Judge:
             "text": text,
             "inputs_by_own_executor": self._by_own,
             "why": self._why,
+            "curves": self._curves.answer() if self._curves is not None and self._by_litert else None,
         }
 
     def _drop_litert(self, error: ToolError) -> None:

@@ -10,7 +10,7 @@ from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.front import milliseconds
 from buildtool.fronts.texts.regions import layer_of, owner
-from buildtool.fronts.texts.table import WIDTH, Cell, count, listing, table, width
+from buildtool.fronts.texts.table import WIDTH, Cell, count, floats_text, listing, table, width
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -64,6 +64,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
+    if answer["floats"] is not None:
+        yield f"floats   {floats_text(answer['floats'])}"
     if (point := answer["front_point"]) is not None:
         other = f"F {point['f']:.3f} is possible in {point['arena_bytes']:,} bytes"
         price = f"at {point['cost'] / answer['cost']:.3f} times the cost"

@@ -16,6 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from buildtool.schema.plans import FloatWork
     from buildtool.schema.runs import Run
 
 
@@ -231,6 +232,13 @@ def plain(text: str) -> str:
 def state_suffix(size: int) -> str:
     """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
+
+
+def floats_text(work: FloatWork) -> str:
+    """Returns words that say how many operators compute in float32, and what share of the cost that is."""
+    how = "by the core's float unit" if work["float_unit"] else "in software: the core has no float unit"
+    some = f"{work['operators']:,} of {count(work['operators_of_network'], 'operator')}"
+    return f"{some} in float32, {100 * work['cost_share']:.1f} % of the cost, {how}"
 
 
 RESET = "\x1b[0m"

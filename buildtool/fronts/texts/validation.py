@@ -100,8 +100,11 @@ def verdict(answer: ValidationAnswer) -> str:
             f"{count(answer['elements_different'], 'value')} different: "
             f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
         )
+    reference = answer["reference"]
     if answer["exact"]:
-        return f"EQUAL to {reference_text(answer['reference'])}"
+        return f"EQUAL to {reference_text(reference)}{_curves_text(reference)}"
+    if answer["within_bounds"]:
+        return f"WITHIN THE BOUNDS of {reference['text']}{_curves_text(reference)}"
     line = _different(answer["reference"], answer)
     first = answer["first_difference"]
     if first is None:
@@ -109,6 +112,23 @@ def verdict(answer: ValidationAnswer) -> str:
     return (
         f"{line}; first in input {first['input']} at {first['operator']}, tensor '{first['tensor']}': "
         f"{count(first['elements'], 'element')}, from element {first['first_element']} on"
+    )
+
+
+def _curves_text(reference: ReferenceAnswer) -> str:
+    """Returns words about exp, log and tanh of float32; "" if there are none."""
+    curves = reference["curves"]
+    if curves is None:
+        return ""
+    text = (
+        f"; in float32 {count(curves['operators'], 'operator')} with exp, log or tanh, "
+        f"{curves['largest_ulp']} of at most {curves['bound_ulp']} units in the last place apart"
+    )
+    if not curves["values_different"]:
+        return text + (f", with {curves['values']:,} equal values after them" if curves["values"] else "")
+    return (
+        f"{text}; after them {curves['values_different']:,} of {count(curves['values'], 'value')} "
+        f"differ by up to {count(curves['largest_step'], 'step')}"
     )
 
 

@@ -33,6 +33,8 @@ TABLE_KINDS = _with(Trait.TABLE)
 COMPARISONS = _with(Trait.COMPARISON)
 # Functions of the elements at one place of several operands, which broadcast as in numpy.
 PAIR_KINDS = _with(Trait.PAIR)
+# Operators whose output element depends only on the inputs' elements at the same place.
+ELEMENT_KINDS = _with(Trait.ELEMENT)
 # Operators whose output pixel depends only on the inputs' pixels at the same place.
 PIXEL_KINDS = _with(Trait.PIXEL)
 # Operators whose output pixel depends on a window of the first input, which moves by a whole stride.

@@ -125,6 +125,7 @@ _function = partial(
     traits=Trait.TABLE,
 )
 _signed = partial(_function, no_uint8=NO_UINT8)
+_curve = partial(_signed, byte=_FLOAT, wide=_CURVE)
 _clamp = partial(_function, byte="activation:clamp", quant=quantrules.check_first_scale)
 _byte_clamp = partial(_clamp, written=Plain(1, ""), no_int16=NO_INT16)
 # Functions of all channels of a pixel.
@@ -133,6 +134,7 @@ _channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE
 DEFS = (
     _function(
         OpKind.LOGISTIC,
+        floats="floats:sigmoid",
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
@@ -141,6 +143,7 @@ DEFS = (
     ),
     _function(
         OpKind.TANH,
+        floats="floats:tanh",
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
@@ -149,6 +152,7 @@ DEFS = (
     ),
     _function(
         OpKind.HARD_SWISH,
+        floats="floats:hard_swish",
         byte="activation:hard_swish",
         written=Plain(1),
         quant=quantrules.check_first_scale,
@@ -157,12 +161,14 @@ DEFS = (
     ),
     _clamp(
         OpKind.RELU,
+        floats="floats:relu",
         written=Plain(2, ""),
         onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
-    _clamp(OpKind.RELU6, written=Plain(2, "")),
+    _clamp(OpKind.RELU6, floats="floats:relu6", written=Plain(2, "")),
     _function(
         OpKind.LEAKY_RELU,
+        floats="floats:leaky_relu",
         byte="activation:leaky_relu",
         written=Plain(2, None, LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         quant=_leaky_scales,
@@ -170,13 +176,18 @@ DEFS = (
     ),
     _signed(
         OpKind.ABS,
+        floats="floats:absolute",
         byte="activation:absolute",
         written=Plain(2),
         quant=quantrules.check_first_scale,
         onnx={"Abs": _UNARY},
     ),
-    _signed(OpKind.EXP, byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}),
-    _signed(OpKind.LOG, byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}),
+    _signed(
+        OpKind.EXP, floats="floats:exp", byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}
+    ),
+    _signed(
+        OpKind.LOG, floats="floats:log", byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}
+    ),
     _function(
         OpKind.GELU,
         byte=_FLOAT,
@@ -184,9 +195,10 @@ DEFS = (
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _signed(OpKind.NEG, byte="activation:negate", written=Plain(1)),
+    _signed(OpKind.NEG, floats="floats:negate", byte="activation:negate", written=Plain(1)),
     _signed(
         OpKind.SQRT,
+        floats="floats:root",
         byte="activation:root",
         written=Plain(1, ""),
         quant=_root_scales,
@@ -194,14 +206,15 @@ DEFS = (
     ),
     _signed(
         OpKind.RSQRT,
+        floats="floats:inverse_root",
         byte="activation:inverse_square_root",
         wide=_CURVE,
         written=Plain(2, ""),
         quant=_root_scales,
     ),
     _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), no_int16=NO_INT16, onnx={"Elu": _UNARY}),
-    _byte_clamp(OpKind.RELU_N1_TO_1),
-    _byte_clamp(OpKind.RELU_0_TO_1),
+    _byte_clamp(OpKind.RELU_N1_TO_1, floats="floats:relu_n1_to_1"),
+    _byte_clamp(OpKind.RELU_0_TO_1, floats="floats:relu_0_to_1"),
     _function(
         OpKind.LOGICAL_NOT,
         reference="pairs:negate",
@@ -219,6 +232,7 @@ DEFS = (
     ),
     _function(
         OpKind.QUANTIZE,
+        floats="activation:quantize",
         reference="activation:quantize",
         byte="activation:rescale",
         written=Plain(1),
@@ -242,11 +256,26 @@ DEFS = (
         OpKind.DEQUANTIZE,
         geometry.same,
         "activation:dequantize",
+        floats="activation:dequantize",
         written=Plain(2),
         types=_dequantize_types,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
+    ),
+    OpDef(
+        OpKind.SQUARE,
+        geometry.same,
+        "",
+        floats="floats:square",
+        no_integers="LiteRT's kernel does not support int8; use MUL of a tensor with itself",
+        written=Plain(1),
+        types=quantrules.refuse_integers,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
     ),
     _channelwise(
         OpKind.SOFTMAX,
+        floats="floats:softmax",
         reference="softmax:softmax",
         written=Plain(2, None, SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
@@ -257,6 +286,7 @@ DEFS = (
     ),
     _channelwise(
         OpKind.L2_NORMALIZATION,
+        floats="floats:l2_normalization",
         reference="softmax:l2_normalization",
         decode="pointwise:l2_normalization",
         no_int16=NO_INT16,

@@ -164,6 +164,7 @@ _padded = partial(
     OpDef,
     shape=_pad_shape,
     reference="shape:pad",
+    floats="floats:pad",
     written="movement:write_pad",
     case="pad",
 )
@@ -185,7 +186,7 @@ _batch_blocks = partial(
     quant=quantrules.check_same_quant,
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
-_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape")
+_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", floats="shape:reshape")
 _READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
@@ -202,6 +203,7 @@ DEFS = (
         OpKind.TRANSPOSE,
         shape=_transpose_shape,
         reference="shape:transpose",
+        floats="shape:transpose",
         decode="movement:transpose",
         written=Plain(2, parameters={"perm": "perm"}),
         case="transpose",
@@ -212,6 +214,7 @@ DEFS = (
         OpKind.CONCATENATION,
         shape=_concatenation_shape,
         reference="shape:concatenation",
+        floats="shape:concatenation",
         decode="movement:concatenation",
         also=(Spelling("PACK", "arranging:pack"),),
         written=Plain(2, None, g.AxisAttrs, {"Axis": "axis"}),
@@ -226,6 +229,7 @@ DEFS = (
         results=None,
         shape=_split_shape,
         reference="shape:split",
+        floats="shape:split",
         decode="movement:split",
         written="movement:write_split",
         case="split",
@@ -236,6 +240,7 @@ DEFS = (
         OpKind.STRIDED_SLICE,
         shape=_slice_shape,
         reference="shape:slice_",
+        floats="shape:slice_",
         decode="movement:strided_slice",
         also=(Spelling("REVERSE_V2", "arranging:reverse_v2"),),
         written="movement:write_strided_slice",
@@ -246,6 +251,7 @@ DEFS = (
         OpKind.SLICE,
         shape=_slice_shape,
         reference="shape:slice_",
+        floats="shape:slice_",
         decode="movement:slice_",
         also=(Spelling("SPLIT_V", "arranging:split_v"), Spelling("UNPACK", "arranging:unpack")),
         written="movement:write_slice",
@@ -257,6 +263,7 @@ DEFS = (
         OpKind.TILE,
         _tile_shape,
         "shape:tile",
+        floats="shape:tile",
         decode="arranging:tile",
         also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
         written=Plain(2, parameters={"multiples": "multiples"}),
@@ -269,6 +276,7 @@ DEFS = (
         OpKind.GATHER,
         _gather_shape,
         "shape:gather",
+        floats="shape:gather",
         decode="arranging:gather",
         also=(
             Spelling("GATHER_ND", "arranging:gather_nd"),
@@ -310,6 +318,12 @@ DEFS = (
         written="movement:write_expand_dims",
         onnx={"Unsqueeze": _READ},
     ),
-    _alias(OpKind.VIEW, shape=None, reference="shape:slice_"),
-    _alias(OpKind.JOINED, shape=None, reference="shape:concatenation", operands=None),
+    _alias(OpKind.VIEW, shape=None, reference="shape:slice_", floats="shape:slice_"),
+    _alias(
+        OpKind.JOINED,
+        shape=None,
+        reference="shape:concatenation",
+        floats="shape:concatenation",
+        operands=None,
+    ),
 )

@@ -123,7 +123,12 @@ _arithmetic = partial(
 )
 _extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
 _comparison = partial(
-    _plain, reference="pairs:compare", written=Plain(2), types=_comparison_types, traits=Trait.COMPARISON
+    _plain,
+    reference="pairs:compare",
+    floats="floats:compare",
+    written=Plain(2),
+    types=_comparison_types,
+    traits=Trait.COMPARISON,
 )
 # Operators on truth values.
 _logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values, no_int16=NO_INT16)
@@ -131,6 +136,7 @@ _logical = partial(_plain, written=Plain(1), types=quantrules.check_truth_values
 DEFS = (
     _arithmetic(
         OpKind.ADD,
+        floats="floats:add",
         reference="elementwise:add_sub",
         quant=_sum_scales,
         numpy="add",
@@ -138,6 +144,7 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.SUB,
+        floats="floats:subtract",
         reference="elementwise:add_sub",
         quant=_sum_scales,
         numpy="subtract",
@@ -145,6 +152,7 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.MUL,
+        floats="floats:multiply",
         reference="elementwise:mul",
         quant=quantrules.check_product_scales,
         numpy="multiply",
@@ -154,10 +162,23 @@ DEFS = (
             "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),
-    _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
-    _extreme(OpKind.MINIMUM, reference="pairs:smaller", onnx={"Min": "elementwise:extreme"}, numpy="minimum"),
+    _extreme(
+        OpKind.MAXIMUM,
+        floats="floats:larger",
+        reference="pairs:larger",
+        onnx={"Max": "elementwise:extreme"},
+        numpy="maximum",
+    ),
+    _extreme(
+        OpKind.MINIMUM,
+        floats="floats:smaller",
+        reference="pairs:smaller",
+        onnx={"Min": "elementwise:extreme"},
+        numpy="minimum",
+    ),
     _plain(
         OpKind.SQUARED_DIFFERENCE,
+        floats="floats:squared_difference",
         reference="pairs:squared_difference",
         written=Plain(2),
         quant=_difference_scales,
@@ -165,6 +186,7 @@ DEFS = (
     ),
     _plain(
         OpKind.DIV,
+        floats="floats:divide",
         reference="pairs:divide",
         decode="pointwise:arithmetic",
         written="pointwise:write_div",
@@ -184,6 +206,7 @@ DEFS = (
         OpKind.SELECT_V2,
         shape=_select_shape,
         reference="pairs:select",
+        floats="pairs:select",
         decode="pointwise:select_v2",
         also=(Spelling("SELECT", "pointwise:select"),),
         written=Plain(1),
@@ -195,12 +218,13 @@ DEFS = (
         OpKind.PRELU,
         shape=_prelu_shape,
         reference="elementwise:prelu",
+        floats="floats:prelu",
         decode="pointwise:prelu",
         written=Plain(1, ""),
         types=_prelu_types,
         quant=quantrules.check_product_scales,
         case="prelu",
-        traits=Trait.PIXEL,
+        traits=Trait.ELEMENT,
         onnx={"PRelu": "elementwise:prelu"},
     ),
 )

@@ -98,8 +98,12 @@ _resize = partial(
 )
 
 WINDOWS = (
-    _pool(OpKind.AVERAGE_POOL_2D, onnx={"AveragePool": "pools:average_pool"}),
-    _pool(OpKind.MAX_POOL_2D, onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"}),
+    _pool(OpKind.AVERAGE_POOL_2D, floats="floats:average_pool", onnx={"AveragePool": "pools:average_pool"}),
+    _pool(
+        OpKind.MAX_POOL_2D,
+        floats="floats:max_pool",
+        onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"},
+    ),
     _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, reference="resize:nearest", onnx={"Resize": "pools:resize"}),
     _resize(
         OpKind.RESIZE_BILINEAR,
@@ -132,6 +136,7 @@ _place = partial(
 DEFS = (
     _reduced(
         OpKind.MEAN,
+        floats="floats:mean",
         reference="reduction:mean",
         quant=quantrules.check_first_scale,
         case="mean",
@@ -139,15 +144,17 @@ DEFS = (
     ),
     _reduced(
         OpKind.SUM,
+        floats="floats:total",
         reference="reduction:total",
         quant=quantrules.check_first_scale,
         no_uint8="TensorFlow Lite Micro's kernel does not support uint8",
         case="mean",
     ),
-    _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduce"}),
-    _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduce"}),
+    _extreme(OpKind.REDUCE_MAX, floats="floats:largest", onnx={"ReduceMax": "pools:reduce"}),
+    _extreme(OpKind.REDUCE_MIN, floats="floats:smallest", onnx={"ReduceMin": "pools:reduce"}),
     _reduced(
         OpKind.REDUCE_PROD,
+        floats="floats:product",
         reference="reduction:product",
         quant=_product_scales,
         no_uint8=NO_UINT8,

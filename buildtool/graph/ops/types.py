@@ -26,7 +26,7 @@ NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators. TABLE and PAIR include PIXEL, as they compute pixel by pixel."""
+    """Properties of a kind of operators. TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL."""
 
     NONE = 0
     ALIAS = enum.auto()
@@ -37,8 +37,10 @@ class Trait(enum.Flag):
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
-    TABLE = _BYTE | PIXEL
-    PAIR = _SEVERAL | PIXEL
+    _ELEMENT = enum.auto()
+    ELEMENT = _ELEMENT | PIXEL
+    TABLE = _BYTE | ELEMENT
+    PAIR = _SEVERAL | ELEMENT
     COMPARISON = _ORDER | PAIR
     ARITHMETIC = _SUMS | PAIR
 
@@ -105,7 +107,7 @@ class OpDef:
     kind: OpKind
     # Computes its shapes. None for kinds that only planning makes, and where `whole` checks everything.
     shape: ShapeRule | None
-    # Its arithmetic, in `reference`: (Graph, Op, values) -> values.
+    # Its arithmetic, in `reference`: (Graph, Op, values) -> values. "": it has a float32 form only.
     reference: str
     # The decoder in `tflite` of the TFLite operator with its name (see `Spelling`). With "" the operator is
     # read as `written` says where that is a `Plain`, and otherwise not at all.
@@ -126,12 +128,16 @@ class OpDef:
     quant: QuantRule | None = None
     # A function in `graph`, (Graph, Op) -> None, that checks shapes, types and scales in place of the above.
     whole: str = ""
+    # Why it has no form for integers, where it has none.
+    no_integers: str = ""
     # Why it must not occur in a uint8 network. "": it computes the same as in int8.
     no_uint8: str = ""
     # Why it takes no int16 activations. "": it takes them.
     no_int16: str = ""
     # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
+    # The arithmetic of float32, in `reference`. "": it has no float32 form.
+    floats: str = ""
     # For a table: the function of one byte, in `reference`.
     byte: str = ""
     # numpy's function of two integers, which computes shapes.

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
+from buildtool.graph.floats import touches_floats
 from buildtool.graph.ops import DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import load
 from buildtool.graph.reference.activation import table as byte_table
@@ -96,12 +97,14 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
 def _find_rule(graph: Graph, op: Op) -> str:
     """Returns the name of the function that computes an operator.
 
-    For integers of more than 8 bits it may be another function.
+    For float32, and for integers of more than 8 bits, it may be another function.
     """
     definition = DEFS[op.kind]
+    if definition.floats and touches_floats(graph, op):
+        return definition.floats
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
-    is_wide = not widens and {source, out} & _WIDE and DType.FLOAT32 not in (source, out)
+    is_wide = not widens and {source, out} & _WIDE
     return definition.wide if definition.wide and is_wide else definition.reference
 
 

@@ -279,12 +279,18 @@ def hard_swish(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes QUANTIZE from float32 to 8 bits (halves away from zero), or from 8 bits to 8 bits by table."""
+    """Computes QUANTIZE from float32 (halves away from zero), or from 8 bits to 8 bits by table.
+
+    NaN counts as 0. What does not fit becomes the end of the range; LiteRT leaves undefined what is beyond
+    int32.
+    """
     out = graph.tensors[op.outputs[0]].dtype
     if graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:
         return apply_table(graph, op, inputs)
     quant = tensors.output_quantization(graph, op)
-    rounded = tensors.round_half_away_array(inputs[0].astype(np.float32) / np.float32(quant.scale))
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.nan_to_num(inputs[0].astype(np.float32) / np.float32(quant.scale), nan=0.0)
+        rounded = tensors.round_half_away_array(steps)
     return [np.clip(rounded + quant.zero_point, *RANGES[out]).astype(out.value)]
 
 

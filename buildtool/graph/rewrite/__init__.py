@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite import blocks, edges, moves, pads, weights
+from buildtool.graph.rewrite import blocks, edges, islands, moves, pads, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
 from buildtool.graph.states import settle_states
@@ -22,6 +22,7 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     moves.slice_channels,
     moves.shuffle_channels,
     moves.simplify_transposes,
+    islands.shrink_islands,
     edges.order_inputs,
     fuse_activations,
     fold_constants,
@@ -33,11 +34,10 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
 def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
     """Returns the graph, simplified until no rewrite changes it any more.
 
-    Inputs and outputs become int8, operators without effect are removed, and pads are folded. Network inputs
-    and outputs keep their number and order. Each state is written into its own bytes (see `states`). With
-    `lookups`, operators that together are a function of one byte become one LOOKUP, which .tflite does not
-    have. Raises UnsupportedError for float tensors inside the network and for constants that are too large to
-    fold.
+    Inputs and outputs become int8 where they are quantised, operators without effect are removed, and pads
+    are folded. Network inputs and outputs keep their number and order. Each state is written into its own
+    bytes (see `states`). With `lookups`, operators that together are a function of one byte become one
+    LOOKUP, which .tflite does not have. Raises UnsupportedError for constants that are too large to fold.
     """
     draft = Draft(graph)
     moves.drop_dead(draft)

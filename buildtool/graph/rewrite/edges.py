@@ -1,7 +1,8 @@
 """Changes a network's interface: int8 in place of float, and inputs in the order that the network needs.
 
 The QUANTIZE after a float input and the DEQUANTIZE before a float output are removed. The int8 tensors become
-the network's inputs and outputs, and have the scale and zero point.
+the network's inputs and outputs, and have the scale and zero point. An input that an operator reads as
+float32, and an output that one computes in float32, stay as they are.
 
 If only a RESHAPE or TRANSPOSE reads an input, its output becomes the input. The application fills the input
 in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header describe its
@@ -9,20 +10,19 @@ relation to the input in the file.
 """
 
 from dataclasses import replace
-from typing import NoReturn
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.rewrite.islands import undo_round_trips
 from buildtool.graph.types import DType, OpKind, Source, Tensor, TransposeAttrs
 
-_HINT = "re-export with full-integer int8 quantisation, so that no float operator is left inside"
+_HINT = "remove this input from the network"
 
 
 def strip_float_edges(draft: Draft) -> None:
-    """Makes float inputs and outputs int8. Raises UnsupportedError if a float tensor remains."""
-    for node in draft.each(OpKind.DEQUANTIZE):
-        _undo_round_trip(draft, node)
+    """Makes float inputs and outputs int8 that are only quantised, or that were just dequantised."""
+    undo_round_trips(draft)
     for node in draft.each(OpKind.DETECTION_POSTPROCESS):
         _take_bytes(draft, node)
     for position, t in enumerate(draft.inputs):
@@ -34,36 +34,10 @@ def strip_float_edges(draft: Draft) -> None:
             if producer is not None and producer.kind == OpKind.DETECTION_POSTPROCESS:
                 continue
             if producer is None or producer.kind != OpKind.DEQUANTIZE:
-                _refuse(draft, t, producer)
+                continue
             draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
                 draft.remove(producer)
-    for node in draft.nodes:
-        detects = node.kind == OpKind.DETECTION_POSTPROCESS  # its outputs and anchors are floats
-        for t in node.inputs[:2] if detects else (*node.inputs, *node.outputs):
-            if not node.dead and t >= 0 and draft.tensors[t].dtype == DType.FLOAT32:
-                _refuse(draft, t, node)
-
-
-def _refuse(draft: Draft, tensor: int, node: Node | None, text: str = "a float32 tensor") -> NoReturn:
-    place, name = node.place if node is not None else "", draft.tensors[tensor].name
-    raise UnsupportedError(f"{text} inside the network", operator=place, tensor=name, hint=_HINT)
-
-
-def _undo_round_trip(draft: Draft, node: Node) -> None:
-    """Removes a QUANTIZE with the same scale and zero point after a DEQUANTIZE: the bytes are the same.
-
-    (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding restores it.
-    """
-    source, middle = node.inputs[0], node.outputs[0]
-    for reader in draft.readers(middle):
-        target = reader.outputs[0]
-        same = draft.same_quantization(source, target)
-        if reader.kind == OpKind.QUANTIZE and same and target not in draft.outputs:
-            draft.redirect(target, source)
-            draft.remove(reader)
-    if not draft.readers(middle) and middle not in draft.outputs:
-        draft.remove(node)
 
 
 def _take_bytes(draft: Draft, node: Node) -> None:
@@ -79,19 +53,20 @@ def _take_bytes(draft: Draft, node: Node) -> None:
 
 
 def _strip_input(draft: Draft, position: int) -> None:
-    """Removes the QUANTIZE that reads network input `position`. Its output becomes the network input."""
+    """Removes the QUANTIZE that reads network input `position`. Its output becomes the network input.
+
+    Nothing changes if another operator reads the input, or if it is quantised in two ways.
+    """
     source = draft.inputs[position]
     readers = draft.readers(source)
     if not readers or source in draft.outputs:
-        text = "no operator quantises a float32 network input"
+        text = "no operator reads a float32 network input"
         raise UnsupportedError(text, tensor=draft.tensors[source].name, hint=_HINT)
     first = readers[0].outputs[0]
+    if not all(r.kind is OpKind.QUANTIZE and draft.same_quantization(first, r.outputs[0]) for r in readers):
+        return
     for reader in readers:
         target = reader.outputs[0]
-        if reader.kind != OpKind.QUANTIZE:
-            _refuse(draft, source, reader)
-        if not draft.same_quantization(first, target):
-            _refuse(draft, target, reader, "a float32 input that is quantised in two ways")
         if target != first:
             draft.redirect(target, first)
             draft.outputs = [first if t == target else t for t in draft.outputs]

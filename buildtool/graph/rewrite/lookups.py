@@ -2,7 +2,8 @@
 
 Operators become one LOOKUP if each element of their result only depends on the same element of one int8
 tensor. Examples are swish (MUL of x and LOGISTIC of x), a hard swish in parts (ADD 3, RELU6, MUL 1/6, MUL x),
-squares and chains of lookups. The table contains the executor's results for all 256 bytes, so it is exact.
+squares, chains of lookups, and float32 operators between a DEQUANTIZE and a QUANTIZE. The table contains the
+executor's results for all 256 bytes, so it is exact.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.macs import op_macs
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops import ALIAS_KINDS, PAIR_KINDS, TABLE_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, ELEMENT_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import Activation, Attrs, DType, Graph, OpKind, Tensor
 
@@ -29,9 +30,9 @@ _FUSED = {
     OpKind.RELU6: Activation.RELU6,
     OpKind.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
 }
-_KINDS = TABLE_KINDS | PAIR_KINDS | {OpKind.PRELU}
 _SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup on a vector unit
-_TYPES = (DType.INT8, DType.BOOL)
+_BYTES = (DType.INT8, DType.BOOL)
+_TYPES = (*_BYTES, DType.FLOAT32)
 _EVERY = (1, 1, 1, 256)  # shape of a tensor of all bytes
 _MOST = 64  # most operators of one function
 
@@ -141,6 +142,8 @@ def fuse_lookups(draft: Draft) -> None:
     for node in reversed(draft.nodes):
         if node.dead or not _is_elementwise(draft, node):
             continue
+        if draft.tensors[node.outputs[0]].dtype not in _BYTES:
+            continue
         function = _find_function(draft, node, places)
         if function is None or all(each.kind in _SUMS for each in function.nodes):
             continue
@@ -151,7 +154,7 @@ def fuse_lookups(draft: Draft) -> None:
 
 def _is_elementwise(draft: Draft, node: Node) -> bool:
     """Returns whether each output element only depends on scalar constants and elements at its place."""
-    if node.kind not in _KINDS or isinstance(node.attrs, g.WidenedAttrs):
+    if node.kind not in ELEMENT_KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
     activations = [draft.tensors[t] for t in (*_varying_inputs(draft, node), *node.outputs)]
     constants = (draft.tensors[t] for t in node.inputs if draft.tensors[t].is_constant)

@@ -151,6 +151,8 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
     means, source = draft.readers(node.outputs[0]), node.inputs[0]
     if not means or any(mean.kind != OpKind.MEAN for mean in means):
         return False
+    if draft.tensors[source].dtype is DType.FLOAT32:  # the order of a sum decides how it is rounded
+        return False
     shape = draft.tensors[source].shape
     for mean in means:
         attrs, old = mean.attributes(g.MeanAttrs), draft.tensors[mean.outputs[0]]
@@ -206,7 +208,7 @@ def pool_extremes(draft: Draft) -> None:
     """Turns REDUCE_MAX over rows and columns of images into MAX_POOL_2D, for which there are kernels."""
     for node in draft.each(OpKind.REDUCE_MAX):
         attrs, x = node.attributes(g.MeanAttrs), draft.tensors[node.inputs[0]]
-        if len(x.shape) != 4 or attrs.axes != (1, 2):
+        if len(x.shape) != 4 or attrs.axes != (1, 2) or x.dtype is DType.FLOAT32:
             continue
         draft.become(node, OpKind.MAX_POOL_2D, g.PoolAttrs(x.shape[1:3], (1, 1)))
         if not attrs.keep_dims:

@@ -209,11 +209,14 @@ def batch_blocks(view: OpView) -> None:
     )
 
 
+_FILLINGS = ("int8", "uint8", "int16", "float32")
+
+
 def fill(view: OpView) -> None:
     """Decodes FILL (shape, value) with a constant value. The output becomes a constant."""
     value, output = view.input(1), view.output
-    if not value.is_constant or value.elements != 1 or value.dtype not in ("int8", "uint8", "int16"):
-        text = "the value is not an int8, uint8 or int16 constant of one element"
+    if not value.is_constant or value.elements != 1 or value.dtype not in _FILLINGS:
+        text = "the value is not an int8, uint8, int16 or float32 constant of one element"
         view.refuse(text, "use a constant value")
     if not same_quantization(value.quant, output.quant):
         view.refuse("the value and the output have different quantisations")

@@ -14,7 +14,7 @@ from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
+from buildtool.graph.types import AxisAttrs, DType, Op, OpKind, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
 
 
 def pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -36,13 +36,15 @@ def pad(view: OpView) -> None:
 
 
 def pad_v2(view: OpView) -> None:
-    """Decodes PADV2. The padding value is a constant in the output's quantisation."""
+    """Decodes PADV2. The padding value is a constant in the output's quantisation, or a float32."""
     filling = view.input(2)
     if not filling.is_constant or filling.dtype != view.output.dtype or filling.elements != 1:
         view.refuse(f"the padding value is not a {view.output.dtype} constant of one element")
     if filling.quant is not None and not same_quantization(filling.quant, view.output.quant):
         view.refuse("the padding value and the output have different quantisations")
-    _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, int(filling.array().reshape(-1)[0]))
+    value = filling.array().reshape(-1)
+    stored = value.view(np.int32) if value.dtype == np.float32 else value
+    _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, int(stored[0]))
 
 
 def mirror_pad(view: OpView) -> None:
@@ -223,7 +225,9 @@ def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, o
     operand = low.parameter(op, "paddings", paddings)
     if value is None:
         return FileOp("PAD", 2, (x, operand), (out,), "PadOptions")
-    filling = low.add(op, "padding_value", np.array([value], source.dtype.value), source.quant)
+    is_float = source.dtype is DType.FLOAT32
+    stored = np.array([value], np.int32 if is_float else source.dtype.value)
+    filling = low.add(op, "padding_value", stored.view(source.dtype.value), source.quant)
     return FileOp("PADV2", 2, (x, operand, filling), (out,), "PadV2Options")
 
 
@@ -231,7 +235,7 @@ def write_pad(low: Lowering, op: Op) -> FileOp:
     """Writes PAD, PADV2 and MIRROR_PAD."""
     attrs, quant = attributes(op, PadAttrs), low.graph.tensors[op.inputs[0]].quant
     if attrs.mode is PadMode.CONSTANT:
-        plain = quant is None or attrs.value == quant.zero_point
+        plain = attrs.value == (0 if quant is None else quant.zero_point)
         return add_pad(low, op, attrs.paddings, None if plain else attrs.value, op.outputs[0])
     paddings = low.parameter(op, "paddings", attrs.paddings)
     return low.file_op(op, 2, paddings, Mode=0 if attrs.mode is PadMode.REFLECT else 1)

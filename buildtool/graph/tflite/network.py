@@ -7,6 +7,7 @@ a subgraph that assigns constants to variables; anything else in it is refused.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,17 @@ class Network:
         self.known: dict[int, npt.NDArray[np.int64]] = {}
         self.variables = Variables(self)
 
+    @cached_property
+    def float_weights(self) -> int:
+        """The number of constants that operators read as float32."""
+        weights = dict[int, int]()
+        for op in self.file.operators:
+            converts = op.name == OpKind.DEQUANTIZE
+            for raw in (self.file.tensor(t) for t in op.inputs if t >= 0):
+                if raw.is_constant and (converts or raw.dtype == DType.FLOAT32):
+                    weights[raw.index] = raw.elements
+        return sum(weights.values())
+
     def add(self, tensor: Tensor) -> int:
         """Adds a tensor; returns its number."""
         self.tensors.append(tensor)
@@ -69,7 +81,8 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
         data = np.asarray(data.view(np.uint8) != 0)
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"the tensor has no elements: shape {list(raw.shape)}", tensor=raw.name)
-    return Tensor(raw.name, raw.shape, DType(raw.dtype), raw.quant, data, Source(raw.index))
+    quant = None if raw.dtype == DType.FLOAT32 else raw.quant  # a file may have the range of a float32
+    return Tensor(raw.name, raw.shape, DType(raw.dtype), quant, data, Source(raw.index))
 
 
 # ---- state -----------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from typing import NoReturn
 
 from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
+from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops.types import load
+from buildtool.graph.ops.types import OpDef, load
 from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, OUTSIDE, FlatFile, RawOperator, RawTensor
@@ -33,6 +34,7 @@ _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
+_NO_INT8 = "the operator has no int8 form"
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
@@ -146,6 +148,11 @@ def _read_operator(network: Network, op: RawOperator) -> None:
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
     wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
+    if all(t.dtype != DType.FLOAT32 for t in mentioned):
+        if definition.no_integers:
+            raise UnsupportedError(_NO_INT8, hint=definition.no_integers)
+    elif definition.kind not in _EDGES:
+        _check_floats(network, definition, mentioned)
     _check_types(op, definition.kind, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
@@ -176,9 +183,17 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         hint = "unroll the network over time; make its state an input and an output"
         raise UnsupportedError("an operator with state", hint=hint)
     if op.code in support.NO_INT8:
-        raise UnsupportedError("the operator has no int8 form", hint=support.NO_INT8[op.code])
+        raise UnsupportedError(_NO_INT8, hint=support.NO_INT8[op.code])
     names = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
     raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
+
+
+def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
+    """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
+    if "int8" in {t.dtype for t in tensors if t.is_constant}:
+        raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
+    if not definition.floats or network.float_weights >= MOST_WEIGHTS:
+        raise UnsupportedError("float32 activations", hint=_FLOAT)
 
 
 def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> None:
@@ -186,10 +201,6 @@ def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> Non
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
-    if "float32" in types and kind not in _EDGES:
-        weights = {t.dtype for t in tensors if t.is_constant}
-        text = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
-        raise UnsupportedError(text, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:

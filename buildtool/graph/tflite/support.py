@@ -29,7 +29,6 @@ _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE,
 _GIVES = "its output is integers, which are folded where they are a parameter of another operator"
 _TAKES = "its input is integers; it is folded where its output is a parameter of another operator"
 NO_INT8: dict[int, str] = {
-    _B.SQUARE: f"{_LACKS}; use MUL of a tensor with itself",
     _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
     _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
     **dict.fromkeys(_WITHOUT, _LACKS),
@@ -55,7 +54,9 @@ def table() -> dict[str, dict[str, str]]:
 
 def _int8(code: int) -> str:
     """Returns the reason why an operator is refused in int8. It is "" if the operator is supported."""
-    if code in SPELLINGS or code in VARIABLES:
+    if code in SPELLINGS:
+        return SPELLINGS[code][0].no_integers
+    if code in VARIABLES:
         return ""
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
@@ -76,7 +77,20 @@ def _int16(code: int) -> str:
     return _int8(code) or SPELLINGS[code][0].no_int16
 
 
-TYPES: dict[DType, Callable[[int], str]] = {DType.INT8: _int8, DType.UINT8: _uint8, DType.INT16: _int16}
+def _float32(code: int) -> str:
+    if code in SPELLINGS:
+        return "" if SPELLINGS[code][0].floats else _NO_KERNEL
+    if code in VARIABLES:
+        return "state must be int8 or int16"
+    return _NO_KERNEL if code in NO_INT8 else _int8(code)
+
+
+TYPES: dict[DType, Callable[[int], str]] = {
+    DType.INT8: _int8,
+    DType.UINT8: _uint8,
+    DType.INT16: _int16,
+    DType.FLOAT32: _float32,
+}
 
 _HEAD = """\
 # TFLite operators that are supported
@@ -88,8 +102,9 @@ kernels of each operator on every board. `buildtool ops --json` prints it as JSO
 The columns are the data types of an operator's activations. Truth values are bytes of 0 and 1: comparisons
 write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
-becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole;
-`buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
+becomes an int8 network that computes the same values, bit for bit. Operators of float32 run in a network
+with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a larger float network is
+refused as a whole; `buildtool quantize` makes an integer network of it ([quantize.md](quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
 ([detection.md](detection.md)). All other custom operators are refused.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a

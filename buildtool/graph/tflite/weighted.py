@@ -197,9 +197,16 @@ def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
     padded_input = low.tensor(op, "padded", shape, source)
-    value = int(np.iinfo(source.dtype.value).min) if least else None
+    value = _least(source.dtype) if least else None
     low.ops.append(add_pad(low, op, paddings, value, padded_input))
     return padded_input
+
+
+def _least(dtype: DType) -> int:
+    """Returns the least value of a type; of float32 the bits of the least finite number."""
+    if dtype is DType.FLOAT32:
+        return int(np.finfo(np.float32).min.view(np.int32))
+    return int(np.iinfo(dtype.value).min)
 
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
@@ -218,7 +225,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # in LiteRT, a quantised CONV_2D must have a bias: zeros
+    if len(inputs) == 2 and source.dtype is not DType.FLOAT32:  # a quantised CONV_2D must have a bias: zeros
         quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
         if source.quant is not None and weights.quant is not None:
             factor = np.float32(source.quant.scale)

@@ -14,6 +14,7 @@ from buildtool.graph.types import (
     AxisAttrs,
     BlockAttrs,
     ConvAttrs,
+    DType,
     Graph,
     MeanAttrs,
     Op,
@@ -75,6 +76,8 @@ def sums_up(graph: Graph, op: Op) -> bool:
     """Whether the operator is the mean over all rows and columns for each channel."""
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] == 1:
+        return False
+    if source.dtype is DType.FLOAT32:
         return False
     if isinstance(op.attrs, MeanAttrs) and op.kind is OpKind.MEAN:
         return op.attrs.axes == (1, 2)

@@ -11,6 +11,7 @@ from buildtool.graph.types import (
     AxisAttrs,
     BlockAttrs,
     ConvAttrs,
+    DType,
     Graph,
     MeanAttrs,
     Op,
@@ -74,6 +75,8 @@ def accumulates(graph: Graph, op: Op) -> bool:
     """Whether the operator is a global pooling, which can read its input part by part."""
     source = graph.tensors[op.inputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] < 2:
+        return False
+    if source.dtype is DType.FLOAT32:  # the order of its sums is that of the whole tensor
         return False
     if op.kind is OpKind.MEAN:
         return isinstance(op.attrs, MeanAttrs) and op.attrs.axes == (1, 2)

@@ -174,8 +174,16 @@ float __divsf3(float a, float b) {
         return from_bits(sign);
     }
     const parts p = split(x), q = split(y);
-    const uint64_t dividend = (uint64_t)p.significand << 31, quotient = dividend / q.significand;
-    uint32_t significand = (uint32_t)quotient | (quotient * q.significand != dividend);
+    uint32_t significand = 0, rest = p.significand; /* bit by bit, the quotient of rest * 2^31 */
+    for (int32_t i = 0; i < 32; i++) {
+        significand <<= 1;
+        if (rest >= q.significand) {
+            rest -= q.significand;
+            significand |= 1;
+        }
+        rest <<= 1;
+    }
+    significand |= rest != 0;
     int32_t exponent = p.exponent - q.exponent + 126;
     if ((significand & SIGN) != 0) {
         significand = shift_sticky(significand, 1);

@@ -71,7 +71,7 @@ def without_litert(monkeypatch):
 
 def test_litert_judges_where_it_is_installed():
     answer, equal = judge_inputs("ds_cnn")
-    own = {"inputs_by_own_executor": 0, "why": ""}
+    own = {"inputs_by_own_executor": 0, "why": "", "curves": None}
     assert equal and answer == {
         "name": "litert",
         "version": version("ai-edge-litert"),

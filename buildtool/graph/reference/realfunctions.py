@@ -1,0 +1,117 @@
+"""exp, log and tanh of float32, in integers: the same steps as `nn_real.h`, so the same bits on every core.
+
+A float32 is m * 2^e with a whole number m. Qn is a fixed-point number with n fractional bits. The results
+differ from the true value by less than `ULP` units in the last place.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+_Int64: TypeAlias = npt.NDArray[np.int64]
+_Uint64: TypeAlias = npt.NDArray[np.uint64]
+
+ULP = 0.54  # bound of all three functions; `tests/kernels/test_float_functions.py` looks for the worst inputs
+
+_LOG2_E = round(math.log2(math.e) * 2**38)
+_LN2 = round(math.log(2) * 2**32)
+_LN2_FINE = 24973259072661437  # log(2), Q55
+_POWERS = np.array([round(2 ** (i / 32) * 2**31) for i in range(32)], np.uint64)
+_FIRST_PART = 22  # of the parts of length 1/32 in which logarithms are computed
+# For each part an inverse of its numbers, Q8, and that inverse's logarithm with the opposite sign, Q55.
+_INVERSES = [256 if i in (31, 32) else round(256 * 32 / (i + 0.5)) for i in range(22, 46)]
+_LOGARITHMS = (
+    *(-12681287105390942, -11165125235174943, -9582346703246762, -8152008150861276, -6779316524505067),
+    *(-5473352242073460, -4118263402748335, -2970346223504416, -1784648094071035, 0, 0, 1582357164666582),
+    *(2778443668846386, 3702309596487196, 4810975440528508, 5789192914449761, 6625165383584883),
+    *(7654629619519037, 8535573189300242, 9438597828756934, 10177675991544232, 11123368000905991),
+    *(11898210703460272, 12690084272329768),
+)
+
+
+def _split(x: Floats) -> tuple[_Uint64, _Int64]:
+    """Returns (m, e) with |x| = m * 2^(e - 150), and m at least 2^23 unless x is subnormal."""
+    bits = x.view(np.uint32)
+    exponent = (bits >> 23 & 255).astype(np.int64)
+    mantissa = (bits & 0x7FFFFF).astype(np.uint64) | np.where(exponent > 0, 1 << 23, 0).astype(np.uint64)
+    return mantissa, np.maximum(exponent, 1)
+
+
+def _join(m: _Uint64, exponent: _Int64) -> Floats:
+    """Returns m * 2^exponent, rounded to the nearest, halves to even. m is below 2^53."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(m.astype(np.float64), exponent.astype(np.int32)).astype(np.float32)
+
+
+def _shift(value: _Uint64, count: _Int64) -> _Uint64:
+    """Shifts right by `count`, at least 0; by 64 and more it gives 0."""
+    far = count > 63
+    return np.where(far, 0, value >> np.where(far, 0, count).astype(np.uint64)).astype(np.uint64)
+
+
+def _power(m: _Uint64, e: _Int64, negative: npt.NDArray[np.bool_]) -> tuple[_Uint64, _Int64]:
+    """Returns (p, n) with exp(+-m * 2^(e - 150)) = p * 2^(n - 31), and p from 2^31 to 2^32."""
+    size = _shift(m * np.uint64(_LOG2_E), 156 - e).astype(np.int64)  # Q32
+    steps = np.where(negative, -size, size)
+    fraction = (steps & 0xFFFFFFFF).astype(np.uint64)
+    y = ((fraction & np.uint64(0x7FFFFFF)) * np.uint64(16) * np.uint64(_LN2)) >> np.uint64(32)  # Q36
+    square = y * y >> np.uint64(36)
+    cube, fourth = square * y >> np.uint64(36), square * square >> np.uint64(36)
+    rest = y + (square >> np.uint64(1)) + cube // np.uint64(6) + fourth // np.uint64(24)
+    start = _POWERS[(fraction >> np.uint64(27)).astype(np.intp)]
+    return start + (start * rest >> np.uint64(36)), steps >> 32
+
+
+def exp(x: Floats) -> Floats:
+    """Returns e^x."""
+    x = np.asarray(x, np.float32)
+    inside = np.abs(x) < 128
+    safe = np.where(inside, x, np.float32(0))
+    p, n = _power(*_split(safe), safe < 0)
+    ends = np.where(np.isnan(x), x, np.where(x > 0, np.float32(np.inf), np.float32(0)))
+    return np.where(inside, _join(p, n - 31), ends).astype(np.float32)
+
+
+def log(x: Floats) -> Floats:
+    """Returns the natural logarithm: -infinity of 0, NaN below 0."""
+    x = np.asarray(x, np.float32)
+    inside = (x > 0) & np.isfinite(x)
+    m, e = _split(np.where(inside, x, np.float32(1)))
+    up = 24 - np.frexp(m.astype(np.float64))[1].astype(np.int64)  # of subnormal numbers
+    m, e = m << up.astype(np.uint64), e - up - 127
+    half = m > 0xB504F3  # above the root of 2
+    m, e = np.where(half, m, m << np.uint64(1)), np.where(half, e + 1, e)  # Q24
+    part = (m >> np.uint64(19)).astype(np.intp) - _FIRST_PART
+    r = m.astype(np.int64) * np.array(_INVERSES, np.int64)[part] - (1 << 32)  # Q32
+    q = np.full(r.shape, (1 << 32) // 7, np.int64)
+    for divisor in (6, 5, 4, 3, 2, 1):
+        q = (1 << 32) // divisor - (r * q >> 32)
+    total = e * _LN2_FINE + np.array(_LOGARITHMS, np.int64)[part] + (r * q >> 9)  # Q55
+    size = np.abs(total).astype(np.uint64)
+    large = size >= 1 << 52
+    result = _join(np.where(large, size >> np.uint64(11), size), np.where(large, -44, -55))
+    nan, infinite = np.float32(np.nan), np.float32(np.inf)
+    ends = np.where(x == 0, -infinite, np.where(x > 0, infinite, nan))
+    return np.where(inside, np.where(total < 0, -result, result), ends).astype(np.float32)
+
+
+def tanh(x: Floats) -> Floats:
+    """Returns the hyperbolic tangent."""
+    x = np.asarray(x, np.float32)
+    size = np.abs(x)
+    m, e = _split(np.where(size < 16, size, np.float32(1)))
+    y = _shift(m * m, 268 - 2 * e)  # the square, Q32, where it is small
+    q = np.full(y.shape, (62 << 32) // 2835, np.int64)
+    for factor in ((17 << 32) // 315, (2 << 32) // 15, (1 << 32) // 3, 1 << 32):
+        q = factor - (np.minimum(y, 1 << 26).astype(np.int64) * q >> 32)
+    small = _join(m * q.astype(np.uint64) >> np.uint64(4), e - 178)
+    p, n = _power(m, e + 1, np.ones(m.shape, np.bool_))
+    s = _shift(p, np.maximum(-1 - n, 0))  # exp(-2 |x|), Q32
+    over, under = (np.uint64(1 << 32) - s) << np.uint64(31), np.uint64(1 << 32) + s
+    quotient = (over // under) << np.uint64(1) | (over % under != 0)
+    large = _join(quotient, np.full(m.shape, -32, np.int64))
+    result = np.where(size < 0.125, small, np.where(size < 16, large, np.float32(1)))
+    return np.where(np.isnan(x), x, np.copysign(np.where(size < 2**-14, size, result), x)).astype(np.float32)

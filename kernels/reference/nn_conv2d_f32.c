@@ -1,0 +1,22 @@
+/* CONV_2D of float32, grouped or not. */
+#include "nn_float_conv.h"
+
+void nn_conv2d_f32(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                   const nn_view *out, const nn_window *window) {
+    const nn_conv_geometry *g = geometry;
+    const nn_float_layer layer = nn_float_open(constants, out->channels);
+    const int32_t inputs = in->channels / g->groups, outputs = out->channels / g->groups;
+    const int32_t size = g->kernel_h * g->kernel_w * inputs;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            const nn_float_patch p = nn_float_patch_at(g, in, y, x);
+            float *result = nn_float_out(out, y, x);
+            for (int32_t c = 0; c < out->channels; c++) {
+                const float *weights = layer.weights + c * size;
+                const int32_t first = c / outputs * inputs;
+                result[c] = nn_float_finish(
+                    &layer, nn_float_sum_up(g, in, &p, first, inputs, weights, inputs), c);
+            }
+        }
+    }
+}

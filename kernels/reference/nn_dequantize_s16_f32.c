@@ -1,0 +1,7 @@
+/* DEQUANTIZE from int16_t to float32. */
+#include "nn_float_convert.h"
+
+void nn_dequantize_s16_f32(const void *constants, const nn_view *in, const nn_view *out,
+                           const nn_window *window) {
+    NN_TO_FLOATS(int16_t)
+}

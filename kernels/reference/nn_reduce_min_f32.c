@@ -1,0 +1,10 @@
+/* REDUCE_MIN of float32 over any axes. */
+#include "nn_float_reduce.h"
+
+static inline float smaller(float so_far, float x) {
+    return x < so_far ? x : so_far;
+}
+
+void nn_reduce_min_f32(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out) {
+    nn_float_reduce(smaller, NN_FLOAT_MAX, geometry, in, out);
+}

@@ -1,0 +1,151 @@
+"""Float islands: the executor equals LiteRT's reference kernels, and islands shrink to what needs floats."""
+
+import litert
+import numpy as np
+import pytest
+from islands import FAMILIES, UNARY, Islands, every_operator, kinds_of, scale, values, with_float_form
+
+from buildtool.base.errors import UnsupportedError
+from buildtool.firmware.run.compare import distance
+from buildtool.graph import types as g
+from buildtool.graph.floats import MOST_WEIGHTS, curve_bound, touches_floats
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import DType, Op, OpKind
+
+EVERY = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 1, 256)
+ENDS = {OpKind.DEQUANTIZE, OpKind.QUANTIZE}
+
+
+def test_the_networks_have_every_operator_with_a_float_form():
+    found = set().union(*(kinds_of(every_operator(family)) for family in FAMILIES))
+    assert with_float_form() - ENDS <= found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("shape", "special"), [((1, 4, 3, 6), 0.25), ((2, 5, 4, 8), 0.0)])
+def test_operators_equal_litert(family, shape, special):
+    graph = every_operator(family, shape=shape)
+    given = [values(shape, 3, special if family != "sums" else 0.0)]
+    theirs, ours = litert.run_graph(graph, given), execute(graph, given)
+    for op in graph.ops:
+        for t in op.outputs:
+            apart = distance(ours[t], theirs[t].reshape(ours[t].shape))
+            assert apart.max() <= curve_bound(graph, op), op.place
+
+
+@pytest.mark.parametrize("axes", [(3,), (1, 2), (0, 2), (1, 3), (0, 1, 2, 3)])
+def test_long_sums_are_in_the_order_of_memory_also_behind_a_transposition(axes):
+    net = Islands(1)
+    x = net.input((2, 9, 11, 13), DType.FLOAT32)
+    turned = net.op(
+        OpKind.TRANSPOSE, [net.unary(OpKind.NEG, x)], (2, 11, 13, 9), g.TransposeAttrs((0, 2, 3, 1))
+    )
+    sums = [net.reduced(kind, turned, axes, False) for kind in (OpKind.MEAN, OpKind.SUM)]
+    litert.rewritten(net.graph(sums), [values((2, 9, 11, 13), 4)])
+
+
+def island(middle, shape=(1, 1, 1, 256), step=0.02, zero_point=-5):
+    """An int8 network with the float32 operators that `middle` adds to a tensor."""
+    net = Islands(2)
+    x = net.input(shape)
+    return net.graph([net.quantize(middle(net, net.floats(x)), step, zero_point)])
+
+
+@pytest.mark.parametrize("kind", UNARY)
+def test_a_function_of_one_byte_becomes_a_lookup_that_equals_litert(kind):
+    def chain(net, x):
+        x = net.pair(OpKind.MUL, x, net.constant([0.37]))
+        if kind in (OpKind.SQRT, OpKind.RSQRT, OpKind.LOG):
+            x = net.pair(OpKind.ADD, net.unary(OpKind.ABS, x), net.constant([0.01]))
+        return net.pair(OpKind.MUL, net.unary(kind, x), x)
+
+    after = litert.rewritten(island(chain), [EVERY])
+    assert [op.kind for op in after.ops] == [OpKind.LOOKUP]
+
+
+def test_conversions_move_beyond_what_only_moves_elements():
+    net = Islands(3)
+    x = net.floats(net.conv(net.input((1, 4, 6, 8)), 8))
+    flat = net.op(
+        OpKind.RESHAPE, [net.op(OpKind.TRANSPOSE, [x], (1, 8, 4, 6), g.TransposeAttrs((0, 3, 1, 2)))], (8, 24)
+    )
+    halves = net.add((4, 24)), net.add((4, 24))
+    net.ops.append(Op(OpKind.SPLIT, (flat,), halves, g.AxisAttrs(0), len(net.ops)))
+    first = net.quantize(net.unary(OpKind.TANH, halves[0]), 1 / 128)
+    folded = net.op(OpKind.RESHAPE, [net.unary(OpKind.NEG, halves[1])], (2, 48))
+    graph = net.graph([first, net.quantize(folded, 0.03, 2)])
+    given = np.random.default_rng(5).integers(-128, 128, (1, 4, 6, 8)).astype(np.int8)
+    after = litert.rewritten(graph, [given])
+    assert not any(touches_floats(after, op) for op in after.ops)
+    assert kinds_of(after) <= {
+        OpKind.CONV_2D,
+        OpKind.TRANSPOSE,
+        OpKind.RESHAPE,
+        OpKind.SPLIT,
+        OpKind.SLICE,
+        OpKind.LOOKUP,
+    }
+
+
+def test_equal_scales_on_both_sides_of_a_move_leave_no_conversion():
+    net = Islands(4)
+    x = net.input((1, 6, 8))
+    halves = net.add((1, 3, 8)), net.add((1, 3, 8))
+    net.ops.append(Op(OpKind.SPLIT, (net.floats(x),), halves, g.AxisAttrs(1), len(net.ops)))
+    graph = net.graph([net.quantize(half, 0.03, 2) for half in halves])
+    after = litert.rewritten(graph, [np.arange(48).astype(np.int8).reshape(1, 6, 8)])
+    assert kinds_of(after) <= {OpKind.SPLIT, OpKind.SLICE, OpKind.RESHAPE}
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 7, 9), (1, 16, 33), (3, 40)])
+def test_layer_normalisation_equals_litert(shape):
+    graph = island(Islands.layer_norm, shape)
+    inputs = [np.random.default_rng(6).integers(-128, 128, shape).astype(np.int8)]
+    theirs, ours = litert.run_graph(graph, inputs), execute(graph, inputs)
+    assert all(not distance(ours[t], theirs[t]).any() for op in graph.ops for t in op.outputs)
+    assert OpKind.RSQRT in kinds_of(litert.rewritten(graph, inputs))
+
+
+def dense(inputs, outputs, dtype=np.float32):
+    net = Islands(7)
+    x = net.input((1, inputs), DType.FLOAT32)
+    weights = net.rng.normal(size=(outputs, inputs)).astype(dtype)
+    quant = None if dtype is np.float32 else scale(0.1)
+    filters = net.add(weights.shape, DType(weights.dtype.name), quant, weights)
+    attrs = g.FullyConnectedAttrs()
+    return net.graph([net.op(OpKind.FULLY_CONNECTED, [x, filters, net.normal(outputs)], (1, outputs), attrs)])
+
+
+def test_a_float_network_is_read_up_to_a_number_of_weights():
+    small = dense(99, 100)  # and 100 biases: 10,000
+    with pytest.raises(UnsupportedError, match="float32 activations") as refused:
+        read_model(write_model(small))
+    assert "buildtool quantize" in str(refused.value)
+    graph = litert.rewritten(dense(98, 100), [values((1, 98), 8)])
+    assert graph.tensors[graph.inputs[0]].dtype is DType.FLOAT32
+    assert sum(t.elements for t in graph.tensors if t.is_constant) < MOST_WEIGHTS
+
+
+def test_what_has_no_float_form_is_refused():
+    with pytest.raises(UnsupportedError, match="hybrid"):
+        read_model(write_model(dense(4, 4, np.int8)))
+    with pytest.raises(UnsupportedError, match="float32 activations"):
+        read_model(write_model(island(lambda net, x: net.unary(OpKind.ELU, x))))
+    net = Islands(9)
+    x, y = net.input((1, 4), DType.FLOAT32), net.input((3, 4), DType.FLOAT32)
+    graph = net.graph(
+        [net.op(OpKind.FULLY_CONNECTED, [x, y, net.normal(3)], (1, 3), g.FullyConnectedAttrs())]
+    )
+    with pytest.raises(UnsupportedError, match="not constant"):
+        read_model(write_model(graph))
+
+
+def test_an_output_in_float32_stays_one():
+    net = Islands(10)
+    y = net.unary(OpKind.SOFTMAX, net.floats(net.input((2, 9))), g.SoftmaxAttrs())
+    after = rewrite(read_model(write_model(net.graph([y]))))
+    assert after.tensors[after.outputs[0]].dtype is DType.FLOAT32
+    assert [op.kind for op in after.ops] == [OpKind.DEQUANTIZE, OpKind.SOFTMAX]

@@ -1,0 +1,56 @@
+"""exp, log, tanh and roots of float32 in C: the bits of the executor's, and close to the true values."""
+
+import ctypes
+
+import ckernels
+import numpy as np
+import pytest
+from islands import SPECIAL
+
+from buildtool.firmware.run.compare import distance
+from buildtool.graph.reference import realfunctions
+from buildtool.graph.reference.realfunctions import ULP
+
+# The worst inputs of all float32, which were all tried.
+WORST = {"exp": (0.605973, -2.2143e-05), "log": (0.996171,), "tanh": (0.125516, 0.12511)}
+TRUE = {"exp": np.exp, "log": np.log, "tanh": np.tanh}
+
+
+def drawn(count, seed):
+    """Numbers of all sizes, numbers around 1, and special ones."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 1 << 32, count, dtype=np.uint32).view(np.float32)
+    near = rng.normal(size=count) * np.exp2(rng.uniform(-14, 6, count))
+    about_one = 1 + rng.normal(size=count) * np.exp2(rng.uniform(-23, -2, count))
+    ends = [88.72284, 88.72283, -103.97, -103.98, -87.4, 0.125, 0.12499999, 2.0**-14, 9.01, 16, 1.1754942e-38]
+    worst = [x for some in WORST.values() for x in some]
+    return np.concatenate([bits, near, about_one, ends, worst, SPECIAL]).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_functions_have_the_executors_bits_and_are_close_to_the_truth(name):
+    function = getattr(ckernels.library(), f"nn_real_{name}")
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
+    x = drawn(12000, 1)
+    result = np.array([function(value) for value in x.tolist()], np.float32)
+    with np.errstate(all="ignore"):
+        assert not distance(result, getattr(realfunctions, name)(x)).any()
+        true = TRUE[name](x.astype(np.longdouble))
+        unit = np.exp2(np.maximum(np.floor(np.log2(np.abs(true))), -126) - 23)
+        off = np.abs(result - true) / unit
+    counted = np.isfinite(result) & np.isfinite(true) & (true != 0)
+    assert counted.sum() > 10000 and off[counted].max() < ULP
+    assert off[counted].max() > 0.5  # an exact half shows that the measure works
+    assert not (np.isfinite(result) ^ np.isfinite(true.astype(np.float32))).any()
+
+
+def test_roots_are_rounded_to_the_nearest():
+    """The plain C for cores without a root of their own, through a kernel of one pixel."""
+    x = np.abs(drawn(12000, 2))
+    x = np.concatenate([x, -x[:50]])
+    result = np.empty_like(x)
+    view = [ckernels.View(a.ctypes.data, 4 * x.size, 4 * x.size, 1, 1, 0, 1, 1, x.size) for a in (x, result)]
+    window = (ctypes.c_int32 * 4)(0, 1, 0, 1)
+    ckernels.library().nn_sqrt_f32(*map(ctypes.byref, view), window)
+    with np.errstate(invalid="ignore"):
+        assert not distance(result, np.sqrt(x)).any()
