@@ -82,7 +82,9 @@ def test_runs_of_a_network_that_ends_earlier_name_its_outputs(tmp_path: Path) ->
     words = ("MODEL", "ds_cnn", "BOARD", "host", "OUTPUTS", "pool,logits")
     asked = context(tmp_path, *words, emitted=str(tmp_path / "src"), sign="", image_version="")
     said = [line for line in answering.firmware(asked) if "_words" in line]
-    told = {line.partition("_words")[0].removeprefix("set("): "--outputs=pool,logits" in line for line in said}
+    told = {
+        line.partition("_words")[0].removeprefix("set("): "--outputs=pool,logits" in line for line in said
+    }
     assert told == {"sizes": False, "profile": True, "validate": True, "debug": True, "flash": True}
 
 
