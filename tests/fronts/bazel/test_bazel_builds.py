@@ -183,7 +183,7 @@ def _check_errors(workspace: Workspace) -> None:
     workspace.edit("BUILD.bazel", '(1).tflite",', '(1).tflite",\n    ram = "1 KiB",')
     refused = workspace.run("build", "--config=worker", "//:app.elf", fails=True)
     assert re.search(r"(?m)^\S*models/key wörds, d\$x \(1\)\.tflite: error: .* \[PLAN\]$", refused)
-    assert re.search(r'(?m)^  hint: ram = "\d+" \(F ', refused)
+    assert re.search(r'(?m)^  hint: ram = "\d+" \(the smallest arena: F ', refused)
     assert "Traceback" not in refused
     workspace.edit("BUILD.bazel", 'ram = "1 KiB"', 'board = "cortex-m5"')
     refused = workspace.run("build", "//:app.elf", fails=True)
