@@ -38,6 +38,8 @@ pytest.importorskip("no_such_package")
 AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, without an import: the file and the text that use them.
 COMMANDS = {
+    # the extra may be absent
+    "ai-edge-quantizer": ("buildtool/quantize/litert.py", "from ai_edge_quantizer"),
     "clang-format": (".ci/run", "clang-format"),
     "h5py": ("buildtool/split/backend.py", "import h5py"),  # the extra may be absent
     "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
@@ -45,6 +47,7 @@ COMMANDS = {
     "keras": ("buildtool/split/structure.py", "import keras"),  # the extra may be absent
     "mypy": (".ci/run", "mypy"),
     "ninja": ("tests/support/cmakeprojects.py", 'needs_tool("ninja" if'),
+    "onnxruntime": ("buildtool/quantize/onnx_runtime.py", "import onnxruntime"),  # the extra may be absent
     "pytest-xdist": ("pyproject.toml", "-n auto"),
     "ruff": (".ci/run", "ruff"),
     "tensorflow-cpu": ("dev", "tensorflow-cpu=="),  # Keras runs on it

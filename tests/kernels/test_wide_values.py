@@ -117,16 +117,14 @@ np.save(folder + "/out.npy", interpreter.get_output(0))
 """
 
 
-def _of_tflm(kind, dtype, finer):
-    """Returns a network of one operator. The scale of its output is `finer` times smaller than usual."""
+def _of_tflm(kind, dtype):
+    """Returns a network of one operator, some of whose outputs are at the ends of the range."""
     net = (NetBuilder if dtype is DType.INT8 else WideNetBuilder)(7)
     x = net.input((1, 9, 7, 40))
     if kind is OpKind.SUM:
-        return net.graph(
-            [net.op(kind, (x,), g.MeanAttrs((1, 3)), net.random_quant(net.scale(x) * 40 / finer))]
-        )
+        return net.graph([net.op(kind, (x,), g.MeanAttrs((1, 3)), net.random_quant(net.scale(x) * 5))])
     y = net.input((1, 1, 7, 40))
-    return net.graph([net.op(kind, (x, y), quant=quant(net.scale(x) * net.scale(y) * 30000 / finer))])
+    return net.graph([net.op(kind, (x, y), quant=quant(net.scale(x) * net.scale(y) * 4000))])
 
 
 @pytest.mark.parametrize(
@@ -137,10 +135,9 @@ def _of_tflm(kind, dtype, finer):
         (OpKind.SUM, DType.INT16),
     ],
 )
-@pytest.mark.parametrize("finer", [1, 50])
-def test_an_operator_that_litert_lacks_equals_tensorflow_lite_micro_s(kind, dtype, finer, tmp_path):
+def test_an_operator_that_litert_lacks_equals_tensorflow_lite_micro_s(kind, dtype, tmp_path):
     needs_package("tflite_micro")
-    graph = _of_tflm(kind, dtype, finer)
+    graph = _of_tflm(kind, dtype)
     drawn = [inputs_for(graph, 3, pattern) for pattern in PATTERNS]
     inputs = [
         np.concatenate([v[:, n::3] for n, v in enumerate(each)], 1) for each in zip(*drawn, strict=True)

@@ -319,11 +319,15 @@ def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) ->
         "seed=5",
         "inputs=2",
         "format=hex,bin",
+        "outputs=pool,logits",
     )
     output = project.scons(*words)
     made = "build/cortex-m4/ds_cnn"
     built = f"--elf {made}/ds_cnn.elf --plan {made}/src/ds_cnn.plan"
-    assert f"buildtool profile ds_cnn --board cortex-m4 {built} --inputs=2 --seed=5" in output
+    assert (
+        f"buildtool profile ds_cnn --board cortex-m4 {built} --outputs=pool,logits --inputs=2 --seed=5"
+        in output
+    )
     assert "(emulated, gcc " in output  # as the firmware image itself says
     assert re.search(r"^ *total +2,656,768 ", output, re.MULTILINE)
     assert output.rstrip().endswith("'s reference kernels, to the bit")

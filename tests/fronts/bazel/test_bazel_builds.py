@@ -143,7 +143,11 @@ def _check_changes(workspace: Workspace, folder: Path) -> None:
 
 def _check_changes_of_kernels(workspace: Workspace) -> None:
     before = _called(workspace, "keywords")
-    workspace.edit("BUILD.bazel", '(1).tflite",', '(1).tflite",\n    ram = "8K",')
+    workspace.edit(
+        "BUILD.bazel",
+        '(1).tflite",',
+        '(1).tflite",\n    outputs = "retrained/32",\n    ram = "8K",',
+    )
     said = workspace.run("test", "--config=m4", "//...")
     assert "Executed 1 out of 1 test: 1 test passes." in said
     assert kernels(said) and set(kernels(said)) == _called(workspace, "keywords") - before
@@ -152,7 +156,7 @@ def _check_changes_of_kernels(workspace: Workspace) -> None:
     with (workspace.site / f"buildtool_kernels/{changed}.c").open("a") as file:
         file.write("int changed_here;\n")
     assert kernels(workspace.run("build", "--config=m4", "//...")) == [f"{changed}.o"]
-    workspace.edit("BUILD.bazel", '\n    ram = "8K",', "")
+    workspace.edit("BUILD.bazel", '\n    outputs = "retrained/32",\n    ram = "8K",', "")
 
 
 def _check_host_and_worker(workspace: Workspace, folder: Path) -> None:
@@ -179,7 +183,7 @@ def _check_errors(workspace: Workspace) -> None:
     workspace.edit("BUILD.bazel", '(1).tflite",', '(1).tflite",\n    ram = "1 KiB",')
     refused = workspace.run("build", "--config=worker", "//:app.elf", fails=True)
     assert re.search(r"(?m)^\S*models/key wörds, d\$x \(1\)\.tflite: error: .* \[PLAN\]$", refused)
-    assert re.search(r'(?m)^  hint: ram = "\d+" \(F ', refused)
+    assert re.search(r'(?m)^  hint: ram = "\d+" \(the smallest arena: F ', refused)
     assert "Traceback" not in refused
     workspace.edit("BUILD.bazel", 'ram = "1 KiB"', 'board = "cortex-m5"')
     refused = workspace.run("build", "//:app.elf", fails=True)

@@ -193,9 +193,9 @@ def test_errors_name_options_as_build_files_do(tmp_path, monkeypatch, capsys):
     (tmp_path / "words").write_text("\n".join(named))
     monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
     assert worker.main() == 1
-    assert re.search(r"(?m)^  hint: ram = \"\d+\" \(F ", capsys.readouterr().err)
+    assert re.search(r"(?m)^  hint: ram = \"\d+\" \(the smallest arena: F ", capsys.readouterr().err)
     assert cli.run(named) == 1
-    assert re.search(r"(?m)^  hint: --ram \d+ \(F ", capsys.readouterr().err)
+    assert re.search(r"(?m)^  hint: --ram \d+ \(the smallest arena: F ", capsys.readouterr().err)
 
 
 def test_a_request_in_json_is_answered_though_no_line_ends_it():

@@ -173,7 +173,7 @@ def built_with(built: CMakeProject, ram: str, *, fails: bool = False) -> str:
 def a_limit_that_is_too_small_is_told_in_short_and_its_hint_helps(built: CMakeProject) -> None:
     before = built.variables.get("RAM", "")
     said = built_with(built, "3K", fails=True)
-    (ram,) = re.findall(r"(?m): error: .* \[PLAN\]\n  hint: RAM (\d+) \(F ", said)
+    (ram,) = re.findall(r"(?m): error: .* \[PLAN\]\n  hint: RAM (\d+) \(the smallest arena: F ", said)
     if built.generator == "Ninja":  # which prints the outputs and the command of a rule that fails
         (outputs, command) = re.findall(r"(?m)^FAILED: (?:\[code=1\] )?(.*)\n(.*)$", said)[0]
         assert re.fullmatch(r"buildtool/wake_word\.stamp .*/buildtool/wake_word\.stamp ", outputs)

@@ -78,6 +78,16 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     assert found[-1] == "--name=net"
 
 
+def test_runs_of_a_network_that_ends_earlier_name_its_outputs(tmp_path: Path) -> None:
+    words = ("MODEL", "ds_cnn", "BOARD", "host", "OUTPUTS", "pool,logits")
+    asked = context(tmp_path, *words, emitted=str(tmp_path / "src"), sign="", image_version="")
+    said = [line for line in answering.firmware(asked) if "_words" in line]
+    told = {
+        line.partition("_words")[0].removeprefix("set("): "--outputs=pool,logits" in line for line in said
+    }
+    assert told == {"sizes": False, "profile": True, "validate": True, "debug": True, "flash": True}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

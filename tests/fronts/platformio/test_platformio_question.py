@@ -107,7 +107,7 @@ def test_a_hint_is_written_as_the_ini_file_takes_it(tmp_path: Path) -> None:
         words = ["emit", "ds_cnn", "--name=net", "--ram=1K", "--board=host", "--out", str(tmp_path / "out")]
         command = [sys.executable, "-P", "-m", "buildtool.fronts.platformio.question", prefix, *words]
         done = subprocess.run(command, capture_output=True, text=True)
-        (ram,) = re.findall(rf"(?m)^  hint: {prefix}ram = (\d+) \(F ", done.stderr)
+        (ram,) = re.findall(rf"(?m)^  hint: {prefix}ram = (\d+) \(the smallest arena: F ", done.stderr)
         assert done.returncode == 1
     sections = {"net": {"ram": ram}}
     assert answered(GIVEN, sections)["prefix"] == "" and answered(GIVEN, {})["prefix"] == "custom_buildtool_"

@@ -94,7 +94,7 @@ def test_limits_that_cannot_be_kept_name_the_nearest():
     least = best_strips(small(), host(), max_f=4.0).arena_bytes
     with pytest.raises(PlanError) as caught:
         best_strips(small(), host(), ram=least - 1)
-    assert f"the smallest arena is {least} bytes" in caught.value.text
+    assert f"the smallest arena is {least:,} bytes" in caught.value.text
     assert f"ram={least}" in caught.value.hint
 
 

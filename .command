@@ -1,0 +1,11 @@
+[
+ "emit",
+ "ds_cnn",
+ "--board=host",
+ "--outputs=pool,block1/depthwise",
+ "--name=net",
+ "--out",
+ "",
+ "--stamp",
+ ".planned"
+]
