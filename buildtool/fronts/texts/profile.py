@@ -10,7 +10,7 @@ from buildtool.base.layers import short_names
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, shorten, state_suffix, table
-from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_verdict, reference_text
+from buildtool.fronts.texts.validation import NAME_WIDTH, agreement, bound_lines, bounds_verdict
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import (
@@ -58,8 +58,8 @@ def text(answer: ProfileAnswer) -> str:
     verdict = f"DIFFERENT from {answer['reference']['text']}"
     if answer["requantise"] != Requantise.EXACT:
         verdict = bounds_verdict(answer)
-    elif answer["exact"]:
-        verdict = f"EQUAL to {reference_text(answer['reference'])}"
+    elif answer["within_bounds"]:
+        verdict = agreement(answer["reference"])
     lines.append(f"output of {count(answer['inputs'], 'input')}: {verdict}")
     return "\n".join(lines)
 

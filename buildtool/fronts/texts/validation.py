@@ -48,10 +48,17 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
     return [text, ""] if bounds else []
 
 
-def reference_text(reference: ReferenceAnswer) -> str:
-    """Returns the name of the reference. If LiteRT did not compute all outputs, the text also says why."""
-    why = reference["why"]
-    return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
+def agreement(reference: ReferenceAnswer) -> str:
+    """Returns the verdict on a run that has all the values that it must have.
+
+    They are equal, or within the bounds of exp, log and tanh. If LiteRT did not compute all outputs, the text
+    also says why.
+    """
+    why, curves = reference["why"], reference["curves"]
+    if curves is not None and curves["values_different"]:
+        return f"WITHIN THE BOUNDS of {reference['text']}{_curves_text(reference)}"
+    whole = f"EQUAL to {reference['text']}, to the bit"
+    return whole + (f" ({plain(why)})" if why else "") + _curves_text(reference)
 
 
 def first_exceeding(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
@@ -101,10 +108,8 @@ def verdict(answer: ValidationAnswer) -> str:
             f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
         )
     reference = answer["reference"]
-    if answer["exact"]:
-        return f"EQUAL to {reference_text(reference)}{_curves_text(reference)}"
     if answer["within_bounds"]:
-        return f"WITHIN THE BOUNDS of {reference['text']}{_curves_text(reference)}"
+        return agreement(reference)
     line = _different(answer["reference"], answer)
     first = answer["first_difference"]
     if first is None:
@@ -274,7 +279,7 @@ def _verdict(answer: DatasetAnswer) -> Iterator[str]:
         )
         return
     if not differing:
-        yield f"EQUAL to {reference_text(answer['reference'])}: {count(inputs, 'input')}"
+        yield f"{agreement(answer['reference'])}: {count(inputs, 'input')}"
         return
     yield _different(answer["reference"], run)
     for one in differing[:MOST_DIFFERING]:
