@@ -235,7 +235,7 @@ def test_a_listing_that_points_outside_or_has_another_type_is_an_error(made: Pat
         (("--cmsis-nn", "/nonexistent"), "a bundle cannot use CMSIS-NN"),
         (("--toolchain", "gcc"), "it has no effect on a request of kind 'bundle'"),
         (("--name", "A b"), "name"),
-        (("--ram", "1K"), "1024"),
+        (("--ram", "1K"), "1,024"),
         (("--bundel",), "unknown option '--bundel'"),
     ],
 )
