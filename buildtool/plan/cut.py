@@ -13,7 +13,6 @@ from buildtool.base.errors import BuildtoolError, UsageError, closest
 from buildtool.base.layers import short_names
 
 _LISTED = 5  # names that are close to an unknown one
-_MOST_SHOWN = 200  # characters of an unknown name
 
 
 def end_at(data: bytes, outputs: tuple[str, ...], planned: Callable[[], list[str]], *, onnx: bool) -> bytes:
@@ -26,13 +25,14 @@ def end_at(data: bytes, outputs: tuple[str, ...], planned: Callable[[], list[str
     else:
         from buildtool.graph.tflite import cutting  # type: ignore[no-redef]
     made = cutting.made_tensors(data)
-    known = set(made)
-    layers = {} if known.issuperset(outputs) else _name_layers(made, planned)
-    names = [name if name in known else layers.get(name, "") for name in outputs]
-    for name, found in zip(outputs, names, strict=True):
-        if found not in known:
-            raise _unknown(name, list(dict.fromkeys((*layers, *made))))
-    return cutting.end_at(data, list(dict.fromkeys(names)))
+    known = {name.strip(): name for name in made} | {name: name for name in made}
+    wanted = [cutting.name_as_read(name) for name in outputs]
+    layers = {} if known.keys() >= set(wanted) else _name_layers(made, planned)
+    known = {short: long for short, long in layers.items() if long in known} | known
+    for name in wanted:
+        if name not in known:
+            raise _unknown(name, list(known), is_layer=name in layers)
+    return cutting.end_at(data, list(dict.fromkeys(known[name] for name in wanted)))
 
 
 def _name_layers(made: list[str], planned: Callable[[], list[str]]) -> dict[str, str]:
@@ -47,9 +47,13 @@ def _name_layers(made: list[str], planned: Callable[[], list[str]]) -> dict[str,
     return dict(zip(short_names(names), names, strict=True))
 
 
-def _unknown(name: str, known: list[str]) -> UsageError:
+def _unknown(name: str, known: list[str], *, is_layer: bool) -> UsageError:
+    """Returns the error about a name without a tensor, as of a layer that is a part of an operator."""
+    known = [one for one in known if "," not in one]  # commas separate names
     last = ", ".join(map(repr, known[-_LISTED:]))
     close = closest(name, known, _LISTED) or [one for one in known if name.lower() in one.lower()][:_LISTED]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the last are {last}"
-    text = f"no operator of the network writes a tensor or layer called '{name[:_MOST_SHOWN]}'"
+    text = f"no operator of the network writes a tensor or layer called '{name}'"
+    if is_layer:
+        text = f"the layer '{name}' is a part of an operator of the file, and writes no tensor of the file"
     return UsageError(text, option="outputs", hint=hint)

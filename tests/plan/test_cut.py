@@ -115,6 +115,35 @@ def test_an_unknown_name_is_told_with_those_that_are_close():
         cut(data, image)
 
 
+def test_any_name_of_a_tensor_can_be_given_and_hints_name_what_can_be():
+    sheet = Sheet()
+    x = sheet.add(FileTensor((1, 4)))
+    shown = ["a b", " lead", "größe/層", "b?c", "é" * 100, "x,y", "-o"]
+    for name in ("a b", " lead", "größe/層", "b\nc", "é" * 300, "x,y", "-o"):
+        x = sheet.apply("RELU", [x], (1, 4), name=name)
+        data = sheet.bytes([0], [x])
+        ends = [cut(data, one) for one in {name, name.strip(), shown[len(sheet.operators) - 1]}]
+        assert len({made_tensors(end)[-1] for end in ends}) == 1 and len(set(ends)) == 1
+    for unknown in ("x", "lead ", "x,", "\ud800"):
+        with pytest.raises(UsageError, match="no operator") as caught:
+            cut(data, unknown + "!")
+        hinted = re.findall("'([^']*)'", caught.value.hint)
+        assert hinted and not any("," in one for one in hinted)
+        assert all(cut(data, one.strip()) for one in hinted)
+
+
+def test_a_layer_that_is_a_part_of_an_operator_has_no_tensor():
+    data = write_model(every_operator())
+    _, graph = read_graph(load_model(File("/net.tflite", data=data)))
+    layers = [graph.op_name(position) for position in range(len(graph.ops))]
+    parts = set(layers) - set(made_tensors(data))
+    assert parts
+    for part in parts:
+        with pytest.raises(UsageError, match=f"layer '{part}' is a part of an operator") as caught:
+            cut(data, part)
+        assert not parts.intersection(re.findall("'([^']*)'", caught.value.hint))
+
+
 def test_a_plan_file_is_for_the_network_that_ends_there(tmp_path):
     asked = {"kind": "emit", "model": "resnet8", "board": "host"}
     cut_there, path = {"options": {"outputs": "pool"}}, tmp_path / "net.plan"
@@ -142,6 +171,7 @@ def test_an_onnx_file_ends_at_a_tensor_or_behind_its_quantisation():
         expected = ReferenceEvaluator(whole).run([made], feed)[0]
         assert np.array_equal(ReferenceEvaluator(out).run(None, feed)[0], expected)
         assert len(out.graph.node) < len(model.graph.node) or made == cuts[-1]
+        assert cut(data, name, made, suffix=".onnx") == ends
 
 
 def test_a_damaged_file_gives_an_error_or_a_network():

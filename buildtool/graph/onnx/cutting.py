@@ -6,6 +6,11 @@ from buildtool.base.errors import UsageError
 from buildtool.graph.onnx.file import Proto, parse_model, printable_name
 
 
+def name_as_read(name: str) -> str:
+    """Returns a tensor's whole name as the reader has it, which shortens long ones."""
+    return printable_name(name)
+
+
 def made_tensors(data: bytes) -> list[str]:
     """Returns the names of the tensors that operators write, in the operators' order."""
     return [printable_name(name) for node in parse_model(data).graph.node for name in node.output if name]
@@ -20,7 +25,7 @@ def end_at(data: bytes, names: Sequence[str]) -> bytes:
     model = parse_model(data)
     graph = model.graph
     written = {printable_name(name): name for node in graph.node for name in node.output}
-    outputs = [_quantized(graph, written[name]) for name in names]
+    outputs = list(dict.fromkeys(_quantized(graph, written[name]) for name in names))
     kept = _needed(graph, outputs)
     read = {name for node in kept for name in node.input}
     if not read.intersection(value.name for value in graph.input):

@@ -10,13 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from buildtool.base.errors import ModelError, UsageError
-from buildtool.graph.tflite.flat import MALFORMED, FlatFile, RawOperator
+from buildtool.graph.tflite.flat import MALFORMED, MAX_NAME, FlatFile, RawOperator, printable
 from buildtool.graph.tflite.schema import tflite
 
 _B = tflite.BuiltinOperator
 _INPUTS, _OUTPUTS, _OPERATORS = 6, 8, 10  # places of fields in the schema's SubGraph table
 _SIGNATURES = 18  # in its Model table
 _WORD = 4  # bytes
+
+
+def name_as_read(name: str) -> str:
+    """Returns a tensor's whole name as the reader has it, which shortens long ones."""
+    return printable(name.encode("utf-8", "surrogatepass")[:MAX_NAME])
 
 
 def made_tensors(data: bytes) -> list[str]:
