@@ -174,6 +174,18 @@ def test_an_onnx_file_ends_at_a_tensor_or_behind_its_quantisation():
         assert cut(data, name, made, suffix=".onnx") == ends
 
 
+def test_old_onnx_files_list_constants_as_inputs_which_feed_nothing():
+    model = many_operators()
+    for tensor in model.graph.initializer:
+        model.graph.input.append(
+            onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        )
+    constants = {tensor.name for tensor in model.graph.initializer}
+    weights = next(node.output[0] for node in model.graph.node if constants.issuperset(node.input))
+    with pytest.raises(UsageError, match="need no input"):
+        cut(model.SerializeToString(), weights, suffix=".onnx")
+
+
 def test_a_damaged_file_gives_an_error_or_a_network():
     data, rng = write_model(windows(4)), np.random.default_rng(3)
     name = made_tensors(data)[-1]

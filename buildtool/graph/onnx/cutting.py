@@ -28,7 +28,8 @@ def end_at(data: bytes, names: Sequence[str]) -> bytes:
     outputs = list(dict.fromkeys(_quantized(graph, written[name]) for name in names))
     kept = _needed(graph, outputs)
     read = {name for node in kept for name in node.input}
-    if not read.intersection(value.name for value in graph.input):
+    fed = {value.name for value in graph.input} - {tensor.name for tensor in graph.initializer}
+    if read.isdisjoint(fed):
         raise UsageError("the outputs need no input of the network", option="outputs")
     types = {value.name: value for value in (*graph.output, *graph.value_info)}
     made = [types.get(name) for name in outputs]
