@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import re
@@ -86,6 +87,18 @@ def test_runs_of_a_network_that_ends_earlier_name_its_outputs(tmp_path: Path) ->
         line.partition("_words")[0].removeprefix("set("): "--outputs=pool,logits" in line for line in said
     }
     assert told == {"sizes": False, "profile": True, "validate": True, "debug": True, "flash": True}
+
+
+def test_a_name_that_tensorflow_joined_by_semicolons_stays_one_word(tmp_path: Path) -> None:
+    words = ("MODEL", "ds_cnn", "BOARD", "host", "OUTPUTS", "a b;c/d;$x,last")
+    asked = context(tmp_path, *words, emitted=str(tmp_path / "src"), sign="", image_version="")
+    lines = [line for line in answering.firmware(asked) if line.startswith("set(validate_words")]
+    shown = f"[[{sys.executable}]] -c [[import sys; print(sys.argv[1:])]] ${{validate_words}}"
+    script = [*lines, f"execute_process(COMMAND {shown})"]
+    (tmp_path / "script.cmake").write_text("\n".join(script))
+    command = ["cmake", "-P", str(tmp_path / "script.cmake")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ast.literal_eval(done.stdout)[-1] == "--outputs=a b;c/d;$x,last"
 
 
 @pytest.mark.parametrize(
