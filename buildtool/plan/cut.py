@@ -31,7 +31,7 @@ def end_at(data: bytes, outputs: tuple[str, ...], planned: Callable[[], list[str
     known = {short: long for short, long in layers.items() if long in known} | known
     for name in wanted:
         if name not in known:
-            raise _unknown(name, list(known), is_layer=name in layers)
+            raise _unknown(name, list(known), layers.get(name, ""))
     return cutting.end_at(data, list(dict.fromkeys(known[name] for name in wanted)))
 
 
@@ -47,13 +47,15 @@ def _name_layers(made: list[str], planned: Callable[[], list[str]]) -> dict[str,
     return dict(zip(short_names(names), names, strict=True))
 
 
-def _unknown(name: str, known: list[str], *, is_layer: bool) -> UsageError:
-    """Returns the error about a name without a tensor, as of a layer that is a part of an operator."""
+def _unknown(name: str, known: list[str], part: str) -> UsageError:
+    """Returns the error about a name without a tensor. `part`: the layer's whole name, if it has the name."""
     known = [one for one in known if "," not in one]  # commas separate names
     last = ", ".join(map(repr, known[-_LISTED:]))
     close = closest(name, known, _LISTED) or [one for one in known if name.lower() in one.lower()][:_LISTED]
+    if part.rpartition("/")[0] in known:
+        close = [part.rpartition("/")[0]]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the last are {last}"
     text = f"no operator of the network writes a tensor or layer called '{name}'"
-    if is_layer:
+    if part:
         text = f"the layer '{name}' is a part of an operator of the file, and writes no tensor of the file"
     return UsageError(text, option="outputs", hint=hint)
