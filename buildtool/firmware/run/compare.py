@@ -55,7 +55,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
         return _make_numpy_referrer(graph)
     if any(op.kind is OpKind.SUM for op in source.ops):
         raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
-    if any(source.tensors[state.before].source is None for state in source.states):  # see `tflite.svdf8`
+    if _has_narrow_svdf(model):
         raise ToolError("LiteRT's kernel of SVDF reads an 8-bit state as 16 bits")
     places = dict[int, int]()
     if _has_narrow_biases(model, source):
@@ -87,6 +87,16 @@ def _make_numpy_referrer(graph: Graph) -> Referrer:
         return dict(values)
 
     return refer
+
+
+def _has_narrow_svdf(model: bytes) -> bool:
+    """Whether an SVDF of the file has an 8-bit state, which `tflite.svdf8` reads as other operators."""
+    from buildtool.graph.tflite.flat import FlatFile
+    from buildtool.graph.tflite.schema import tflite
+
+    file = FlatFile(model)
+    svdfs = [op for op in file.operators if op.code == tflite.BuiltinOperator.SVDF]
+    return any(file.tensor(op.inputs[4]).dtype == "int8" for op in svdfs)
 
 
 def _has_narrow_biases(model: bytes, source: Graph) -> bool:
