@@ -3,7 +3,17 @@
 import litert
 import numpy as np
 import pytest
-from islands import FAMILIES, SPECIAL, UNARY, Islands, every_operator, kinds_of, scale, values, with_float_form
+from islands import (
+    FAMILIES,
+    SPECIAL,
+    UNARY,
+    Islands,
+    every_operator,
+    kinds_of,
+    scale,
+    values,
+    with_float_form,
+)
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.firmware.run.compare import distance
