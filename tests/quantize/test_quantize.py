@@ -8,6 +8,7 @@ import shlex
 import floatnets
 import numpy as np
 import pytest
+from flatfiles import FileOperator, FileTensor, write
 from needs import needs_package
 from zeronet import small
 
@@ -145,6 +146,35 @@ def test_hybrid_weights_become_the_floats_that_they_stand_for(kind):
             x = x @ weights.T + bias
             x = np.maximum(x, 0) if number < 2 else x
         np.testing.assert_allclose(got, x, rtol=1e-5, atol=1e-6)
+
+
+def one_operator(kind, constant):
+    """A file of an operator on an input and a constant; another input is not read."""
+    names = ("x", "k", "y", "other")
+    k = np.array([constant, 1], np.float32)
+    tensors = [FileTensor((1, 2), "float32", k if name == "k" else None, None, name=name) for name in names]
+    options = (f"{kind.title()}Options", {})
+    return write(tensors, [FileOperator(kind, [0, 1], [2], *options)], [0, 3], [2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constant", "most", "text", "hint"),
+    [
+        (np.inf, 1, "the constant 'k' has values that are not finite", ""),
+        (1, 3e38, "the values of 'x' are too large", ""),
+        (1, 2e38, "the values of 'x' are too large, or too far apart", ""),
+        (1, 1, "no operator reads a float32 network input", "remove this input"),
+    ],
+)
+def test_what_cannot_be_quantised_is_named(folder, capsys, constant, most, text, hint):
+    needs_package("ai_edge_quantizer")
+    (folder / "net.tflite").write_bytes(one_operator("MUL", constant))
+    values = np.array([[[-most, most]]], np.float32)
+    np.savez(folder / "values.npz", x=values, other=values)
+    told, hints = refusal("quantize net.tflite --data values.npz -o out.tflite", capsys)
+    assert text in told and [hint in one for one in hints] == [True] * bool(hint)
+    assert not (folder / "out.tflite").exists()
 
 
 # ---- without the libraries ------------------------------------------------------------------------------
