@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -33,6 +33,7 @@ class Network:
     def __init__(self, data: bytes, activations: str) -> None:
         model = unpack(data)
         widen_weights(model)
+        check_constants(model)
         signature = find_signature(model)
         self._key = _text(signature.signatureKey)
         names = {int(one.tensorIndex): _text(one.name) for one in signature.inputs}
@@ -66,8 +67,33 @@ class Network:
         for arrays in samples:
             sample = dict(zip(self._names, arrays, strict=True))
             calibrator.calibrate({self._key: [sample]}, work._recipe_manager)
-        result = work.quantize(calibrator.get_model_qsvs(), enable_progress_report=False)
+        ranges = calibrator.get_model_qsvs()
+        check_ranges(ranges)
+        result = work.quantize(ranges, enable_progress_report=False)
         return pack(unpack(bytes(result.quantized_model or b"")))
+
+
+def check_constants(model: Any) -> None:
+    """Raises UnsupportedError if a float32 constant of the first subgraph has infinite values or NaN."""
+    for tensor in model.subgraphs[0].tensors:
+        if tensor.type == _TYPE.FLOAT32 and _is_constant(model, tensor):
+            values = np.asarray(model.buffers[tensor.buffer].data, np.uint8).view(np.float32)
+            if not np.isfinite(values).all():
+                text = f"the constant '{_text(tensor.name)}' has values that are not finite"
+                raise UnsupportedError(text)
+
+
+def check_ranges(ranges: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises UnsupportedError if a tensor's values are too far apart for a float32 scale.
+
+    The quantizer leaves values beyond 3e38 out. If a tensor has no others, its ends are in the wrong order.
+    """
+    for name, ends in ranges.items():
+        low, high = (np.asarray(ends.get(end, 0), np.float64) for end in ("min", "max"))
+        apart = high - low
+        if not ((apart >= 0) & (apart <= np.finfo(np.float32).max)).all():
+            text = f"the values of '{name}' are too large, or too far apart, for a scale of float32"
+            raise UnsupportedError(text)
 
 
 def unpack(data: bytes) -> Any:

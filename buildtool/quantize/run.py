@@ -179,7 +179,8 @@ def _read_result(result: File, model: Model, session: Session) -> Network:
     try:
         return load_network(result, session)
     except BuildtoolError as error:
-        refused = UnsupportedError(f"as it is quantised, {error.text}", path=model.path, hint=_LEFT)
+        hints = error.hints if error.tensor and not error.operator else ()  # about an input, for example
+        refused = UnsupportedError(f"as it is quantised, {error.text}", path=model.path, hint=hints or _LEFT)
         raise refused.at(operator=error.operator, tensor=error.tensor) from None
 
 

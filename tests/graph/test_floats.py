@@ -3,7 +3,17 @@
 import litert
 import numpy as np
 import pytest
-from islands import FAMILIES, UNARY, Islands, every_operator, kinds_of, scale, values, with_float_form
+from islands import (
+    FAMILIES,
+    SPECIAL,
+    UNARY,
+    Islands,
+    every_operator,
+    kinds_of,
+    scale,
+    values,
+    with_float_form,
+)
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.firmware.run.compare import distance
@@ -13,7 +23,7 @@ from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Op, OpKind
+from buildtool.graph.types import DType, Op, OpKind, Pad
 
 EVERY = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 1, 256)
 ENDS = {OpKind.DEQUANTIZE, OpKind.QUANTIZE}
@@ -34,6 +44,24 @@ def test_operators_equal_litert(family, shape, special):
         for t in op.outputs:
             apart = distance(ours[t], theirs[t].reshape(ours[t].shape))
             assert apart.max() <= curve_bound(graph, op), op.place
+
+
+@pytest.mark.parametrize("kind", [OpKind.REDUCE_MAX, OpKind.REDUCE_MIN, OpKind.SUM, OpKind.REDUCE_PROD])
+def test_a_reduction_of_one_element_still_changes_nan_and_infinity(kind):
+    net = Islands(1)
+    x = net.input((2, 1, 8), DType.FLOAT32)
+    graph = net.graph([net.reduced(kind, net.unary(OpKind.NEG, x), (1,), False)])
+    litert.rewritten(graph, [np.resize(np.array(SPECIAL, np.float32), (2, 1, 8))])
+
+
+@pytest.mark.parametrize("kind", [OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
+def test_a_pool_of_one_element_still_changes_nan_and_infinity(kind):
+    net = Islands(1)
+    x = net.input((1, 2, 8, 1), DType.FLOAT32)
+    pooled = net.op(
+        kind, [net.unary(OpKind.NEG, x)], (1, 2, 8, 1), g.PoolAttrs((1, 1), (1, 1), Pad(0, 0, 0, 0))
+    )
+    litert.rewritten(net.graph([pooled]), [np.resize(np.array(SPECIAL, np.float32), (1, 2, 8, 1))])
 
 
 @pytest.mark.parametrize("axes", [(3,), (1, 2), (0, 2), (1, 3), (0, 1, 2, 3)])

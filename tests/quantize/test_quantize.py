@@ -8,6 +8,7 @@ import shlex
 import floatnets
 import numpy as np
 import pytest
+from flatfiles import FileOperator, FileTensor, write
 from needs import needs_package
 from zeronet import small
 
@@ -26,8 +27,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for kind in ("float32", "channels"):
         (tmp_path / f"{kind}.tflite").write_bytes(floatnets.file(kind))
+    refused = floatnets.file(sizes=(1, 100, 100, 1))  # it has too many float32 weights to run as it is
+    (tmp_path / "large.tflite").write_bytes(refused)
     (tmp_path / "int8.tflite").write_bytes(small())
     np.savez(tmp_path / "data.npz", x=X.reshape(-1, 1, 1))
+    np.savez(tmp_path / "wide.npz", x=X.reshape(-1, 1, 1).astype(np.float64) * 1e300)
     return tmp_path
 
 
@@ -51,19 +55,19 @@ def refusal(words, capsys):
 @pytest.mark.slow
 def test_the_line_of_the_refusal_makes_a_network_that_is_equal_on_a_board(folder, capsys):
     needs_package("ai_edge_quantizer")
-    assert cli.run(["plan", "float32.tflite", "-b", "cortex-m4"]) == 1
+    assert cli.run(["plan", "large.tflite", "-b", "cortex-m4"]) == 1
     line = capsys.readouterr().err.strip().partition("buildtool quantize ")[2]
-    assert line == "float32.tflite --data DATA -o float32_int8.tflite"
+    assert line == "large.tflite --data DATA -o large_int8.tflite"
     words = f"quantize {line.replace('DATA', 'data.npz')}"
     status, answer, err = command(f"{words} -b cortex-m4", capsys)
     assert (status, err) == (0, "")  # the libraries' own words are not shown
     (lost,) = answer["lost"]["outputs"]
     assert lost["sqnr_db"] > 25 and lost["max_abs"] < lost["largest"] / 10
     assert answer["planned"]["arena_bytes"] > 0 and answer["calibrated"] == answer["inputs"] == len(X)
-    made = (folder / "float32_int8.tflite").read_bytes()
+    made = (folder / "large_int8.tflite").read_bytes()
     assert command(words, capsys)[0] == 0
-    assert (folder / "float32_int8.tflite").read_bytes() == made
-    words = "validate float32_int8.tflite -b cortex-m4 --tensors --reference litert --inputs 3 --daemon off"
+    assert (folder / "large_int8.tflite").read_bytes() == made
+    words = "validate large_int8.tflite -b cortex-m4 --tensors --reference litert --inputs 3 --daemon off"
     status, answer, _ = command(words, capsys)
     assert status == 0 and answer["within_bounds"]
 
@@ -144,6 +148,35 @@ def test_hybrid_weights_become_the_floats_that_they_stand_for(kind):
         np.testing.assert_allclose(got, x, rtol=1e-5, atol=1e-6)
 
 
+def one_operator(kind, constant):
+    """A file of an operator on an input and a constant; another input is not read."""
+    names = ("x", "k", "y", "other")
+    k = np.array([constant, 1], np.float32)
+    tensors = [FileTensor((1, 2), "float32", k if name == "k" else None, None, name=name) for name in names]
+    options = (f"{kind.title()}Options", {})
+    return write(tensors, [FileOperator(kind, [0, 1], [2], *options)], [0, 3], [2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constant", "most", "text", "hint"),
+    [
+        (np.inf, 1, "the constant 'k' has values that are not finite", ""),
+        (1, 3e38, "the values of 'x' are too large", ""),
+        (1, 2e38, "the values of 'x' are too large, or too far apart", ""),
+        (1, 1, "no operator reads a float32 network input", "remove this input"),
+    ],
+)
+def test_what_cannot_be_quantised_is_named(folder, capsys, constant, most, text, hint):
+    needs_package("ai_edge_quantizer")
+    (folder / "net.tflite").write_bytes(one_operator("MUL", constant))
+    values = np.array([[[-most, most]]], np.float32)
+    np.savez(folder / "values.npz", x=values, other=values)
+    told, hints = refusal("quantize net.tflite --data values.npz -o out.tflite", capsys)
+    assert text in told and [hint in one for one in hints] == [True] * bool(hint)
+    assert not (folder / "out.tflite").exists()
+
+
 # ---- without the libraries ------------------------------------------------------------------------------
 
 
@@ -168,6 +201,11 @@ def test_what_is_refused_at_once_writes_nothing(folder, capsys, words, text, hin
     assert sorted(folder.iterdir()) == before
 
 
+def test_data_beyond_float32_is_refused(folder, capsys):
+    text, _ = refusal("quantize float32.tflite -o out.tflite --data wide.npz", capsys)
+    assert text == "input 0 of 'x' has values that are not finite"
+
+
 def test_a_missing_library_is_named_with_the_line_that_installs_it(folder, capsys, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if "quantizer" in name else real(name))
@@ -179,8 +217,8 @@ def test_each_front_is_told_how_to_name_the_quantised_network(folder):
     from buildtool.base.errors import UnsupportedError
 
     with pytest.raises(UnsupportedError) as caught:
-        read_graph(load_model(str(folder / "float32.tflite")))
-    out = folder / "float32_int8.tflite"
+        read_graph(load_model(str(folder / "large.tflite")))
+    out = folder / "large_int8.tflite"
     assert f"hint: MODEL {out}; quantise it: buildtool quantize {folder}" in caught.value.message(*CMAKE)
     assert f'hint: model = "{out}"; quantise it: ' in caught.value.message(*BAZEL)
 

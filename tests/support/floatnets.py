@@ -8,10 +8,10 @@ from flatfiles import FileOperator, FileTensor, write
 SIZES = (1, 16, 16, 1)
 
 
-def layers(seed=0):
+def layers(seed=0, sizes=SIZES):
     """Returns (weights [out, in], bias) of each layer, float32."""
     random = np.random.default_rng(seed)
-    pairs = itertools.pairwise(SIZES)
+    pairs = itertools.pairwise(sizes)
     return [
         (random.normal(0, 0.7, (out, n)).astype(np.float32), random.normal(0, 0.3, out).astype(np.float32))
         for n, out in pairs
@@ -27,7 +27,7 @@ def narrow(weights, kind):
     return np.round(weights / scale).astype(np.int8), scale.reshape(-1), 0
 
 
-def file(kind="float32", seed=0):
+def file(kind="float32", seed=0, sizes=SIZES):
     """Returns the network's file. `kind` says how it has its weights: float32, int8, channels or float16."""
     tensors = [FileTensor((1, 1), "float32", scale=None, name="x")]
     operators = []
@@ -37,7 +37,7 @@ def file(kind="float32", seed=0):
         return len(tensors) - 1
 
     value = 0
-    for number, (weights, bias) in enumerate(layers(seed)):
+    for number, (weights, bias) in enumerate(layers(seed, sizes)):
         name = f"dense{number}"
         data, scales, axis = (weights, None, 0) if kind == "float32" else narrow(weights, kind)
         scale = None if scales is None else scales.tolist()
@@ -49,7 +49,7 @@ def file(kind="float32", seed=0):
             w = wide
         b = add(FileTensor(bias.shape, "float32", bias, None, name=f"{name}/b"))
         out = add(FileTensor((1, len(bias)), "float32", scale=None, name=name))
-        options = {"FusedActivationFunction": int(number < len(SIZES) - 2)}
+        options = {"FusedActivationFunction": int(number < len(sizes) - 2)}
         operators.append(
             FileOperator("FULLY_CONNECTED", [value, w, b], [out], "FullyConnectedOptions", options)
         )

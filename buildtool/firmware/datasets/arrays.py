@@ -180,11 +180,13 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
     """
     dtype = np.dtype(tensor.dtype.value)
-    is_float = tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating)
-    if is_float and not np.isfinite(array).all():
-        raise UsageError("the input has values that are not finite", path=path)
-    if array.dtype == dtype or is_float:
-        return array.astype(dtype, copy=False)
+    if tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating):
+        with np.errstate(over="ignore"):
+            array = array.astype(dtype, copy=False)
+        if not np.isfinite(array).all():
+            raise UsageError("the input has values that are not finite float32 numbers", path=path)
+    if array.dtype == dtype:
+        return array
     if not np.issubdtype(array.dtype, np.floating):
         raise UsageError(
             f"the input's elements are {array.dtype}, the network takes {dtype} or floats",

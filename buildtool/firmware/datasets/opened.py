@@ -132,8 +132,9 @@ def _make_reader(
     row = {position: place for place, position in enumerate(positions)}
     dtype = np.dtype(tensor.dtype.value)
     if np.issubdtype(array.dtype, np.floating):
+        most = float(np.finfo(np.float32).max) if tensor.dtype is DType.FLOAT32 else np.inf
         for position, place in row.items():
-            if not np.isfinite(array[place]).all():
+            if not (np.isfinite(array[place]) & (np.abs(array[place]) <= most)).all():
                 text = f"input {position:,} of '{tensor.name}' has values that are not finite"
                 raise UsageError(text, path=path)
     if array.dtype == dtype:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
+from buildtool.graph.floats import touches_floats
 from buildtool.graph.types import DType, Graph, OpKind, Tensor
 from buildtool.schema.runs import DifferenceAnswer
 
@@ -18,6 +19,7 @@ Array = npt.NDArray[np.generic]
 # Inputs, and whether the state is reset first -> every known tensor of the graph. The referrer has the state.
 Referrer = Callable[[Sequence[Array], bool], dict[int, Array]]
 _WHOLE: Mapping[int, bytes] = {}
+_DEFINED = 2**31 - 2**16  # steps of QUANTIZE that fit an int32, also with a zero point
 NOT_INSTALLED = "pip install ai-edge-litert"
 
 
@@ -53,7 +55,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     """
     if which == Reference.NUMPY:
         return _make_numpy_referrer(graph)
-    if any(op.kind is OpKind.SUM for op in source.ops):
+    if any(op.kind is OpKind.SUM and not touches_floats(source, op) for op in source.ops):
         raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
     if _has_narrow_svdf(model):
         raise ToolError("LiteRT's kernel of SVDF reads an 8-bit state as 16 bits")
@@ -157,6 +159,7 @@ def _run_litert(
         interpreter.invoke()
     except RuntimeError as error:  # such as a division by 0, or the root of a negative number
         raise ToolError(f"LiteRT stops: {' '.join(str(error).split())}") from None
+    _refuse_undefined(interpreter, source, places)
     values: dict[int, Array] = {}
     for t in graph.activations():
         origin = graph.tensors[t].source
@@ -167,6 +170,21 @@ def _run_litert(
             value = (value ^ np.uint8(128)).view(np.int8)
         values[t] = np.transpose(value, origin.perm) if origin.perm else value
     return values
+
+
+def _refuse_undefined(interpreter: Any, source: Graph, places: Mapping[int, int]) -> None:
+    """Raises ToolError if a QUANTIZE read NaN or what is beyond int32: its results depend on the machine."""
+    for op in source.ops:
+        operand, result = (source.tensors[ts[0]] for ts in (op.inputs, op.outputs))
+        if op.kind is not OpKind.QUANTIZE or operand.dtype is not DType.FLOAT32:
+            continue
+        assert operand.source is not None and result.quant is not None
+        value = interpreter.get_tensor(places.get(operand.source.index, operand.source.index))
+        with np.errstate(all="ignore"):
+            steps = np.abs(value / np.float32(result.quant.scale))
+        if not (steps < _DEFINED).all():
+            text = "LiteRT leaves undefined what QUANTIZE makes of NaN, and of numbers beyond int32"
+            raise ToolError(text, tensor=operand.name)
 
 
 def _clear_detections(interpreter: Any, source: Graph, places: Mapping[int, int]) -> None:

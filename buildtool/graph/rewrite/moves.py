@@ -32,6 +32,7 @@ def _copies(draft: Draft, node: Node) -> bool:
         return False
     x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
     same = x.dtype == y.dtype and draft.same_quantization(node.inputs[0], node.outputs[0])
+    turns_nan = x.dtype is DType.FLOAT32  # an extreme makes the largest finite number of NaN and infinity
     match node.kind:
         case OpKind.RESHAPE | OpKind.SQUEEZE | OpKind.EXPAND_DIMS:
             return x.shape == y.shape and same
@@ -52,8 +53,8 @@ def _copies(draft: Draft, node: Node) -> bool:
         case OpKind.DEPTH_TO_SPACE | OpKind.SPACE_TO_DEPTH:
             return x.shape == y.shape
         case OpKind.REDUCE_MAX | OpKind.REDUCE_MIN:
-            return x.elements == y.elements
-        case OpKind.MAX_POOL_2D:
+            return x.elements == y.elements and not turns_nan
+        case OpKind.MAX_POOL_2D if not turns_nan:
             window = node.attributes(g.PoolAttrs)
             return window.kernel == window.stride == (1, 1) and window.activation == Activation.NONE
     return False

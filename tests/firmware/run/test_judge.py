@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 import statenets
+from islands import Islands
 from onnxexport import Style, export
 from zoo_networks import built
 
@@ -142,6 +143,19 @@ def test_what_litert_refuses_to_compute_is_told(tmp_path):
     assert "non-negative" in answer["why"]
     with pytest.raises(ToolError, match="LiteRT stops"):
         judge_inputs(str(path), Reference.LITERT)
+
+
+def test_a_sum_of_floats_and_what_quantize_leaves_undefined(tmp_path):
+    """LiteRT judges a SUM of float32, but no QUANTIZE of a quotient by 0."""
+    for zero, text in ((1.0, "LiteRT"), (0.0, OWN)):
+        net = Islands(3)
+        x = net.reduced(OpKind.SUM, net.floats(net.input((1, 3, 40))), (1,))
+        quotient = net.pair(OpKind.DIV, x, net.constant([zero]))
+        path = tmp_path / f"{zero}.tflite"
+        path.write_bytes(write_model(net.graph([net.quantize(quotient, 0.1)])))
+        answer, equal = judge_inputs(str(path))
+        assert equal and answer["text"].startswith(text)
+    assert "undefined what QUANTIZE makes of NaN" in answer["why"]
 
 
 def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
