@@ -88,7 +88,7 @@ def _compare(graph, target, image, in_place):
         sizes = {p.arena + more for p in every for more in (-1, 0, 1)}
         for ram in sorted(size for size in sizes if size > 0):
             if ram < least:
-                with pytest.raises(PlanError, match=rf"requires {least} bytes.* {least - ram} too many"):
+                with pytest.raises(PlanError, match=rf"requires {least:,} bytes.* {least - ram:,} too many"):
                     choose_plan(prepared(ram=ram))
                 continue
             plan = choose_plan(prepared(ram=ram))[1]
