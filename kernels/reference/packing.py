@@ -268,7 +268,7 @@ def _float_limits(_graph: Graph, op: Op) -> bytes:
     return _reals(*map(float, floats.limits(op)))
 
 
-def _float_factor(_graph: Graph, op: Op) -> bytes:
+def _float_scaling(_graph: Graph, op: Op) -> bytes:
     """Packs nn_float_factor."""
     if isinstance(op.attrs, SoftmaxAttrs):
         return _reals(op.attrs.beta)
@@ -336,7 +336,7 @@ PACKINGS: dict[str, Packing] = {
     "wide_softmax": _wide_softmax,
     "convert": _convert,
     "float_limits": _float_limits,
-    "float_factor": _float_factor,
+    "float_scaling": _float_scaling,
     "float_truth": _float_truth,
     "float_scale": _float_scale,
     "float_layer": _float_layer,

@@ -103,7 +103,7 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
 def test_mutated_files_end_in_a_graph_or_an_error() -> None:
     counts = fuzz(mixed(), 120, rng_seed=1)
     # all three results occur: some mutations are harmless, and not all break the root table
-    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 4
+    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 3
 
 
 @pytest.mark.slow

@@ -240,7 +240,7 @@ def test_slices_give_the_same_bytes_in_any_arena(slack):
 
 @pytest.mark.slow
 def test_a_limit_below_the_least_says_what_is_needed():
-    for ram, message in ((least() - 16, "the arena requires"), (10000, "the limit is 10000")):
+    for ram, message in ((least() - 16, "the arena requires"), (10000, "the limit is 10,000")):
         with pytest.raises(PlanError, match=message):
             ask("plan", options={**LEAST_RAM, "ram": ram})
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import BuildtoolError, ToolError
 from buildtool.base.modes import Reference
 from buildtool.graph.floats import touches_floats
 from buildtool.graph.types import DType, Graph, OpKind, Tensor
@@ -96,7 +96,10 @@ def _has_narrow_svdf(model: bytes) -> bool:
     from buildtool.graph.tflite.flat import FlatFile
     from buildtool.graph.tflite.schema import tflite
 
-    file = FlatFile(model)
+    try:
+        file = FlatFile(model)
+    except BuildtoolError:  # LiteRT says why it refuses the file
+        return False
     svdfs = [op for op in file.operators if op.code == tflite.BuiltinOperator.SVDF]
     return any(file.tensor(op.inputs[4]).dtype == "int8" for op in svdfs)
 
