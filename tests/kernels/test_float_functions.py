@@ -41,7 +41,9 @@ def test_functions_have_the_executors_bits_and_are_close_to_the_truth(name):
     counted = np.isfinite(result) & np.isfinite(true) & (true != 0)
     assert counted.sum() > 10000 and off[counted].max() < ULP
     assert off[counted].max() > 0.5  # an exact half shows that the measure works
-    assert not (np.isfinite(result) ^ np.isfinite(true.astype(np.float32))).any()
+    with np.errstate(over="ignore"):  # beyond float32: infinite
+        nearest = true.astype(np.float32)
+    assert not (np.isfinite(result) ^ np.isfinite(nearest)).any()
 
 
 def test_roots_are_rounded_to_the_nearest():
