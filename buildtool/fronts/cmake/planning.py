@@ -27,14 +27,15 @@ def plan(emitted: str, kernels: str) -> int:
     `kernels` is the list of the kernels that the network calls. It is empty if it has never been planned.
     """
     began = time.time_ns()
+    error = Path(f"{emitted}.error")
+    error.unlink(missing_ok=True)  # first: an interruption then leaves neither the error nor the stamp
     words: Sequence[str] = json.loads(Path(f"{emitted}.command").read_bytes())
     command = [sys.executable, "-P", str(Path(__file__).with_name("run.py")), *words]
     process = subprocess.run(command, stderr=subprocess.PIPE, check=False)
     if process.returncode not in _REFUSED:
-        Path(f"{emitted}.error").unlink(missing_ok=True)
         sys.stderr.buffer.write(process.stderr)
         return process.returncode
-    write_whole(Path(f"{emitted}.error"), process.stderr)
+    write_whole(error, process.stderr)
     if not Path(kernels).exists():
         write_whole(Path(kernels), b"")
     planned = Path(_planned(emitted))
