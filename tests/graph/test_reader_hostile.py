@@ -101,9 +101,9 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_mutated_files_end_in_a_graph_or_an_error() -> None:
-    counts = fuzz(mixed(), 120, rng_seed=1)
+    counts = fuzz(mixed(), 120, rng_seed=3)
     # all three results occur: some mutations are harmless, and not all break the root table
-    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 3
+    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 4
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def estimate_ms(cost: float, target: Target) -> float | None:
     return None if target.cost_ms is None else cost * target.cost_ms
 
 
-def price(plan: Plan, target: Target) -> str:
+def format_price(plan: Plan, target: Target) -> str:
     """What a plan costs, in a few words for a hint."""
     ms = estimate_ms(plan.cost, target)
     return f"F {plan.f:.3f} times the work{'' if ms is None else f', about {ms:,.4g} ms'}"

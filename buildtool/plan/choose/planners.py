@@ -17,7 +17,7 @@ from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.choose import cache
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, search_front
-from buildtool.plan.choose.limits import Limits, format_cost, merit, price
+from buildtool.plan.choose.limits import Limits, format_cost, format_price, merit
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -274,7 +274,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     beside = board.describe_other_contents(board.arena) if most == alone.available else ""
     # A larger limit helps only within what the board has.
     allowed = (
-        [suggest(f"the smallest arena: {price(least_plan, alone.target)}", ram=size)]
+        [suggest(f"the smallest arena: {format_price(least_plan, alone.target)}", ram=size)]
         if size <= alone.available
         else []
     )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.limits import NO_SETTING, Limits, price
+from buildtool.plan.choose.limits import NO_SETTING, Limits, format_price
 from buildtool.plan.search.front import Front
 from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
@@ -293,7 +293,7 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
     # A larger limit helps only within what the board has.
     allowed = list[Hint]()
     if least.arena_bytes <= room:
-        allowed = [suggest(f"the smallest arena: {price(least, front.target)}", ram=least.arena_bytes)]
+        allowed = [suggest(f"the smallest arena: {format_price(least, front.target)}", ram=least.arena_bytes)]
     ways = _ways_out(front, limits) or ([] if allowed else [NO_SETTING])
     return PlanError(
         f"the arena requires {least.arena_bytes:,} bytes, {limit}: "
