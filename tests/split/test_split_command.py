@@ -2,17 +2,12 @@
 
 import contextlib
 import json
-import os
-import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import splitnets
 from answertypes import wrong
 from needs import needs_package, needs_tool
-from paths import ROOT
 
 from buildtool.api import handle, open_session
 from buildtool.base.errors import BuildtoolError
@@ -26,7 +21,7 @@ pytestmark = pytest.mark.slow
 # for which --ram leaves room.
 BOARD = 'extends = "cortex-m4"\n[memory.psram]\nsize = 1040\n'
 WORDS = "split net.keras --data data.npz --board small.toml --out out --factors 2 --max-drop 100 --ram 900"
-TRAINING = "--fine-tune 1 --batch 16 --images 8 --json"
+TRAINING = "--first both --fine-tune 1 --batch 16 --images 8 --json"
 
 
 def network():
@@ -62,9 +57,9 @@ def folder(tmp_path_factory):
     return where
 
 
-def run(where, more=""):
+def run(where):
     with contextlib.chdir(where):
-        assert cli.run([*WORDS.split(), *TRAINING.split(), *more.split()]) == 0
+        assert cli.run([*WORDS.split(), *TRAINING.split()]) == 0
 
 
 def answer(folder):
@@ -91,13 +86,7 @@ def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder
     assert report["accuracy"]["int8"] == report["accuracy"]["firmware"]
 
 
-def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder):
-    shutil.copy(ROOT / "SConstruct", folder)
-    shutil.copytree(ROOT / "site_scons", folder / "site_scons", dirs_exist_ok=True)
-    words = "board=small.toml model=out/split.tflite plan=out/split.plan daemon=off"
-    process = python(folder, f"SCons -Q {words}", PYTHONPATH=str(ROOT))
-    assert process.returncode == 0, process.stdout + process.stderr
-    assert (folder / "build/small/split/split.elf").is_file()
+def test_it_is_built_by_the_written_plan_and_every_tensor_is_exact(folder):
     assert handle({"kind": "validate", **built(folder), "tensors": True})["exact"]
 
 
@@ -105,12 +94,6 @@ def built(folder):
     """The fields of a request for the split network with its plan."""
     files = {"model": "out/split.tflite", "board": "small.toml", "plan": "out/split.plan"}
     return {name: str(folder / file) for name, file in files.items()}
-
-
-def python(folder, words, *more, **environment):
-    """Runs a module in a folder, in its own process."""
-    command, said = [sys.executable, "-m", *words.split(), *more], {"capture_output": True, "text": True}
-    return subprocess.run(command, cwd=folder, env=os.environ | environment, check=False, **said)
 
 
 def test_the_price_before_training_is_that_of_the_converted_file(folder):
@@ -150,12 +133,12 @@ def test_flash_is_a_bound_of_what_is_built(folder):
 
 
 def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder):
-    shutil.copytree(folder / "out", folder / "both")  # the networks of one kind are trained already
-    run(folder, "--first both --comparisons none --out both")
-    report = json.loads((folder / "both/split.json").read_text())
+    report = answer(folder)
     titles = [table["title"] for table in report["tables"]]
     assert titles[:2] == ["Accuracy in % by block and splitting factor K"] * 2
     assert len(titles) == 4
+    rows = {row["network"]: row for row in report["tables"][2]["rows"]}
+    assert rows["given"]["flash"] > rows["given"]["weights"] > rows["I"]["weights"]
     weights = {key: price["flash"] for key, price in report["prices"].items() if key in ("2,slice", "2,full")}
     assert weights[report["structure"]] == min(weights.values())
     assert len(weights) == 2
@@ -173,52 +156,21 @@ def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planne
         assert list((folder / "none").iterdir()) == []
 
 
-# ---- networks by name -------------------------------------------------------------------------------
-
-
-NAMED = (
-    "--width 0.0625 --epochs 1 --fine-tune 1 --factors 2 --max-drop 100 --comparisons none --images 8 --json"
-)
-NAME = "größe 'small'"  # the output folder
-
-
 def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path, monkeypatch, capsys):
-    needs_package("tensorflow")
-    few = splitnets.data(64)
-    wide = {name: np.repeat(np.repeat(getattr(few, name), 4, 1), 4, 2) for name in ("train_x", "test_x")}
-    np.savez(tmp_path / "data.npz", **wide, train_y=few.train_y, test_y=few.test_y)
-    monkeypatch.chdir(tmp_path)
-    words = f"split vgg16 --board cortex-m4 --flash 50K {NAMED} --data data.npz"
-    assert cli.run(words.split()) == 1
-    said = capsys.readouterr().out
-    assert "no structure of" in said and "meets the goals on cortex-m4; " in said
-    assert not list(tmp_path.glob("split/**/*.keras"))
-
-
-def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
-    """From the shell. Its training takes most of the time and has no use: an epoch is one step."""
+    """The images are JPEG and PNG files of several sizes, some of them grey."""
     needs_package("tensorflow")
     image = needs_package("PIL.Image")
     few = splitnets.data(64)
     for part, x, y in (("train", few.train_x, few.train_y), ("test", few.test_x, few.test_y)):
         for index, (pixels, label) in enumerate(zip(x, y, strict=True)):
             folder, ending = tmp_path / "my photos" / part / f"Klasse {label}", ("png", "jpg")[index % 4 > 1]
-            path = folder / f"{index}.{ending}"
-            path.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             picture = image.fromarray(pixels).resize((40, 33 + index % 3))
-            (picture.convert("L") if index % 5 == 0 else picture).save(path)
-    words = f"buildtool split resnet18 --board cortex-m4 --batch 36 --size 16 --flash 80K {NAMED}"
-    process = python(tmp_path, words, "--data", "my photos", "--out", NAME, BUILDTOOL_DAEMON="off")
-    assert process.returncode == 0, process.stdout + process.stderr
-    report = json.loads(process.stdout)
-    assert report["factors"] == [2] * 4
-    assert report["firmware"]["equal"] == report["firmware"]["images"] == 8
-    assert report["firmware"]["board_equal"] == report["firmware"]["board_images"] == 16
-    assert report["misses"] == ""
-    by_block, side_by_side, _ = report["tables"]
-    assert [row["kept"] for row in by_block["rows"]] == [2] * 4
-    rows = {row["network"]: row for row in side_by_side["rows"]}
-    assert list(rows) == ["given", "I"]
-    assert rows["given"]["flash"] > rows["given"]["weights"] > rows["I"]["weights"]
-    assert report["plan"]["flash_bytes"] + report["plan"]["code_bytes"] <= 80 * 1024
-    assert (tmp_path / NAME / "split.tflite").is_file()
+            (picture.convert("L") if index % 5 == 0 else picture).save(folder / f"{index}.{ending}")
+    monkeypatch.chdir(tmp_path)
+    words = "split vgg16 --width 0.0625 --size 32 --factors 2 --board cortex-m4 --flash 50K".split()
+    assert cli.run([*words, "--data", "my photos", "--out", "größe 'small'"]) == 1
+    said = capsys.readouterr().err
+    assert "no structure of" in said and "meets the goals on cortex-m4; " in said
+    assert not list(tmp_path.glob("größe*/**/*.keras"))
+    assert list(tmp_path.glob("größe*/records.json"))

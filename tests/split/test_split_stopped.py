@@ -1,5 +1,6 @@
 """After signals end the command at every stage, the same command still produces the same files."""
 
+import json
 import os
 import signal
 import subprocess
@@ -31,6 +32,11 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
         number = signal.Signals[name]
         assert said == (f"{-number}: " if name == "SIGKILL" else f"{128 + number}: {SAID}"), (stage, name)
     whole, again = tmp_path / "whole", tmp_path / "ended"
+    report = json.loads((tmp_path / "whole.json").read_text())  # and nothing of TensorFlow's
+    assert report["firmware"]["equal"] == report["firmware"]["images"] == 32
+    given, found = report["tables"][1]["rows"]
+    assert (given["network"], found["network"], found["factors"]) == ("given", "I", "2 slice")
+    assert json.loads((whole / "split.json").read_text())["plan"] == report["plan"]
     for file in FILES.split():
         assert (whole / file).read_bytes() == (again / file).read_bytes(), file
     epochs = [(tmp_path / f"{name}.epochs").read_text() for name in ("whole", "ended")]

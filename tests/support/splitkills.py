@@ -2,8 +2,9 @@
 
 `python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole to its end. Then it runs it in FOLDER/ended:
 once for each moment, ended there by one signal (by every signal if moments are named), and last to its end.
-Each run is a child process; its exit status and its last line of standard error are printed. A tiny network
-replaces vgg16. whole.epochs and ended.epochs have the saved epochs, in order.
+Each run is a child process; its exit status and its last line of standard error are printed. whole.json has
+the standard output of the first one. A tiny network with a shortcut replaces vgg16. whole.epochs and
+ended.epochs have the saved epochs, in order.
 """
 
 import os
@@ -16,7 +17,8 @@ import numpy as np
 import splitnets
 
 WORDS = (
-    "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --epochs 2 --fine-tune 2 --batch 16"
+    "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --comparisons none"
+    " --epochs 2 --fine-tune 2 --batch 16 --json"
 )
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 SOON = 0.05  # seconds; the stage takes longer
@@ -92,12 +94,11 @@ def child(out, disturb, said):
             log.write(f"{args[3]} ")
 
     training.keep = keep
-    splitting.by_name = lambda *_: splitnets.network(dropout=True)
+    splitting.by_name = lambda *_: splitnets.network(blocks=1, dropout=True, shortcut=True)
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.default_int_handler if one is signal.SIGINT else signal.SIG_DFL)
-    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for stream in (1, 2):
-        os.dup2(file, stream)
+    for stream, path in ((1, said.with_suffix(".json")), (2, said)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     sys.argv = ["buildtool", *WORDS.split(), "--out", out]
     disturb()
     status = 70
@@ -112,7 +113,7 @@ def child(out, disturb, said):
 
 def run(root, out, disturb):
     """Runs the command. Returns its status and its last line."""
-    output = root / "said.txt"
+    output = root / f"{out}.txt"
     number = os.fork()  # TensorFlow has begun no thread yet
     if number == 0:
         child(out, disturb, output)

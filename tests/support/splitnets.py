@@ -21,19 +21,25 @@ def data(images=96, classes=2):
     )
 
 
-def network(classes=2, channels=4, dropout=False):
-    """Returns two blocks of a convolution and batch normalisation (momentum 0.5), and a dense layer."""
+def network(classes=2, channels=4, blocks=2, dropout=False, shortcut=False):
+    """Returns blocks of a convolution and batch normalisation (momentum 0.5), and a dense layer.
+
+    `shortcut`: each block has a second convolution, whose input is added to its output.
+    """
     import keras
     from keras import layers
 
+    def conv(tensor, name, seed):
+        settings = {"use_bias": False, "kernel_initializer": keras.initializers.HeNormal(seed)}
+        tensor = layers.Conv2D(channels, 3, padding="same", **settings, name=f"{name}_conv")(tensor)
+        return layers.BatchNormalization(momentum=0.5, name=f"{name}_bn")(tensor)
+
     tensor = first = keras.Input((SIZE, SIZE, 3), name="image")
-    for block in (1, 2):
-        start = keras.initializers.HeNormal(block)
-        tensor = layers.Conv2D(
-            channels, 3, padding="same", use_bias=False, kernel_initializer=start, name=f"block{block}_conv"
-        )(tensor)
-        tensor = layers.BatchNormalization(momentum=0.5, name=f"block{block}_bn")(tensor)
-        tensor = layers.ReLU(name=f"block{block}_relu")(tensor)
+    for block in range(1, blocks + 1):
+        tensor = layers.ReLU(name=f"block{block}_relu")(conv(tensor, f"block{block}", block))
+        if shortcut:
+            added = [tensor, conv(tensor, f"block{block}_second", block + 4)]
+            tensor = layers.ReLU(name=f"block{block}_sum")(layers.Add(name=f"block{block}_add")(added))
         tensor = layers.MaxPooling2D(2, name=f"block{block}_pool")(tensor)
     tensor = layers.Flatten(name="flatten")(tensor)
     if dropout:
