@@ -18,6 +18,7 @@ from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
 CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
+DENSE_LEAST = 128  # bytes: the kernel loads the head and the factors of eight outputs, also for one output
 GROUP = 4  # channels that are requantised together
 SUM_BITS = 22  # fraction bits of a sum of two operands
 HALF_SUM = 1 << (SUM_BITS - 1)
@@ -99,7 +100,8 @@ def _dense(graph: Graph, op: Op) -> bytes:
     _, shifts, lows = channels.factors.T
     mode = GENERAL if shifts.max(initial=-2) > -2 else ODD if lows.any() else PLAIN
     pieces = [_head(channels, mode), _pack_factors(channels.factors << np.array([0, 0, 16], np.int32))]
-    return b"".join(pieces + _pack_tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
+    pieces += _pack_tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE)
+    return b"".join(pieces).ljust(DENSE_LEAST, b"\0")
 
 
 def tap_vectors(weights: Int8s) -> Int8s:

@@ -19,7 +19,7 @@ from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.hardware import Core
 from buildtool.target.kernels import kernels_root
 
-EXAMPLES = settings(max_examples=15, derandomize=True, deadline=None, database=None)
+EXAMPLES = settings(max_examples=6, derandomize=True, deadline=None, database=None)
 FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))
 CATALOGUES = {folder.name: load_family(folder) for folder in FOLDERS}
 ALL = [kernel for each in CATALOGUES.values() for kernel in resolve_packings(each, list(CATALOGUES.values()))]

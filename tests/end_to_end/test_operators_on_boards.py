@@ -50,14 +50,10 @@ def test_the_network_has_every_operator():
 @pytest.mark.parametrize(
     ("board", "toolchain", "batch"),
     [
-        ("cortex-m4", "clang", 1),  # of the other cores the fast tier asks kernel by kernel (tests/kernels)
-        pytest.param("cortex-m55", "clang", 1, marks=slow),
-        pytest.param("qemu-virt-rv32v", "clang", 1, marks=slow),
-        pytest.param("host", "", 1, marks=slow),
-        pytest.param("qemu-virt-rv32", "clang", 1, marks=slow),
-        pytest.param("host", "", 2, marks=slow),
-        pytest.param("cortex-m4", "gcc", 2, marks=slow),
-        pytest.param("cortex-m55", "gcc", 2, marks=slow),
+        ("cortex-m4", "gcc", 2),
+        ("cortex-m55", "clang", 1),
+        ("qemu-virt-rv32", "clang", 2),
+        ("qemu-virt-rv32v", "clang", 1),
     ],
 )
 def test_every_operator(board, toolchain, batch, tmp_path):
@@ -82,11 +78,7 @@ def _types(graph, op):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "batch"),
-    [
-        ("cortex-m4", 1),
-        pytest.param("cortex-m55", 2, marks=slow),
-        pytest.param("qemu-virt-rv32", 1, marks=slow),
-    ],
+    [("cortex-m55", 2), ("qemu-virt-rv32", 1)],
 )
 def test_every_operator_of_int16(board, batch, tmp_path):
     graph = every_wide_operator(batch=batch)
@@ -98,12 +90,7 @@ def test_every_operator_of_int16(board, batch, tmp_path):
 @slow
 @pytest.mark.parametrize(
     ("make", "board"),
-    [
-        (wide_image, "host"),
-        (wide_image, "cortex-m55"),
-        (wide_audio, "cortex-m4"),
-        (wide_audio, "cortex-m55"),
-    ],
+    [(wide_image, "host"), (wide_audio, "cortex-m4")],
 )
 def test_a_streamed_network_of_int16(make, board, tmp_path):
     """The image comes row by row, and the plan is the one of least memory: rings, windows and sums."""
@@ -128,7 +115,7 @@ def test_an_arena_counts_two_bytes_a_value(tmp_path):
 @slow
 @pytest.mark.parametrize(
     ("board", "options"),
-    [("cortex-m4", {}), ("host", {"image": "stream"}), ("cortex-m55", {"objective": "ram"})],
+    [("cortex-m4", {}), ("host", {"image": "stream", "objective": "ram"})],
 )
 def test_a_network_of_uint8(board, options, tmp_path):
     answer = validated(file_of(uint8nets.small_classifier(), tmp_path), board, options, seed=1)
@@ -139,10 +126,8 @@ def test_a_network_of_uint8(board, options, tmp_path):
 @pytest.mark.parametrize(
     ("make", "board"),
     [
-        pytest.param(recurrentnets.every_part, "cortex-m4", marks=slow),
         pytest.param(recurrentnets.every_part, "cortex-m55", marks=slow),
-        pytest.param(recurrentnets.wake_word, "cortex-m55", marks=slow),
-        (recurrentnets.every_part, "host"),
+        (recurrentnets.wake_word, "host"),
     ],
 )
 def test_svdf_and_lstm_over_a_sequence_of_invokes_with_a_reset(make, board, tmp_path):
@@ -151,19 +136,11 @@ def test_svdf_and_lstm_over_a_sequence_of_invokes_with_a_reset(make, board, tmp_
     assert answer["state_bytes"] > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "toolchain"),
-    [
-        ("mlperf_kws", "clang"),
-        pytest.param("mlperf_kws", "gcc", marks=slow),
-        pytest.param("mlperf_resnet8", "gcc", marks=slow),
-    ],
-)
-def test_a_trained_network_of_either_compiler(name, toolchain):
-    model = needs_shared(f"models/{name}.tflite")
-    answer = validated(str(model), "cortex-m4", LAYERWISE, toolchain=toolchain, inputs=1)
-    assert toolchain in answer["compiler"]
+@slow
+def test_a_trained_network_of_the_other_compiler():
+    model = needs_shared("models/mlperf_resnet8.tflite")
+    answer = validated(str(model), "cortex-m4", LAYERWISE, toolchain="gcc", inputs=1)
+    assert "gcc" in answer["compiler"]
     assert answer["level"] == "emulator"
     assert answer["tensors_compared"] >= 12
 
@@ -181,9 +158,9 @@ def test_a_first_layer_that_multiplies_its_one_channel_runs_on_simd_kernels(boar
     y = net.conv(x, 0, kernel=(3, 3), stride=(2, 2), same=True, depth_multiplier=8, activation=relu)
     y = net.conv(y, 16, activation=relu)
     model = file_of(net.graph([net.softmax(net.dense(net.flatten(y), 4))]), tmp_path)
-    assert len(exact(model, board, LAYERWISE).outcome.traces[0]) >= 3
-    request = {"kind": "profile", "model": model, "board": board, "options": LAYERWISE}
-    first = handle(request)["per_operator"][0]
+    answer = handle({"kind": "profile", "model": model, "board": board, "options": LAYERWISE})
+    assert answer["exact"]
+    first = answer["per_operator"][0]
     assert first["operator"] == "CONV_2D"
     assert first["instructions"] < SIMD_AT_MOST * first["macs"]
 

@@ -25,6 +25,7 @@ from ckernels import TAKES_SCRATCH, View, of_an_operator, scratch_size
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
+from kernelcases import Case
 from loaded import load_target
 from needs import needs_tool
 from paths import TESTS
@@ -222,13 +223,21 @@ def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], o
     each()
 
 
-def record(recorder: Recorder, strategy: st.SearchStrategy[Any], count: int) -> int:
+Placed = tuple[Case, str, int]  # a case, one of placement.WAYS, and a seed
+PLACED = 40
+
+
+@functools.cache
+def draw_placed(strategy: st.SearchStrategy[Case]) -> tuple[Placed, ...]:
+    """Draws PLACED cases: the same ones for every family, because drawing takes longer than running them."""
+    drawn: list[Placed] = []
+    collect(st.tuples(strategy, st.sampled_from(placement.WAYS), st.integers(0, 999)), PLACED, drawn.append)
+    return tuple(drawn)
+
+
+def record(recorder: Recorder, strategy: st.SearchStrategy[Case], count: int) -> int:
     """Records `count` cases, each in one placement. Returns how many calls the family served."""
-
-    def place(drawn: tuple[Any, str, int]) -> None:
-        case, how, seed = drawn
-        placement.run_placed(case, how, seed, select(recorder.target, case.graph, case.op).overlap)
-
     before = recorder.kernels.total()
-    collect(st.tuples(strategy, st.sampled_from(placement.WAYS), st.integers(0, 999)), count, place)
+    for case, how, seed in draw_placed(strategy)[:count]:
+        placement.run_placed(case, how, seed, select(recorder.target, case.graph, case.op).overlap)
     return recorder.kernels.total() - before

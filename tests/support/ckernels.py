@@ -140,8 +140,8 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
-# A case runs window by window, dozens of times. What all windows share is computed once.
-of_an_operator = functools.lru_cache(maxsize=64)
+# A case runs window by window, dozens of times, and with several families. What all share is computed once.
+of_an_operator = functools.lru_cache(maxsize=4096)
 scratch_size = of_an_operator(scratch_bytes)
 
 
