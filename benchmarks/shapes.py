@@ -29,7 +29,7 @@ from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.fronts import Point, points
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.types import Plan
 from buildtool.target.registry import load_target
 from buildtool.target.types import Target
@@ -69,14 +69,17 @@ def enlarging(target: Target, _: int) -> Rows:
     for name, make in ENLARGING.items():
         graph = rewrite(read_model(write_model(make())))
 
-        def plan(image: str, most: float, graph: Graph = graph) -> Plan:
-            found = front(graph, target, Settings(image=image))
+        fronts = {
+            image: front(graph, target, Settings(image=image)) for image in (Settings().image, "stream")
+        }
+
+        def plan(found: Front, most: float, graph: Graph = graph) -> Plan:
             made = found.plan(next(i for i, point in enumerate(found.points) if point.f <= most))
             check(made, graph, target)
             return made
 
-        kept, least = Settings().image, plan(Settings().image, float("inf"))
-        arenas = (layerwise(graph, target), plan(kept, 1.0), plan("stream", 1.0))
+        least = plan(fronts[Settings().image], float("inf"))
+        arenas = (layerwise(graph, target), *(plan(found, 1.0) for found in fronts.values()))
         yield name, *(one.arena_bytes for one in arenas), f"{least.arena_bytes:,} ({least.f:.2f})"
 
 

@@ -6,6 +6,7 @@ result is read elsewhere. Residuals around a section are not in its space.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from front_twin import Twin
@@ -47,6 +48,7 @@ class BranchTwin(Twin):
         elif all(self.feeds(e) for e in range(first, stop - 1)):
             yield from self.groups(first, stop, frugal)
 
+    @functools.cache  # noqa: B019
     def _closed(self, first: int, stop: int) -> bool:
         """Whether elements [first, stop) fork from one tensor and join, and are not a chain."""
         inside = range(first, stop)

@@ -29,7 +29,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=70)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(st.data(), residual_nets(), st.sampled_from(["rows", "elementwise", "none"]), st.booleans())
 def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, scratch):
     target = make_target(scratch="5 * cin" if scratch else "0")
@@ -38,7 +38,7 @@ def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, sc
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=36)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(st.data(), residual_nets())
 def test_a_streamed_image_is_delivered_in_time(data, graph):
     target = make_target()
@@ -111,7 +111,7 @@ _many = settings(derandomize=True, deadline=None, suppress_health_check=list(Hea
 
 
 @pytest.mark.slow
-@settings(_many, max_examples=15)
+@settings(_many, max_examples=8)
 @given(branching_networks(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
 def test_every_point_of_the_front_reads_only_what_is_there(graph, image, in_place):
     target = make_target(scratch="5 * cin")

@@ -128,7 +128,7 @@ def test_the_front_of_networks_that_enlarge_is_exact(graph, target, image, in_pl
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=18)
+@settings(derandomize=True, deadline=None, max_examples=14)
 @given(networks(3, 5), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, FEWER)
