@@ -14,7 +14,6 @@ from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
 from buildtool.firmware.planned import Planned, plan_or_read, refuse_unless_fits
 from buildtool.graph.fusions import fusions
-from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.choose.limits import estimate_ms
@@ -225,7 +224,7 @@ def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
 def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
-    graph = rewrite(planned.source) if sliced else planned.graph
+    graph = planned.unordered if sliced else planned.graph
     try:
         plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:

@@ -75,8 +75,9 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
             raise
         graph, plan = nearest(prepared)
         firmware = own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
-        about = request.target, request.options, prepared.session, prepared.order_status
+        about = request.target, request.options, prepared.session, prepared.graph, prepared.order_status
         target = prepared.target.with_firmware(firmware)
+        plan = replace(plan, left_out=prepared.left_out)
         planned = Planned(network.model, network.source, graph, target, plan, *about)
     return planned, replace(prepared, target=planned.target)
 

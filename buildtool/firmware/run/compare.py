@@ -172,6 +172,8 @@ def _run_litert(
         if value.dtype == np.uint8 and graph.tensors[t].dtype == DType.INT8:  # a network of uint8
             value = (value ^ np.uint8(128)).view(np.int8)
         values[t] = np.transpose(value, origin.perm) if origin.perm else value
+        if origin.channels:
+            values[t] = values[t][..., origin.channels]
     return values
 
 

@@ -128,6 +128,7 @@ def _matmul_scales(graph: Graph, op: Op) -> None:
 # An operator with weights and an optional bias.
 _layer = partial(
     OpDef,
+    bounds="bounds:weighted",
     types=_weighted_types,
     call=CallForm.ONE_TO_ONE,
     case="conv",
@@ -148,6 +149,7 @@ DEFS = (
     ),
     _layer(
         OpKind.DEPTHWISE_CONV_2D,
+        traits=Trait.SLIDING | Trait.CHANNEL,
         shape=_depthwise_conv_2d_shape,
         reference="convolution:depthwise_conv_2d",
         floats="floats:convolution",

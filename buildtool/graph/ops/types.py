@@ -26,19 +26,23 @@ NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators. TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL."""
+    """Properties of a kind of operators.
+
+    TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL and CHANNEL.
+    """
 
     NONE = 0
     ALIAS = enum.auto()
     PIXEL = enum.auto()
     SLIDING = enum.auto()
     UNEVEN = enum.auto()
+    CHANNEL = enum.auto()
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
     _ELEMENT = enum.auto()
-    ELEMENT = _ELEMENT | PIXEL
+    ELEMENT = _ELEMENT | PIXEL | CHANNEL
     TABLE = _BYTE | ELEMENT
     PAIR = _SEVERAL | ELEMENT
     COMPARISON = _ORDER | PAIR
@@ -138,6 +142,8 @@ class OpDef:
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
     floats: str = ""
+    # A function in `graph` that bounds its outputs' channels (see `bounds`). "": it is a table, or nothing is known.
+    bounds: str = ""
     # For a table: the function of one byte, in `reference`.
     byte: str = ""
     # numpy's function of two integers, which computes shapes.
