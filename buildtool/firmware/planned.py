@@ -32,7 +32,7 @@ from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.channels import simplify, simplify_as
+from buildtool.plan.choose.channels import Simplified, simplify, simplify_as
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.hints import strategy_best
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
@@ -67,7 +67,7 @@ class Planned:
     choice: TargetChoice
     options: PlanOptions
     session: Session
-    unordered: Graph  # with its operators in the file's order, without views and second passes
+    simplified: Simplified
     order_status: str | None = None  # as in Prepared
     search_factor: float = 1.0  # as `kept.Choice.factor`
     placing_ended: bool = False  # as `kept.Choice.ended`
@@ -76,11 +76,11 @@ class Planned:
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
     key = (network.model.digest, network.model.path, planning_digest(target), options.simplify)
-    graph, left_out = session.remember(
+    simplified = session.remember(
         "simplified", key, lambda: simplify(network.graph, target, options.simplify), MOST_MODELS
     )
-    prepared = prepare_problem(graph, target, options, session, firmware, path=network.model.path)
-    return replace(prepared, left_out=left_out)
+    prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=network.model.path)
+    return replace(prepared, simplified=simplified)
 
 
 def plan_model(
@@ -93,16 +93,17 @@ def plan_model(
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
     choice = choose(prepared)
+    assert prepared.simplified is not None
     return Planned(
         network.model,
         network.source,
         prepared.graph_for(choice.index, choice.plan),
         prepared.target.with_firmware(choice.firmware),
-        replace(choice.plan, left_out=prepared.left_out),
+        replace(choice.plan, left_out=prepared.simplified.left_out),
         chosen_target,
         options,
         session,
-        prepared.graph,
+        prepared.simplified,
         prepared.order_status,
         choice.factor,
         choice.ended,
@@ -128,14 +129,14 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        unordered = simplify_as(network.graph, locked.plan.left_out).graph
-        graph = _find_order(locked.plan, unordered)
+        simplified = simplify_as(network.graph, locked.plan.left_out)
+        graph = _find_order(locked.plan, simplified.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
     return Planned(
-        network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session, unordered
+        network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session, simplified
     )
 
 

@@ -1,9 +1,10 @@
 """Which values each channel of an activation can have, whatever the network's input is.
 
-The bounds of a channel (the last dimension) hold for all of its elements. They follow from the operator's own
-arithmetic in integers: a rule here gives the sums' least and greatest values, or the extremes of its operands,
-and the reference executor's rounding and clamps do the rest. Each of these steps is monotone; where a shift
-could leave its 32 bits, nothing is assumed. So no input violates bounds, but a channel need not reach them.
+The bounds of a channel (the last dimension) hold for all of its elements. They follow from the operator's
+own arithmetic in integers: a rule here gives the least and greatest sums, or the ends of the operands, and
+the reference executor computes their outputs. Rounding, clamps and tables are applied as they are; what is
+assumed of them is that they are monotone, and where a shift could leave its 32 bits nothing is assumed. So no
+input violates the bounds, but a channel need not reach them.
 """
 
 from __future__ import annotations

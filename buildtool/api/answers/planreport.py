@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
 from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
+from buildtool.api.answers.leftout import describe
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -71,6 +72,7 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
         "flash_bytes": flash_bytes,
         "estimated_ms": estimate_ms(details["cost"], planned.target),
         "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
+        "left_out": describe(planned.simplified),
         "memories": memories_of(planned),
         "search_factor": planned.search_factor,
         "placing_ended": planned.placing_ended,
@@ -224,7 +226,7 @@ def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
 def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
-    graph = planned.unordered if sliced else planned.graph
+    graph = planned.simplified.graph if sliced else planned.graph
     try:
         plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:

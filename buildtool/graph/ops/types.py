@@ -142,7 +142,8 @@ class OpDef:
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
     floats: str = ""
-    # A function in `graph` that bounds its outputs' channels (see `bounds`). "": it is a table, or nothing is known.
+    # A function in `graph` that bounds its outputs' channels (see `bounds`). "": nothing is known, unless it
+    # is a table.
     bounds: str = ""
     # For a table: the function of one byte, in `reference`.
     byte: str = ""

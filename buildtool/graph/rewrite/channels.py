@@ -1,10 +1,11 @@
 """Removes channels that have one value whatever the input is, and channels that nothing reads.
 
 A convolution's or dense layer's channel is not computed if its value is known (see `bounds`) or not needed.
-The layers that read it lose its weights, and what a constant adds to their sums becomes part of their biases.
-Where a layer pads, this has to be the same amount at the border. An operator between them that computes each
-channel by itself, such as a depthwise convolution, loses the same channels on both sides. The network's inputs,
-outputs and states keep their channels, and so does every operator that is not known to keep channels apart.
+The layers that read it lose its weights, and what a constant adds to their sums becomes part of their
+biases. Where a layer pads, this has to be the same amount at the border. An operator between them that
+computes each channel by itself, such as a depthwise convolution, loses the same channels on both sides. The
+network's inputs, outputs and states keep their channels, and so do the tensors of every operator that is not
+known to keep channels apart.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class _Reading:
 
     @classmethod
     def of(cls, graph: Graph, op: Op, bounds: Mapping[int, Bounds]) -> _Reading | None:
-        """Returns how an operator reads channels. None: it may need all, and all of its outputs are needed."""
+        """Returns how an operator reads channels. None: all that it reads and writes is kept."""
         varying = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
         if op.seen or any(graph.tensors[t].dtype not in _ACTIVATIONS for t in (*varying, *op.outputs)):
             return None
@@ -161,10 +162,9 @@ def _find_ties(graph: Graph, op: Op, varying: list[int]) -> Iterator[_Tie]:
         (source,) = varying
         if channels % sizes[source] == 0 or sizes[source] % channels == 0:
             yield _Tie(source, out, 0, channels)
-    elif op.kind in CHANNEL_KINDS and _is_apart(graph, op, channels):
-        if all(size == channels for size in sizes.values()):
-            for result in op.outputs:
-                yield from (_Tie(t, result, 0, channels) for t in varying)
+    elif op.kind in CHANNEL_KINDS and set(sizes.values()) == {channels} and _is_apart(graph, op, channels):
+        for result in op.outputs:
+            yield from (_Tie(t, result, 0, channels) for t in varying)
 
 
 def _is_last(graph: Graph, op: Op) -> bool:

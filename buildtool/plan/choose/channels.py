@@ -24,9 +24,10 @@ _MULTIPLES = (1, 4, 8, 16, 32)  # of channels, at which kernels are quick
 
 
 class Simplified(NamedTuple):
-    """A network, and the channels of the network before that it does not compute."""
+    """A network, the network with all channels, and the channels of the latter that are not computed."""
 
     graph: Graph
+    whole: Graph
     left_out: tuple[LeftOut, ...] = ()
 
 
@@ -36,15 +37,15 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
     Of the choices with the least cost, run operator by operator, it is the one with the fewest constants.
     """
     if how is not Simplify.WEIGHTS:
-        return Simplified(graph)
-    choices = [Simplified(graph)]
+        return Simplified(graph, graph)
+    choices = [Simplified(graph, graph)]
     for multiple in _MULTIPLES:
         kept = find_kept(graph, multiple=multiple)
         left_out = _leave_out(kept)
         if not left_out:  # larger multiples leave out no more
             break
         if all(left_out != one.left_out for one in choices):
-            choices.append(Simplified(without_channels(graph, kept), left_out))
+            choices.append(Simplified(without_channels(graph, kept), graph, left_out))
     return min(choices, key=lambda one: _price(one.graph, target)) if len(choices) > 1 else choices[0]
 
 
@@ -71,7 +72,7 @@ def simplify_as(graph: Graph, left_out: tuple[LeftOut, ...]) -> Simplified:
                     "plan the network anew, or keep all channels in the locked plan: simplify=structure"
                 ),
             )
-    return Simplified(without_channels(graph, kept), left_out)
+    return Simplified(without_channels(graph, kept), graph, left_out)
 
 
 def _leave_out(kept: Kept) -> tuple[LeftOut, ...]:

@@ -1,0 +1,94 @@
+"""Channels that are left out: the rest is equal for every input, and bounds hold for every input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawnnets import branching_networks, gated_networks, sliced_networks, small_networks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from buildtool.graph.bounds import find_bounds
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.rewrite.channels import find_kept, without_channels
+from buildtool.graph.types import Activation, OpKind
+from buildtool.zoo.drawn import NetBuilder
+
+ENDS = {"int32": 1 << 22, "int64": 1 << 30}
+
+
+def thinned(graph, rng):
+    """The network with filters and inputs of zeros, equal filters, and biases that saturate."""
+    tensors = list(graph.tensors)
+    for op in graph.ops:
+        if len(op.inputs) < 3 or not tensors[op.inputs[1]].is_constant or op.kind is OpKind.LOOKUP:
+            continue
+        weights = tensors[op.inputs[1]].data.copy()
+        axis = 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
+        by_output = np.moveaxis(weights, axis, 0)
+        by_output[rng.random(len(by_output)) < 0.4] = 0
+        if rng.integers(3) == 0:
+            by_output[-1] = by_output[0]
+        if axis == 0:
+            weights[..., rng.random(weights.shape[-1]) < 0.2] = 0
+        tensors[op.inputs[1]] = replace(tensors[op.inputs[1]], data=weights)
+        if op.inputs[2] >= 0:
+            bias = tensors[op.inputs[2]].data.copy()
+            largest = ENDS[str(bias.dtype)]
+            extreme = rng.random(len(bias)) < 0.3
+            bias[extreme] = rng.choice([-largest, largest, 0], extreme.sum())
+            tensors[op.inputs[2]] = replace(tensors[op.inputs[2]], data=bias)
+    return graph_of(graph.name, tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
+
+
+def assert_equal(graph, narrow, kept, inputs):
+    """Every tensor of the narrow network has the bytes of the kept channels; bounds hold."""
+    check_graph(narrow)
+    whole, left, bounds = execute(graph, inputs), execute(narrow, inputs), find_bounds(graph)
+    for t, u in zip(graph.activations(), narrow.activations(), strict=True):
+        np.testing.assert_array_equal(whole[t][..., kept[t]], left[u], err_msg=graph.tensors[t].name)
+        if t in bounds:
+            by_channel = whole[t].reshape(-1, whole[t].shape[-1])
+            assert (by_channel >= bounds[t].low).all() and (by_channel <= bounds[t].high).all()
+
+
+networks = st.one_of(small_networks(), branching_networks(), gated_networks(), sliced_networks())
+
+
+def check_what_remains(graph, seed, multiple):
+    rng = np.random.default_rng(seed)
+    graph = rewrite(thinned(graph, rng))
+    kept = find_kept(graph, multiple=multiple)
+    narrow = without_channels(graph, kept)
+    for draw in (lambda shape: rng.integers(-128, 128, shape), lambda shape: rng.choice([-128, 127], shape)):
+        inputs = [draw(graph.tensors[t].shape).astype(graph.tensors[t].dtype.value) for t in graph.inputs]
+        assert_equal(graph, narrow, kept, inputs)
+
+
+@given(graph=networks, seed=st.integers(0, 1 << 30), multiple=st.sampled_from([1, 1, 2, 4]))
+def test_what_remains_is_equal_and_within_its_bounds(graph, seed, multiple):
+    check_what_remains(graph, seed, multiple)
+
+
+def every_pair(seed):
+    """A network of two pixels, in a batch that has every input."""
+    net, rng = NetBuilder(seed), np.random.default_rng(seed)
+    x = net.conv(net.input((1 << 16, 1, 2, 1)), 4, kernel=(1, 2), same=True, activation=Activation.RELU)
+    y = net.conv(x, 0, kernel=(1, 3), same=True, depth_multiplier=1, activation=Activation.RELU6)
+    z = net.elementwise([OpKind.ADD, OpKind.SUB, OpKind.MUL][seed % 3], y, x)
+    z = net.concat([z, net.pool(OpKind.MAX_POOL_2D, x, (1, 2), (1, 1), True)])
+    z = net.conv(net.unary(OpKind.LOGISTIC, z), 3)
+    graph = thinned(net.graph([net.conv(z, 2, kernel=(1, 2), same=True)]), rng)
+    pairs = np.arange(1 << 16).astype(np.uint16).view(np.int8).reshape(-1, 1, 2, 1)
+    return graph, pairs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_input_of_small_networks(seed):
+    graph, pairs = every_pair(seed)
+    kept = find_kept(graph)
+    assert not all(mask.all() for mask in kept.values())
+    assert_equal(graph, without_channels(graph, kept), kept, [pairs])
