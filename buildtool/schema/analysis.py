@@ -110,13 +110,14 @@ class Cure(Price):
 class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
-    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most live
-    bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`: cycles,
-    issues or instructions. `floats` is null without operators of float32,
-    `left_out` if all channels are computed. `cures` and `smaller` are there where the request names one or two boards. `cures` has up to three ways to make the network fit, the
-    cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a network that fits,
-    and `smallest` the plan with the least memory, if it is another one. `advice` has further help where it
-    does not fit. `stack` is null where nothing is recorded for the core.
+    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most
+    live bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`:
+    cycles, issues or instructions. `floats` is null without operators of float32, `left_out` if all
+    channels are computed. `cures` and `smaller` are there where the request names one or two boards.
+    `cures` has up to three ways to make the network fit, the cheapest first. Each is planned and counted.
+    `smaller` is the next smaller plan of a network that fits, and `smallest` the plan with the least
+    memory, if it is another one. `advice` has further help where it does not fit. `stack` is null where
+    nothing is recorded for the core.
     """
 
     board: str
