@@ -231,7 +231,7 @@ def window_masks(graph: Graph, op: Op) -> list[tuple[bool, ...]]:
 
 
 def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """ADD, SUB, MUL, MAXIMUM and MINIMUM: monotone in each operand, so their extremes are at its ends."""
+    """Two operands, in each of which the function is monotone: its extremes are at their ends."""
     if len(operands) != 2 or isinstance(op.attrs, g.WidenedAttrs) or None in operands:
         return None
     if op.kind is OpKind.MUL:

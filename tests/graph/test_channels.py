@@ -1,47 +1,19 @@
 """Channels that are left out: the rest is equal for every input, and bounds hold for every input."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from drawnnets import branching_networks, gated_networks, sliced_networks, small_networks
 from hypothesis import given
 from hypothesis import strategies as st
+from thinnets import thinned
 
 from buildtool.graph.bounds import find_bounds
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.rewrite.channels import find_kept, without_channels
 from buildtool.graph.types import Activation, OpKind
 from buildtool.zoo.drawn import NetBuilder
-
-ENDS = {"int32": 1 << 22, "int64": 1 << 30}
-
-
-def thinned(graph, rng):
-    """The network with filters and inputs of zeros, equal filters, and biases that saturate."""
-    tensors = list(graph.tensors)
-    for op in graph.ops:
-        if len(op.inputs) < 3 or not tensors[op.inputs[1]].is_constant or op.kind is OpKind.LOOKUP:
-            continue
-        weights = tensors[op.inputs[1]].data.copy()
-        axis = 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
-        by_output = np.moveaxis(weights, axis, 0)
-        by_output[rng.random(len(by_output)) < 0.4] = 0
-        if rng.integers(3) == 0:
-            by_output[-1] = by_output[0]
-        if axis == 0:
-            weights[..., rng.random(weights.shape[-1]) < 0.2] = 0
-        tensors[op.inputs[1]] = replace(tensors[op.inputs[1]], data=weights)
-        if op.inputs[2] >= 0:
-            bias = tensors[op.inputs[2]].data.copy()
-            largest = ENDS[str(bias.dtype)]
-            extreme = rng.random(len(bias)) < 0.3
-            bias[extreme] = rng.choice([-largest, largest, 0], extreme.sum())
-            tensors[op.inputs[2]] = replace(tensors[op.inputs[2]], data=bias)
-    return graph_of(graph.name, tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
 
 
 def assert_equal(graph, narrow, kept, inputs):

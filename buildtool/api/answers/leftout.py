@@ -14,16 +14,23 @@ def describe(simplified: Simplified) -> ChannelsLeftOut | None:
     """Returns the layers with fewer channels than in the file, and the work of both networks."""
     if not simplified.left_out:
         return None
-    layers = [layer for layer in _list_layers(simplified) if layer["of"]]
+    layers = _list_layers(simplified)
+    left_out, channels = count_left_out(simplified)
     return {
-        "channels": sum(layer["of"] - layer["channels"] for layer in layers),
-        "of": sum(layer["of"] for layer in layers),
+        "channels": left_out,
+        "of": channels,
         "macs": total_macs(simplified.graph),
         "macs_of": total_macs(simplified.whole),
         "weight_bytes": _weight_bytes(simplified.graph),
         "weight_bytes_of": _weight_bytes(simplified.whole),
         "layers": [layer for layer in layers if layer["channels"] < layer["of"]],
     }
+
+
+def count_left_out(simplified: Simplified) -> tuple[int, int]:
+    """Returns how many channels are left out, and the number of all channels."""
+    layers = _list_layers(simplified)
+    return sum(one["of"] - one["channels"] for one in layers), sum(one["of"] for one in layers)
 
 
 def _list_layers(simplified: Simplified) -> list[NarrowLayer]:

@@ -69,7 +69,8 @@ def simplify_as(graph: Graph, left_out: tuple[LeftOut, ...]) -> Simplified:
                 f"the plan leaves out channel {missing[0]}{others}, which these weights need",
                 tensor=graph.tensors[t].name,
                 hint=Hint(
-                    "plan the network anew, or keep all channels in the locked plan: simplify=structure"
+                    "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
+                    "with --simplify structure it serves all weights"
                 ),
             )
     return Simplified(without_channels(graph, kept), graph, left_out)
