@@ -140,6 +140,7 @@ _layer = partial(
 DEFS = (
     _layer(
         OpKind.CONV_2D,
+        int4_weights=True,
         shape=_conv_2d_shape,
         reference="convolution:conv_2d",
         floats="floats:convolution",
@@ -149,6 +150,7 @@ DEFS = (
     ),
     _layer(
         OpKind.DEPTHWISE_CONV_2D,
+        int4_weights=True,
         traits=Trait.SLIDING | Trait.CHANNEL,
         shape=_depthwise_conv_2d_shape,
         reference="convolution:depthwise_conv_2d",
@@ -169,6 +171,7 @@ DEFS = (
     ),
     _layer(
         OpKind.FULLY_CONNECTED,
+        int4_weights=True,
         shape=_fully_connected_shape,
         reference="convolution:fully_connected",
         floats="floats:fully_connected",

@@ -138,6 +138,8 @@ class OpDef:
     no_uint8: str = ""
     # Why it takes no int16 activations. "": it takes them.
     no_int16: str = ""
+    # Whether its filter may have 4 bits, where its activations are int8.
+    int4_weights: bool = False
     # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
