@@ -24,7 +24,6 @@ from buildtool.graph.ops import DEFS, varying
 from buildtool.graph.ops.types import load
 from buildtool.graph.reference import convolution, execute_op, table, tensors
 from buildtool.graph.types import (
-    Attrs,
     ConvAttrs,
     DType,
     Graph,
@@ -341,24 +340,26 @@ def _axis(graph: Graph, op: Op, tensor: int) -> int | None:
 
 def reshape(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
     """Aliases and copies: each element keeps its value."""
-    (source,), (before, after) = (
-        operands,
-        (count_channels(graph.tensors[t]) for t in (op.inputs[0], op.outputs[0])),
-    )
-    if before == after and op.kind is not OpKind.TRANSPOSE:
-        return operands
-    if after % before == 0 and op.kind is not OpKind.TRANSPOSE:  # pixels become channels
-        return [Bounds(*(np.tile(end, after // before) for end in source))]
-    if before % after == 0 and op.kind is not OpKind.TRANSPOSE:  # channels become pixels
-        return [Bounds(source.low.reshape(-1, after).min(axis=0), source.high.reshape(-1, after).max(axis=0))]
-    return [Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))]
+    (source,), after = operands, count_channels(graph.tensors[op.outputs[0]])
+    if op.kind is OpKind.TRANSPOSE:
+        return [Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))]
+    return [_regroup(source, after)]
 
 
 def slice_(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """SLICE and STRIDED_SLICE of pixels or channels."""
-    attrs, out = op.attrs, graph.tensors[op.outputs[0]]
+    """SLICE and STRIDED_SLICE of pixels or channels. The output may lack dimensions of one element."""
+    attrs = op.attrs
     assert isinstance(attrs, g.SliceAttrs)
     picked = attrs.begin[-1] + attrs.stride[-1] * np.arange(attrs.extent[-1])
-    if count_channels(out) != len(picked):
-        return reshape(graph, replace(op, attrs=Attrs()), operands)
-    return [Bounds(*(end[picked] for end in operands[0]))]
+    source = Bounds(*(end[picked] for end in operands[0]))
+    return [_regroup(source, count_channels(graph.tensors[op.outputs[0]]))]
+
+
+def _regroup(source: Bounds, after: int) -> Bounds:
+    """Returns the bounds of the same elements in a shape whose last dimension has `after` elements."""
+    before = len(source.low)
+    if after % before == 0:  # pixels become channels
+        return Bounds(*(np.tile(end, after // before) for end in source))
+    if before % after == 0:  # channels become pixels
+        return Bounds(source.low.reshape(-1, after).min(axis=0), source.high.reshape(-1, after).max(axis=0))
+    return Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))

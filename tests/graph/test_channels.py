@@ -12,8 +12,11 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.rewrite.channels import find_kept, without_channels
-from buildtool.graph.types import Activation, OpKind
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.graph.topology import topology_digest
+from buildtool.graph.types import Activation, OpKind, SliceAttrs
+from buildtool.plan.choose.channels import simplify_as
+from buildtool.plan.types import LeftOut
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 
 
 def assert_equal(graph, narrow, kept, inputs):
@@ -64,3 +67,61 @@ def test_every_input_of_small_networks(seed):
     kept = find_kept(graph)
     assert not all(mask.all() for mask in kept.values())
     assert_equal(graph, without_channels(graph, kept), kept, [pairs])
+
+
+def with_zeros(net, position, *where):
+    """Sets filters of an operator of a network to 0."""
+    weights = net.tensors[net.ops[position].inputs[1]]
+    data = weights.data.copy()
+    data[where] = 0
+    net.tensors[net.ops[position].inputs[1]] = replace(weights, data=data)
+
+
+def check_every_byte(net, outputs):
+    """Checks a network for one byte, in a batch that has every byte; returns the channels that remain."""
+    graph = rewrite(net.graph(outputs))
+    kept = find_kept(graph)
+    every = np.arange(-128, 128).astype(np.int8).reshape(graph.tensors[graph.inputs[0]].shape)
+    assert_equal(graph, without_channels(graph, kept), kept, [every])
+    return kept
+
+
+@pytest.mark.parametrize("kind", [OpKind.ADD, OpKind.SUB, OpKind.MUL])
+def test_a_constant_that_is_the_first_operand_loses_the_same_channels(kind):
+    net = NetBuilder(3)
+    x = net.elementwise(kind, net.constant((4,)), net.conv(net.input((256, 1, 1, 1)), 4))
+    y = net.conv(x, 2)
+    with_zeros(net, 2, ..., [1, 3])
+    assert any(not mask[1] for mask in check_every_byte(net, [y]).values() if len(mask) == 4)
+
+
+def test_a_slice_that_loses_the_dimension_of_channels():
+    net = NetBuilder(5)
+    x = net.conv(net.input((256, 1, 1, 1)), 8)
+    with_zeros(net, 0, [1, 3, 5, 7])
+    x = net.move(OpKind.RESHAPE, x, (256, 2, 4))
+    x = net.move(OpKind.STRIDED_SLICE, x, (256, 2), SliceAttrs((0, 0, 0), (1, 1, 1), (256, 2, 1)))
+    check_every_byte(net, [net.dense(x, 2)])
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_plan_leaves_out_the_same_channels_of_other_weights(wide):
+    """A layer without biases gets some where its inputs may be constants, also if these add nothing."""
+
+    def trained(seed, bias):
+        net = (WideNetBuilder if wide else NetBuilder)(seed)
+        x = net.conv(net.input((1, 2, 2, 1), q=quant(0.5)), 4, activation=Activation.RELU)
+        y = net.conv(x, 2, bias=False)
+        with_zeros(net, 0, [1, 3])
+        biases = net.tensors[net.ops[0].inputs[2]]
+        net.tensors[net.ops[0].inputs[2]] = replace(biases, data=np.full_like(biases.data, bias))
+        return rewrite(net.graph([y]))
+
+    first, second = trained(1, 1 << 14), trained(2, 0)
+    kept = find_kept(first)
+    left_out = tuple(LeftOut(t, tuple(np.flatnonzero(~m))) for t, m in kept.items() if not m.all())
+    assert left_out
+    narrow = simplify_as(second, left_out).graph
+    assert topology_digest(narrow) == topology_digest(without_channels(first, kept))
+    values = np.arange(4).reshape(1, 2, 2, 1).astype(second.tensors[second.inputs[0]].dtype.value)
+    assert_equal(second, narrow, kept, [values])

@@ -174,7 +174,7 @@ def _is_last(graph: Graph, op: Op) -> bool:
 def _is_apart(graph: Graph, op: Op, channels: int) -> bool:
     """Whether an operator of CHANNEL_KINDS computes each of `channels` by itself, and can lose some."""
     attrs, rank = op.attrs, len(graph.tensors[op.inputs[0]].shape)
-    constants = [graph.tensors[t] for t in op.inputs[1:] if t >= 0 and graph.tensors[t].is_constant]
+    constants = [graph.tensors[t] for t in op.inputs if t >= 0 and graph.tensors[t].is_constant]
     match attrs:
         case g.DepthwiseAttrs():
             return attrs.depth_multiplier == 1
@@ -267,13 +267,10 @@ def _narrow_op(graph: Graph, op: Op, kept: Kept, tensors: list[Tensor]) -> Op:
     if out.all():
         return op
     inputs = list(op.inputs)
-    for position, t in enumerate(op.inputs[1:], 1):
+    for position, t in enumerate(op.inputs):
         if t >= 0 and graph.tensors[t].is_constant and op.kind not in TABLE_KINDS:
             inputs[position] = _pick(graph.tensors[t], out, -1, tensors)
-    attrs = op.attrs
-    if isinstance(attrs, g.SliceAttrs):
-        attrs = replace(attrs, extent=(*attrs.extent[:-1], int(out.sum())))
-    return replace(op, inputs=tuple(inputs), attrs=attrs)
+    return replace(op, inputs=tuple(inputs))
 
 
 def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[Tensor]) -> Op:
@@ -290,12 +287,10 @@ def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[T
         quant = replace(quant, scales=_chosen(quant.scales, out), zero_points=_chosen(quant.zero_points, out))
     tensors.append(replace(filters, shape=data.shape, data=data, quant=quant, source=None))
     inputs[1] = len(tensors) - 1
-    amounts = None
-    if len(gone):
-        amounts = _added(graph, op, taps, bounds, gone)[0].sum(axis=1)
+    amounts = _added(graph, op, taps, bounds, gone)[0].sum(axis=1)
     if bias >= 0:
         inputs[2] = _pick(graph.tensors[bias], out, 0, tensors, amounts)
-    elif amounts is not None and amounts.any():
+    elif not source.all():  # even of zeros: with other weights, a plan's network has the same operands
         wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
         dtype = DType.INT64 if wide else DType.INT32
         tensors.append(Tensor(f"{filters.name}/bias", amounts.shape, dtype, data=amounts.astype(dtype.value)))
