@@ -162,6 +162,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "hand_off": (1, 4, 8),
     "strategy": ("best", "layerwise", "msf-cnn", "xcore-strips"),
     "order": ("given", "best"),
+    "simplify": ("weights", "structure"),
 }
 
 

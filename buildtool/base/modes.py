@@ -55,6 +55,13 @@ class Order(enum.StrEnum):
     BEST = "best"  # the order with the least live memory that a long search finds, if the plan is better
 
 
+class Simplify(enum.StrEnum):
+    """What may change a network before it is planned. Its outputs stay the same, for every input."""
+
+    WEIGHTS = "weights"  # also its weights: channels with a constant value, and channels that nothing reads
+    STRUCTURE = "structure"  # its operators only, so that networks of one structure have one plan
+
+
 class WeightsIn(enum.StrEnum):
     """Where the weights are while memory is counted (networks without a board)."""
 

@@ -32,17 +32,19 @@ from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.channels import Simplified, simplify, simplify_as
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.hints import strategy_best
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
-from buildtool.plan.models import Model, Network, load_network, read_graph
+from buildtool.plan.models import MOST_MODELS, Model, Network, load_network, read_graph
 from buildtool.plan.summary.fit import available_bytes, fit
 from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
 from buildtool.target.choice import load_target
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class Planned:
     choice: TargetChoice
     options: PlanOptions
     session: Session
+    simplified: Simplified
     order_status: str | None = None  # as in Prepared
     search_factor: float = 1.0  # as `kept.Choice.factor`
     placing_ended: bool = False  # as `kept.Choice.ended`
@@ -72,7 +75,12 @@ class Planned:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
-    return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
+    key = (network.model.digest, network.model.path, planning_digest(target), options.simplify)
+    simplified = session.remember(
+        "simplified", key, lambda: simplify(network.graph, target, options.simplify), MOST_MODELS
+    )
+    prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=network.model.path)
+    return replace(prepared, simplified=simplified)
 
 
 def plan_model(
@@ -85,15 +93,17 @@ def plan_model(
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
     choice = choose(prepared)
+    assert prepared.simplified is not None
     return Planned(
         network.model,
         network.source,
         prepared.graph_for(choice.index, choice.plan),
         prepared.target.with_firmware(choice.firmware),
-        choice.plan,
+        replace(choice.plan, left_out=prepared.simplified.left_out),
         chosen_target,
         options,
         session,
+        prepared.simplified,
         prepared.order_status,
         choice.factor,
         choice.ended,
@@ -119,12 +129,15 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        graph = _find_order(locked.plan, network.graph)
+        simplified = simplify_as(network.graph, locked.plan.left_out)
+        graph = _find_order(locked.plan, simplified.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
-    return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
+    return Planned(
+        network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session, simplified
+    )
 
 
 def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
@@ -289,6 +302,7 @@ def _pack_weights(planned: Planned) -> WeightImage:
     parts = {
         "model": planned.model.digest,
         "topology": topology_digest(graph),
+        "left_out": [[one.tensor, *one.channels] for one in planned.plan.left_out],
         "target": packing_digest(planned.target),
         "kernels": list(planned.plan.kernels),
     }

@@ -191,6 +191,10 @@ _TABLE: tuple[Group | Option, ...] = (
         "The smallest number of pixels that pass from operator to operator inside a group (the planner also "
         "tries more), or row for whole rows only."
     ),
+    choice("simplify MODE", modes.Simplify, "weights")(
+        "What may simplify the network (its outputs stay equal for every input): weights (channels that have "
+        "one value, or that nothing reads, are left out) or structure (the plan does not depend on weights)."
+    ),
     row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
         "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "
         "Operators and weights that these outputs do not need are left out."

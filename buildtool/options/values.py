@@ -16,6 +16,7 @@ from buildtool.base.modes import (
     Order,
     Requantise,
     Resize,
+    Simplify,
     Strategy,
     WeightsIn,
 )
@@ -48,6 +49,7 @@ class PlanOptions:
     hand_off: int | None = None
     segments: str = ""
     order: Order = Order.BETTER
+    simplify: Simplify = Simplify.WEIGHTS
 
 
 @dataclass(frozen=True)

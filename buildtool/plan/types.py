@@ -9,7 +9,7 @@ from typing import TypeVar
 from buildtool.base.modes import CostUnit
 from buildtool.graph.types import SecondPass
 
-SCHEMA = 10  # version of the format of a plan's bytes
+SCHEMA = 11  # version of the format of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -167,6 +167,17 @@ class Move:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Channels of a tensor that are not computed: they are constant, or nothing reads them.
+
+    `tensor` is the tensor's number in the rewritten network with all channels.
+    """
+
+    tensor: int
+    channels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a graph runs on a target."""
 
@@ -199,6 +210,9 @@ class Plan:
     second_passes: tuple[SecondPass, ...] = ()
     # Slices of channels without code: their readers read the wider tensor (see `graph.partviews`).
     views: tuple[int, ...] = ()
+    # Channels that the network does not compute. Tensors elsewhere in the plan are those of the network
+    # without these channels.
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def state_bytes(self) -> int:

@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 from buildtool.base.errors import ErrorData, HintData, Value
 from buildtool.schema.boards import NamedBytes, Price
-from buildtool.schema.plans import FloatWork
+from buildtool.schema.plans import ChannelsLeftOut, FloatWork
 
 
 class Interface(TypedDict):
@@ -110,13 +110,14 @@ class Cure(Price):
 class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
-    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most live
-    bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`: cycles,
-    issues or instructions. `floats` is null without operators of float32. `cures` and `smaller` are there
-    where the request names one or two boards. `cures` has up to three ways to make the network fit, the
-    cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a network that fits,
-    and `smallest` the plan with the least memory, if it is another one. `advice` has further help where it
-    does not fit. `stack` is null where nothing is recorded for the core.
+    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most
+    live bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`:
+    cycles, issues or instructions. `floats` is null without operators of float32, `left_out` if all
+    channels are computed. `cures` and `smaller` are there where the request names one or two boards.
+    `cures` has up to three ways to make the network fit, the cheapest first. Each is planned and counted.
+    `smaller` is the next smaller plan of a network that fits, and `smallest` the plan with the least
+    memory, if it is another one. `advice` has further help where it does not fit. `stack` is null where
+    nothing is recorded for the core.
     """
 
     board: str
@@ -131,6 +132,7 @@ class Verdict(Price):
     flash_bytes: int
     cost_unit: str
     floats: FloatWork | None
+    left_out: ChannelsLeftOut | None
     binding_operator: str
     binding_layer: str
     binding_bytes: int

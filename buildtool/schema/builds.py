@@ -135,7 +135,8 @@ class NetworkNeeds(TypedDict):
     `limit_bytes` is the most that the arena may have: the option `ram`, or less where the board's memories
     have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model of the
     chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is the size of the
-    weight image. `f` is the plan's work over the network's own work.
+    weight image. `f` is the plan's work over the network's own work. `channels_left_out` are channels of
+    `channels` that have one value or no reader, and are not computed.
     """
 
     net: str
@@ -145,6 +146,8 @@ class NetworkNeeds(TypedDict):
     state_bytes: int
     weights_bytes: int
     f: float
+    channels_left_out: int
+    channels: int
 
 
 class EmitAnswer(NetworkNeeds):

@@ -332,6 +332,32 @@ class NoOtherPlan(TypedDict):
     error: str
 
 
+class NarrowLayer(TypedDict):
+    """A layer that computes `channels` of its `of` channels, and its multiply-accumulates with both."""
+
+    name: str
+    channels: int
+    of: int
+    macs: int
+    macs_of: int
+
+
+class ChannelsLeftOut(TypedDict):
+    """Channels that are not computed: they have one value for every input, or nothing reads them.
+
+    `channels` of `of` channels of all layers are left out. `macs` and `weight_bytes` (before packing) are
+    those of the network that runs, `macs_of` and `weight_bytes_of` those with all channels.
+    """
+
+    channels: int
+    of: int
+    macs: int
+    macs_of: int
+    weight_bytes: int
+    weight_bytes_of: int
+    layers: list[NarrowLayer]
+
+
 class FloatWork(TypedDict):
     """The operators that read or write float32, and their share of the plan's cost.
 
@@ -369,8 +395,8 @@ class PlannedModel(PlanDetails, BoardFacts):
 
     `estimated_ms` is the cost at the board's clock. It is null where costs are not times or the clock is
     not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
-    are counted, times the mean number of cycles per instruction. `memories` is null unless the arena is
-    in two memories.
+    are counted, times the mean number of cycles per instruction. `left_out` is null if all channels are
+    computed. `memories` is null unless the arena is in two memories.
     """
 
     model: str
@@ -378,6 +404,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     flash_bytes: int
     estimated_ms: float | None
     cost_by_ratio: list[str]
+    left_out: ChannelsLeftOut | None
     memories: MemoriesView | None
     search_factor: float
     placing_ended: bool

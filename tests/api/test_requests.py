@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from paths import TESTS
+from thinnets import thin_model
 
 from buildtool import options as table
 from buildtool import zoo
@@ -248,6 +249,7 @@ EFFECTS = {
     "order": ({"in_place": "none"}, "given"),
     "hand_off": (LEAST, "row"),
     "outputs": ({}, "pool"),
+    "simplify": ({}, "structure"),
 }
 
 
@@ -272,7 +274,8 @@ def no_compiler(monkeypatch):
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compiler):
     base, value = EFFECTS[name]
-    model = {"order": branches, "in_place": "resnet8"}.get(name, NET)
+    thin = {"name": "thin.tflite", "data": thin_model(NET)} if name == "simplify" else NET
+    model = {"order": branches, "in_place": "resnet8"}.get(name, thin)
     for kind in ("plan", "front", "analyze"):
         if name not in type_of(kind).takes:
             with pytest.raises(UsageError, match="it has no effect on a request of kind"):

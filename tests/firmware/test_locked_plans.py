@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from loaded import own_board
 from plan_nets import graphs, make_target
 from retrained import retrained_model
+from thinnets import thin_model
 
 from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError, PlanError, UsageError
 from buildtool.firmware import planned as planned_module
 from buildtool.fronts.cli.main import run
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.locked import Locked, from_text, operators, to_text
 
@@ -59,6 +62,42 @@ def test_a_plan_serves_the_network_when_it_is_trained_again():
     files, before = by_plan(lock(), model=model)["files"], answered("emit")["files"]
     assert files["ds_cnn.plan"] == before["ds_cnn.plan"]
     assert files["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
+
+
+def test_a_plan_that_leaves_out_channels_serves_weights_that_need_none_of_them(tmp_path):
+    model = {"name": "thin.tflite", "data": thin_model(NET)}
+    plan = handle({"kind": "plan", "model": model, "board": "host"})["locked"]
+    others = read_model(model["data"])
+    moved = [  # other values in the channels that are constant
+        dataclasses.replace(one, data=one.data - 1) if one.dtype == "int32" and one.data is not None else one
+        for one in others.tensors
+    ]
+    path = tmp_path / "thin.tflite"
+    path.write_bytes(write_model(dataclasses.replace(others, tensors=tuple(moved))))
+    (tmp_path / "thin.plan").write_bytes(plan)
+    own = handle({"kind": "plan", "model": str(path), "board": "host"})["locked"]
+    assert from_text(own).plan.left_out == from_text(plan).plan.left_out
+    asked = {"board": "host", "plan": str(tmp_path / "thin.plan"), "tensors": True, "kind": "validate"}
+    assert handle({**asked, "model": str(path)})["exact"]
+    needing = {"name": "thin.tflite", "data": thin_model(NET, seed=1)}
+    with pytest.raises(
+        PlanError, match=r"leaves out channel 1 and \d+ more, which these weights need"
+    ) as caught:
+        handle({**asked, "model": needing})
+    assert caught.value.tensor == "stem"
+    all_channels = handle(
+        {"kind": "plan", "model": model, "board": "host", "options": {"simplify": "structure"}}
+    )
+    (tmp_path / "thin.plan").write_bytes(all_channels["locked"])
+    assert handle({**asked, "model": needing})["exact"]
+
+
+@pytest.mark.parametrize("left_out", [[{"tensor": 999, "channels": [0]}], [{"tensor": 3, "channels": [-1]}]])
+def test_channels_that_the_network_does_not_have_are_refused(left_out):
+    content = json.loads(lock())
+    content["plan"]["left_out"] = left_out
+    with pytest.raises(PlanError, match="the plan is for another network"):
+        by_plan(json.dumps(content).encode())
 
 
 def test_what_a_field_did_not_say_is_its_default():

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
 from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
+from buildtool.api.answers.leftout import describe
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
 from buildtool.firmware.planned import Planned, plan_or_read, refuse_unless_fits
 from buildtool.graph.fusions import fusions
-from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.choose.limits import estimate_ms
@@ -72,6 +72,7 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
         "flash_bytes": flash_bytes,
         "estimated_ms": estimate_ms(details["cost"], planned.target),
         "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
+        "left_out": describe(planned.simplified),
         "memories": memories_of(planned),
         "search_factor": planned.search_factor,
         "placing_ended": planned.placing_ended,
@@ -225,7 +226,7 @@ def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
 def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
-    graph = rewrite(planned.source) if sliced else planned.graph
+    graph = planned.simplified.graph if sliced else planned.graph
     try:
         plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:

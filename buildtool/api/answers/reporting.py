@@ -75,8 +75,10 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
             raise
         graph, plan = nearest(prepared)
         firmware = own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
-        about = request.target, request.options, prepared.session, prepared.order_status
+        assert prepared.simplified is not None
+        about = request.target, request.options, session, prepared.simplified, prepared.order_status
         target = prepared.target.with_firmware(firmware)
+        plan = replace(plan, left_out=prepared.simplified.left_out)
         planned = Planned(network.model, network.source, graph, target, plan, *about)
     return planned, replace(prepared, target=planned.target)
 

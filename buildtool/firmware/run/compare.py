@@ -12,7 +12,7 @@ import numpy.typing as npt
 from buildtool.base.errors import BuildtoolError, ToolError
 from buildtool.base.modes import Reference
 from buildtool.graph.floats import touches_floats
-from buildtool.graph.types import DType, Graph, OpKind, Tensor
+from buildtool.graph.types import DType, Graph, OpKind, Source, Tensor
 from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
@@ -54,7 +54,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     checks fails, the process ends (see `judge`).
     """
     if which == Reference.NUMPY:
-        return _make_numpy_referrer(graph)
+        return _make_numpy_referrer(source, graph)
     if any(op.kind is OpKind.SUM and not touches_floats(source, op) for op in source.ops):
         raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
     if _has_narrow_svdf(model):
@@ -77,18 +77,32 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     return refer
 
 
-def _make_numpy_referrer(graph: Graph) -> Referrer:
+def _make_numpy_referrer(source: Graph, graph: Graph) -> Referrer:
+    """Returns a function that runs our own executor, with all channels of the file."""
     from buildtool.graph.reference import execute, initial_states, next_states
+    from buildtool.graph.rewrite import rewrite
 
-    state = initial_states(graph)
+    narrowed = any(tensor.source is not None and tensor.source.channels for tensor in graph.tensors)
+    whole = rewrite(source) if narrowed else graph
+    places = {(t.source.index, t.source.perm): i for i, t in enumerate(whole.tensors) if t.source is not None}
+    state = initial_states(whole)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
         nonlocal state
-        values = execute(graph, inputs, initial_states(graph) if reset else state)
-        state = next_states(graph, values)
-        return dict(values)
+        values = execute(whole, inputs, initial_states(whole) if reset else state)
+        state = next_states(whole, values)
+        if not narrowed:
+            return dict(values)
+        origins = {t: graph.tensors[t].source for t in graph.activations()}
+        found = ((t, o, places.get((o.index, o.perm))) for t, o in origins.items() if o is not None)
+        return {t: _pick(values[place], o) for t, o, place in found if place in values}
 
     return refer
+
+
+def _pick(value: Array, origin: Source) -> Array:
+    """Returns the channels of a tensor of the file that the network still has."""
+    return value[..., origin.channels] if origin.channels else value
 
 
 def _has_narrow_svdf(model: bytes) -> bool:
@@ -171,7 +185,7 @@ def _run_litert(
         value = interpreter.get_tensor(places.get(origin.index, origin.index))
         if value.dtype == np.uint8 and graph.tensors[t].dtype == DType.INT8:  # a network of uint8
             value = (value ^ np.uint8(128)).view(np.int8)
-        values[t] = np.transpose(value, origin.perm) if origin.perm else value
+        values[t] = _pick(np.transpose(value, origin.perm) if origin.perm else value, origin)
     return values
 
 

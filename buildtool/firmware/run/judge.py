@@ -41,6 +41,7 @@ class Judge:
         self._which, self._child, self._why = which, child, why
         self._version = ""
         self._own: Referrer | None = None
+        self._source: Graph
         self._graph: Graph
         self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
         self._by_litert = self._by_own = 0
@@ -51,7 +52,7 @@ class Judge:
 
         If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.
         """
-        self._graph = graph
+        self._source, self._graph = source, graph
         if self._child is None:
             return
         self._curves = Curves.of(graph) if has_curves(graph) else None
@@ -86,7 +87,7 @@ class Judge:
     def _compute(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Maps each tensor's index to the value that our own executor computes."""
         if self._own is None:
-            self._own = referrer(Reference.NUMPY, b"", self._graph, self._graph)
+            self._own = referrer(Reference.NUMPY, b"", self._source, self._graph)
             for earlier in [] if reset else self._since_reset:
                 self._own(earlier, False)
         return self._own(inputs, reset)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, Spelling, from_data, in_requests
-from buildtool.fronts.texts.table import Cell, count, floats_text, layer, shorten, table
+from buildtool.fronts.texts.table import Cell, count, floats_text, layer, left_out_text, shorten, table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
@@ -157,6 +157,8 @@ def _verdict(
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  the fullest memory: {board['binds']}{_share(board)}"
     yield f"  the plan: {_price(board, board['cost_unit'])}"
+    if board["left_out"] is not None:
+        yield f"    channels: {left_out_text(board['left_out'])}"
     if board["floats"] is not None:
         yield f"    floats: {floats_text(board['floats'])}"
     place = shorten(board["binding_layer"], PLACE_WIDTH)

@@ -6,11 +6,22 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from buildtool.base.layers import short_names
 from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.front import milliseconds
 from buildtool.fronts.texts.regions import layer_of, owner
-from buildtool.fronts.texts.table import WIDTH, Cell, count, floats_text, listing, table, width
+from buildtool.fronts.texts.table import (
+    WIDTH,
+    Cell,
+    count,
+    floats_text,
+    left_out_text,
+    listing,
+    shorten,
+    table,
+    width,
+)
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -37,7 +48,7 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     if answer["beside"]:
         parts.append(_beside(answer))
     if buffers or not streamed:
-        parts += [_operators(answer), _buffers(answer)]
+        parts += [_operators(answer), _narrow_layers(answer), _buffers(answer)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -64,6 +75,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
+    if answer["left_out"] is not None:
+        yield f"channels {left_out_text(answer['left_out'])}"
     if answer["floats"] is not None:
         yield f"floats   {floats_text(answer['floats'])}"
     if (point := answer["front_point"]) is not None:
@@ -120,6 +133,20 @@ def _operators(answer: PlanAnswer) -> str:
             "kernel": lambda op: op["kernel"] or "(no code)",
         },
     )
+
+
+def _narrow_layers(answer: PlanAnswer) -> str:
+    """Returns a table of the layers that compute fewer channels than the file has, or ""."""
+    if answer["left_out"] is None:
+        return ""
+    layers = answer["left_out"]["layers"]
+    names = short_names([layer["name"] for layer in layers])
+    rows: list[list[Cell]] = [
+        [shorten(name, NAME_WIDTH), layer["channels"], layer["of"], layer["macs"], layer["macs_of"]]
+        for name, layer in zip(names, layers, strict=True)
+    ]
+    title = "Layers without the channels that are constant or not read:"
+    return f"{title}\n{table(['layer', 'channels', 'of', 'MACs', 'of'], rows)}"
 
 
 def _buffers(answer: PlanAnswer) -> str:

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import FloatWork
+    from buildtool.schema.plans import ChannelsLeftOut, FloatWork
     from buildtool.schema.runs import Run
 
 
@@ -232,6 +232,12 @@ def plain(text: str) -> str:
 def state_suffix(size: int) -> str:
     """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
+
+
+def left_out_text(left: ChannelsLeftOut) -> str:
+    """Returns words that say how many channels are not computed, and what all of them would take."""
+    some = f"{left['channels']:,} of {left['of']:,} have one value or no reader, and are left out"
+    return f"{some}; with them {left['macs_of']:,} MACs, {left['weight_bytes_of']:,} bytes of weights"
 
 
 def floats_text(work: FloatWork) -> str:

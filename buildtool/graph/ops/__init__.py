@@ -37,6 +37,9 @@ PAIR_KINDS = _with(Trait.PAIR)
 ELEMENT_KINDS = _with(Trait.ELEMENT)
 # Operators whose output pixel depends only on the inputs' pixels at the same place.
 PIXEL_KINDS = _with(Trait.PIXEL)
+# Operators whose output channel depends only on the inputs' same channels, unless an attribute or a constant
+# mixes them.
+CHANNEL_KINDS = _with(Trait.CHANNEL)
 # Operators whose output pixel depends on a window of the first input, which moves by a whole stride.
 SLIDING_KINDS = _with(Trait.SLIDING)
 # The same where the window does not move by a whole stride: operators that enlarge or shrink by any ratio.

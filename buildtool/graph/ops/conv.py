@@ -128,6 +128,7 @@ def _matmul_scales(graph: Graph, op: Op) -> None:
 # An operator with weights and an optional bias.
 _layer = partial(
     OpDef,
+    bounds="bounds:weighted",
     types=_weighted_types,
     call=CallForm.ONE_TO_ONE,
     case="conv",
@@ -139,6 +140,7 @@ _layer = partial(
 DEFS = (
     _layer(
         OpKind.CONV_2D,
+        int4_weights=True,
         shape=_conv_2d_shape,
         reference="convolution:conv_2d",
         floats="floats:convolution",
@@ -148,6 +150,8 @@ DEFS = (
     ),
     _layer(
         OpKind.DEPTHWISE_CONV_2D,
+        int4_weights=True,
+        traits=Trait.SLIDING | Trait.CHANNEL,
         shape=_depthwise_conv_2d_shape,
         reference="convolution:depthwise_conv_2d",
         floats="floats:convolution",
@@ -167,6 +171,7 @@ DEFS = (
     ),
     _layer(
         OpKind.FULLY_CONNECTED,
+        int4_weights=True,
         shape=_fully_connected_shape,
         reference="convolution:fully_connected",
         floats="floats:fully_connected",

@@ -162,11 +162,13 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 _copied = partial(OpDef, types=quantrules.check_moved_types, call=CallForm.COPIES)
 _padded = partial(
     OpDef,
+    bounds="bounds:pad",
     shape=_pad_shape,
     reference="shape:pad",
     floats="floats:pad",
     written="movement:write_pad",
     case="pad",
+    traits=Trait.CHANNEL,
 )
 # DEPTH_TO_SPACE, SPACE_TO_DEPTH.
 _squares = partial(
@@ -186,7 +188,9 @@ _batch_blocks = partial(
     quant=quantrules.check_same_quant,
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
-_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", floats="shape:reshape")
+_shaped = partial(
+    _alias, bounds="bounds:reshape", shape=_alias_shape, reference="shape:reshape", floats="shape:reshape"
+)
 _READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
@@ -201,6 +205,7 @@ DEFS = (
     _padded(OpKind.MIRROR_PAD, decode="movement:mirror_pad", call=CallForm.MIRRORED),
     _copied(
         OpKind.TRANSPOSE,
+        bounds="bounds:reshape",
         shape=_transpose_shape,
         reference="shape:transpose",
         floats="shape:transpose",
@@ -212,6 +217,8 @@ DEFS = (
     ),
     _copied(
         OpKind.CONCATENATION,
+        traits=Trait.CHANNEL,
+        bounds="bounds:concatenation",
         shape=_concatenation_shape,
         reference="shape:concatenation",
         floats="shape:concatenation",
@@ -226,6 +233,8 @@ DEFS = (
     ),
     _copied(
         OpKind.SPLIT,
+        traits=Trait.CHANNEL,
+        bounds="bounds:split",
         results=None,
         shape=_split_shape,
         reference="shape:split",
@@ -238,6 +247,7 @@ DEFS = (
     ),
     _copied(
         OpKind.STRIDED_SLICE,
+        bounds="bounds:slice_",
         shape=_slice_shape,
         reference="shape:slice_",
         floats="shape:slice_",
@@ -249,6 +259,7 @@ DEFS = (
     ),
     _copied(
         OpKind.SLICE,
+        bounds="bounds:slice_",
         shape=_slice_shape,
         reference="shape:slice_",
         floats="shape:slice_",

@@ -116,12 +116,13 @@ _plain = partial(
 # ADD, SUB, MUL: with a fused activation.
 _arithmetic = partial(
     _plain,
+    bounds="bounds:corners",
     decode="pointwise:arithmetic",
     written="pointwise:write_arithmetic",
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
-_extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
+_extreme = partial(_plain, bounds="bounds:corners", written=Plain(2, "MaximumMinimumOptions"))
 _comparison = partial(
     _plain,
     reference="pairs:compare",

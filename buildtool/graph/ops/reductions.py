@@ -78,6 +78,7 @@ def _product_scales(graph: Graph, op: Op) -> None:
 
 _pool = partial(
     OpDef,
+    bounds="bounds:window",
     shape=_pool_shape,
     reference="reduction:pool",
     decode="weighted:pool",
@@ -85,16 +86,17 @@ _pool = partial(
     quant=_pool_scales,
     call=CallForm.ONE_TO_ONE,
     case="pool",
-    traits=Trait.SLIDING,
+    traits=Trait.SLIDING | Trait.CHANNEL,
 )
 _resize = partial(
     OpDef,
+    bounds="bounds:resize",
     shape=_resize_shape,
     decode="weighted:resize",
     written="weighted:write_resize",
     call=CallForm.ONE_TO_ONE,
     case="resize",
-    traits=Trait.UNEVEN,
+    traits=Trait.UNEVEN | Trait.CHANNEL,
 )
 
 WINDOWS = (
@@ -118,8 +120,15 @@ _reduced = partial(
     decode="pointwise:reduce",
     written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
+    traits=Trait.CHANNEL,
 )
-_extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.check_same_quant, case="extreme")
+_extreme = partial(
+    _reduced,
+    bounds="bounds:reduction",
+    reference="reduction:extreme",
+    quant=quantrules.check_same_quant,
+    case="extreme",
+)
 # The position of an extreme.
 _place = partial(
     OpDef,
@@ -136,6 +145,7 @@ _place = partial(
 DEFS = (
     _reduced(
         OpKind.MEAN,
+        bounds="bounds:reduction",
         floats="floats:mean",
         reference="reduction:mean",
         quant=quantrules.check_first_scale,

@@ -26,19 +26,23 @@ NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators. TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL."""
+    """Properties of a kind of operators.
+
+    TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL and CHANNEL.
+    """
 
     NONE = 0
     ALIAS = enum.auto()
     PIXEL = enum.auto()
     SLIDING = enum.auto()
     UNEVEN = enum.auto()
+    CHANNEL = enum.auto()
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
     _ELEMENT = enum.auto()
-    ELEMENT = _ELEMENT | PIXEL
+    ELEMENT = _ELEMENT | PIXEL | CHANNEL
     TABLE = _BYTE | ELEMENT
     PAIR = _SEVERAL | ELEMENT
     COMPARISON = _ORDER | PAIR
@@ -134,10 +138,15 @@ class OpDef:
     no_uint8: str = ""
     # Why it takes no int16 activations. "": it takes them.
     no_int16: str = ""
+    # Whether its filter may have 4 bits, where its activations are int8.
+    int4_weights: bool = False
     # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
     floats: str = ""
+    # A function in `graph` that bounds its outputs' channels (see `bounds`). "": nothing is known, unless it
+    # is a table.
+    bounds: str = ""
     # For a table: the function of one byte, in `reference`.
     byte: str = ""
     # numpy's function of two integers, which computes shapes.

@@ -53,12 +53,19 @@ def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
 
 def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[Values]:
     """Adds the bias of a convolution, requantises, and applies the fused activation."""
-    total = _add_bias(sums, inputs)
+    return [requantise_sums(graph, op, _add_bias(sums, inputs), wide=inputs[0].dtype == _WIDE)]
+
+
+def requantise_sums(graph: Graph, op: Op, total: Int64, *, wide: bool) -> Values:
+    """Returns the outputs of a convolution's sums with bias. The last dimension is the output channels.
+
+    `wide`: the activations are int16.
+    """
     factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
-    if inputs[0].dtype == _WIDE:
-        return [clip(graph, op, multiply_wide(total, multipliers, shifts))]
-    return [tensors.requantise_output(graph, op, total, (multipliers, shifts))]
+    if wide:
+        return clip(graph, op, multiply_wide(total, multipliers, shifts))
+    return tensors.requantise_output(graph, op, total, (multipliers, shifts))
 
 
 def _centre_filter(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
@@ -146,13 +153,17 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes FULLY_CONNECTED. The input is reshaped to rows that are as long as the filter's rows.
-
-    Unlike a convolution, it requantises in double precision, with one rounding.
-    """
+    """Computes FULLY_CONNECTED. The input is reshaped to rows that are as long as the filter's rows."""
     weights = _centre_filter(graph, op, inputs[1])
     dtype = _find_exact_float(op, inputs[0], weights.shape[1])
     x = centre(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _add_bias(x.astype(dtype) @ weights.T.astype(dtype), inputs)
-    y = clip(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))
-    return [y.reshape(graph.tensors[op.outputs[0]].shape)]
+    return [scale_sums(graph, op, total).reshape(graph.tensors[op.outputs[0]].shape)]
+
+
+def scale_sums(graph: Graph, op: Op, total: Int64) -> Values:
+    """Returns the outputs of a dense layer's sums with bias. The last dimension is the output channels.
+
+    Unlike a convolution, it requantises in double precision, with one rounding.
+    """
+    return clip(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))

@@ -41,6 +41,7 @@ def _names_by_code(table: Accessor) -> dict[int, str]:
 
 BUILTIN_NAMES = _names_by_code(tflite.BuiltinOperator)
 TYPE_NAMES = {code: name.lower() for code, name in _names_by_code(tflite.TensorType).items()}
+HALF_BYTES = "int4"
 _NUMPY = {str(dtype): np.dtype(dtype.value).newbyteorder("<") for dtype in DType}
 
 
@@ -70,8 +71,13 @@ class RawTensor:
         return self.data is not None
 
     def array(self) -> npt.NDArray[np.generic]:
-        """Returns the constant's value as a read-only array, which uses the file's bytes without a copy."""
+        """Returns the constant's value as a read-only array, which uses the file's bytes without a copy.
+
+        Elements of 4 bits become int8.
+        """
         assert self.data is not None
+        if self.dtype == HALF_BYTES:
+            return self._unpack(self.data)
         if self.dtype not in _NUMPY:
             raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
         dtype = _NUMPY[self.dtype]
@@ -81,6 +87,17 @@ class RawTensor:
             shape = f"its shape {list(self.shape)} of {self.dtype} needs {needed}"
             raise ModelError(f"the constant has {len(self.data)} bytes; {shape}", tensor=self.name)
         return self.data.view(dtype).reshape(self.shape)
+
+    def _unpack(self, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
+        """Returns elements of 4 bits, two in a byte, the first one in its lower half."""
+        needed = (self.elements + 1) // 2
+        if len(data) != needed:
+            shape = f"its shape {list(self.shape)} of {self.dtype} needs {needed}"
+            raise ModelError(f"the constant has {len(data)} bytes; {shape}", tensor=self.name)
+        halves = np.stack([data << 4, data & 0xF0], axis=1).view(np.int8) >> 4
+        values = halves.reshape(-1)[: self.elements].reshape(self.shape)
+        values.flags.writeable = False
+        return values
 
 
 @dataclass(frozen=True, eq=False)

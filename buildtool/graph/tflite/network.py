@@ -15,7 +15,7 @@ import numpy.typing as npt
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.states import QUANTISED, STATE_TYPES
-from buildtool.graph.tflite.flat import MAX_NAME, FlatFile, RawOperator, RawTensor, printable
+from buildtool.graph.tflite.flat import HALF_BYTES, MAX_NAME, FlatFile, RawOperator, RawTensor, printable
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.tflite.uint8 import RECONVERT_HINT
 from buildtool.graph.types import DType, Op, OpKind, Source, State, Tensor
@@ -67,7 +67,8 @@ class Network:
 
 def _convert_tensor(raw: RawTensor) -> Tensor:
     """Returns `raw` as a tensor of the graph. Refuses what a static integer network cannot have."""
-    if raw.dtype not in frozenset(DType):
+    dtype = "int8" if raw.dtype == HALF_BYTES and raw.is_constant else raw.dtype
+    if dtype not in frozenset(DType):
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=REEXPORT)
     if raw.sparse:
         raise UnsupportedError("a sparse tensor", tensor=raw.name, hint="re-export without sparse storage")
@@ -82,7 +83,7 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"the tensor has no elements: shape {list(raw.shape)}", tensor=raw.name)
     quant = None if raw.dtype == DType.FLOAT32 else raw.quant  # a file may have the range of a float32
-    return Tensor(raw.name, raw.shape, DType(raw.dtype), quant, data, Source(raw.index))
+    return Tensor(raw.name, raw.shape, DType(dtype), quant, data, Source(raw.index))
 
 
 # ---- state -----------------------------------------------------------------------------------------

@@ -15,7 +15,15 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import OpDef, load
 from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
-from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, OUTSIDE, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import (
+    BUILTIN_NAMES,
+    HALF_BYTES,
+    MALFORMED,
+    OUTSIDE,
+    FlatFile,
+    RawOperator,
+    RawTensor,
+)
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
@@ -35,7 +43,7 @@ _INT16 = (
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
 _NO_INT8 = "the operator has no int8 form"
-_INT4 = "quantise the weights to 8 bits"
+_INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
@@ -153,6 +161,8 @@ def _read_operator(network: Network, op: RawOperator) -> None:
             raise UnsupportedError(_NO_INT8, hint=definition.no_integers)
     elif definition.kind not in _EDGES:
         _check_floats(network, definition, mentioned)
+    if definition.int4_weights and mentioned[1].dtype == HALF_BYTES and mentioned[0].dtype == DType.INT8:
+        del mentioned[1]
     _check_types(op, definition.kind, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
@@ -201,8 +211,8 @@ def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> Non
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
-    if "int4" in types:
-        raise UnsupportedError("int4 weights", hint=_INT4)
+    if HALF_BYTES in types:
+        raise UnsupportedError("int4 values", hint=_INT4)
     if "int16" in types and op.code not in support.INT16:
         raise UnsupportedError(
             f"int16 activations (16x8 quantisation): {support.TYPES[DType.INT16](op.code)}", hint=_INT16

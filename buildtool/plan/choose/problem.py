@@ -40,6 +40,7 @@ from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
+    from buildtool.plan.choose.channels import Simplified
     from buildtool.plan.search.passsearch import Lane, Passes
     from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
@@ -65,6 +66,7 @@ class Prepared:
     strategy `best` plans it.
     `beside`: returns the bytes that firmware takes in each of the board's memories.
     `gaps`: the same as `Front.gaps`, shared by all fronts of this problem.
+    `simplified`: how the first graph was made from the network with all channels.
     """
 
     path: str
@@ -78,6 +80,7 @@ class Prepared:
     sliced: bool = False
     beside: Beside = field(default=lambda *_, **__: (), compare=False)
     gaps: dict[int, float] = field(default_factory=dict, compare=False)
+    simplified: Simplified | None = field(default=None, compare=False)
 
     @property
     def graph(self) -> Graph:

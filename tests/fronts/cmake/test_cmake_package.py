@@ -46,6 +46,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "image": "stream",
         "segments": "",
         "order": "best",
+        "simplify": "structure",
         "hand_off": "4",
         "outputs": "pool,logits",
         "cmsis_nn": "cmsis",

@@ -1,0 +1,53 @@
+"""Which channels a plan's network does not compute, and what that saves."""
+
+from __future__ import annotations
+
+from buildtool.graph.bounds import count_channels
+from buildtool.graph.macs import op_macs, total_macs
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.channels import Simplified
+from buildtool.schema.plans import ChannelsLeftOut, NarrowLayer
+
+
+def describe(simplified: Simplified) -> ChannelsLeftOut | None:
+    """Returns the layers with fewer channels than in the file, and the work of both networks."""
+    if not simplified.left_out:
+        return None
+    layers = _list_layers(simplified)
+    left_out, channels = count_left_out(simplified)
+    return {
+        "channels": left_out,
+        "of": channels,
+        "macs": total_macs(simplified.graph),
+        "macs_of": total_macs(simplified.whole),
+        "weight_bytes": _weight_bytes(simplified.graph),
+        "weight_bytes_of": _weight_bytes(simplified.whole),
+        "layers": [layer for layer in layers if layer["channels"] < layer["of"]],
+    }
+
+
+def count_left_out(simplified: Simplified) -> tuple[int, int]:
+    """Returns how many channels are left out, and the number of all channels."""
+    layers = _list_layers(simplified)
+    return sum(one["of"] - one["channels"] for one in layers), sum(one["of"] for one in layers)
+
+
+def _list_layers(simplified: Simplified) -> list[NarrowLayer]:
+    """Returns a row for each operator that runs. Both networks have the same operators."""
+    pairs = zip(simplified.graph.ops, simplified.whole.ops, strict=True)
+    return [
+        {
+            "name": simplified.whole.tensors[before.outputs[0]].name,
+            "channels": count_channels(simplified.graph.tensors[after.outputs[0]]),
+            "of": count_channels(simplified.whole.tensors[before.outputs[0]]),
+            "macs": op_macs(simplified.graph, after),
+            "macs_of": op_macs(simplified.whole, before),
+        }
+        for after, before in pairs
+        if before.kind not in ALIAS_KINDS
+    ]
+
+
+def _weight_bytes(graph: Graph) -> int:
+    return sum(tensor.size for tensor in graph.tensors if tensor.is_constant)

@@ -1,0 +1,365 @@
+"""Which values each channel of an activation can have, whatever the network's input is.
+
+The bounds of a channel (the last dimension) hold for all of its elements. They follow from the operator's
+own arithmetic in integers: a rule here gives the least and greatest sums, or the ends of the operands, and
+the reference executor computes their outputs. Rounding, clamps and tables are applied as they are; what is
+assumed of them is that they are monotone, and where a shift could leave its 32 bits nothing is assumed. So no
+input violates the bounds, but a channel need not reach them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import BuildtoolError
+from buildtool.graph import types as g
+from buildtool.graph.fixedpoint import INT32_MAX, RANGES, quantize_multiplier, reduce_multiplier
+from buildtool.graph.ops import DEFS, varying
+from buildtool.graph.ops.types import load
+from buildtool.graph.reference import convolution, execute_op, table, tensors
+from buildtool.graph.types import (
+    ConvAttrs,
+    DType,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    Tensor,
+    cached_on_graph,
+)
+
+Int64: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+_LARGEST_SUM = 1 << 62  # of 64-bit sums
+_BOUNDED = (DType.INT8, DType.INT16, DType.BOOL)
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest stored value of each channel, both inclusive."""
+
+    low: Int64
+    high: Int64
+
+    @property
+    def constant(self) -> Mask:
+        """Which channels have one value."""
+        return np.asarray(self.low == self.high)
+
+
+# (graph, operator, bounds of its operands) -> bounds of its outputs. None: anything is possible.
+Rule: TypeAlias = Callable[[Graph, Op, list[Bounds]], list[Bounds] | None]
+
+
+@cached_on_graph
+def find_bounds(graph: Graph) -> dict[int, Bounds]:
+    """Returns the bounds of every activation of 8 or 16 bits, by the tensor's number."""
+    bounds = {
+        t: _unbounded(graph.tensors[t])
+        for t in (*graph.inputs, *(state.before for state in graph.states))
+        if graph.tensors[t].dtype in _BOUNDED
+    }
+    for op in graph.ops:
+        found = _bound(graph, op, bounds)
+        for position, t in enumerate(op.outputs):
+            if graph.tensors[t].dtype in _BOUNDED:
+                bounds[t] = found[position] if found is not None else _unbounded(graph.tensors[t])
+    return bounds
+
+
+def count_channels(tensor: Tensor) -> int:
+    """Returns the size of the last dimension."""
+    return tensor.shape[-1] if tensor.shape else 1
+
+
+def _unbounded(tensor: Tensor) -> Bounds:
+    ends = (0, 1) if tensor.dtype is DType.BOOL else RANGES[tensor.dtype]
+    return Bounds(*(np.full(count_channels(tensor), end, np.int64) for end in ends))
+
+
+def _bound(graph: Graph, op: Op, bounds: dict[int, Bounds]) -> list[Bounds] | None:
+    """Returns the bounds of an operator's outputs, or None."""
+    op, definition = op.as_seen, DEFS[op.kind]
+    rule: Rule | None = load("graph", definition.bounds) if definition.bounds else None
+    moving = varying(graph, op)
+    if moving is not None and graph.tensors[op.inputs[moving]].dtype in (DType.INT8, DType.BOOL):
+        rule = _bound_by_table
+    operands = [bounds.get(t) or _bound_constant(graph.tensors[t]) for t in op.inputs if t >= 0]
+    if rule is None or graph.tensors[op.outputs[0]].dtype not in _BOUNDED or None in operands[:1]:
+        return None
+    try:
+        return rule(graph, op, operands)  # type: ignore[arg-type]  # a rule needs its activations only
+    except BuildtoolError:  # computing it reports the error
+        return None
+
+
+def _bound_constant(tensor: Tensor) -> Bounds | None:
+    if tensor.data is None or tensor.dtype not in _BOUNDED:
+        return None
+    values = tensor.data.reshape(-1, count_channels(tensor)).astype(np.int64)
+    return Bounds(values.min(axis=0), values.max(axis=0))
+
+
+def _bound_by_table(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """A function of one byte: the extremes of its results between the operand's bounds."""
+    moving, out = varying(graph, op), graph.tensors[op.outputs[0]]
+    source = operands[moving or 0]
+    if out.dtype not in (DType.INT8, DType.BOOL):
+        return None
+    results = table(graph, op).view(out.dtype.value).astype(np.int64)
+    if graph.tensors[op.inputs[moving or 0]].dtype is DType.INT8:
+        results, first = np.roll(results, 128), 128  # in the order of the values, -128 first
+    else:
+        first = 0
+    ends = list(zip(source.low + first, source.high + first, strict=True))
+    parts = {pair: results[pair[0] : pair[1] + 1] for pair in set(ends)}
+    lows, highs = ({pair: int(end(part)) for pair, part in parts.items()} for end in (np.min, np.max))
+    return [Bounds(np.array([lows[p] for p in ends]), np.array([highs[p] for p in ends]))]
+
+
+# ---- sums of products --------------------------------------------------------------------------------
+
+
+def weighted(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED: sums, then their requantisation."""
+    low, high = _bound_taps(graph, op, operands[0])
+    if op.kind is not OpKind.FULLY_CONNECTED:
+        low, high = _bound_windows(graph, op, low, high)
+    else:
+        low, high = low[:, 0], high[:, 0]
+    bias = graph.tensors[op.inputs[2]].data if op.inputs[2] >= 0 else None
+    if bias is not None:
+        low, high = low + bias.reshape(-1).astype(np.int64), high + bias.reshape(-1).astype(np.int64)
+    ends = np.stack([low, high])
+    results = _requantise(graph, op, ends)
+    least, greatest = RANGES[graph.tensors[op.outputs[0]].dtype]
+    known = _stays_exact(graph, op, ends)
+    return [
+        Bounds(
+            np.where(known, results.min(axis=0), least),
+            np.where(known, results.max(axis=0), greatest),
+        )
+    ]
+
+
+def _requantise(graph: Graph, op: Op, sums: Int64) -> Int64:
+    """Returns the outputs of sums with bias, as the reference computes them. The last dimension: channels."""
+    if op.kind is OpKind.FULLY_CONNECTED:
+        return convolution.scale_sums(graph, op, sums).astype(np.int64)
+    wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
+    return convolution.requantise_sums(graph, op, sums, wide=wide).astype(np.int64)
+
+
+def _stays_exact(graph: Graph, op: Op, ends: Int64) -> Mask:
+    """Returns for which channels no sum between two ends, and no shift of one, leaves its bits."""
+    largest = np.abs(ends).max(axis=0)
+    scales = convolution.channel_scales(graph, op)
+    if op.kind is OpKind.FULLY_CONNECTED:
+        wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
+        return np.asarray(largest <= (_LARGEST_SUM if wide else INT32_MAX))
+    multipliers, shifts = np.array([quantize_multiplier(scale) for scale in scales], np.int64).T
+    if graph.tensors[op.inputs[0]].dtype is DType.INT16:
+        reduced = np.abs(reduce_multiplier(multipliers)).astype(np.float64)
+        product = largest.astype(np.float64) * reduced
+        return np.asarray((product < _LARGEST_SUM) & (product < 2.0 ** (31 + 14 - shifts)))
+    left = np.maximum(shifts, 0)
+    return np.asarray(largest.astype(np.float64) * 2.0**left < INT32_MAX - 256)
+
+
+def _bound_taps(graph: Graph, op: Op, source: Bounds) -> tuple[Int64, Int64]:
+    """Returns the least and greatest sum of each tap over the input channels: (channels, taps)."""
+    filters = graph.tensors[op.inputs[1]]
+    zero_point = tensors.quantization(graph, op, op.inputs[0]).zero_point
+    assert filters.data is not None
+    own = tensors.quantization(graph, op, op.inputs[1]).zero_point
+    weights = filters.data.astype(np.int64) - own
+    low, high = source.low - zero_point, source.high - zero_point
+    if op.kind is OpKind.DEPTHWISE_CONV_2D:
+        times = weights.shape[3] // len(low)
+        weights = weights[0].reshape(-1, weights.shape[3]).T  # (channels, taps)
+        ends = [weights * np.repeat(end, times)[:, None] for end in (low, high)]
+        return np.minimum(*ends), np.maximum(*ends)
+    if op.kind is OpKind.FULLY_CONNECTED:
+        weights = weights[:, None]
+    channels, depth = weights.shape[0], weights.shape[-1]
+    taps = weights.reshape(channels, -1, depth).astype(np.float64)  # exact: sums stay below 2^53
+    above, below = np.maximum(taps, 0), np.minimum(taps, 0)
+    groups = max(len(low) // depth, 1)
+    share = channels // groups
+    result = np.empty((2, channels, taps.shape[1]))
+    for i in range(groups):
+        rows, part = slice(i * share, (i + 1) * share), slice(i * depth, (i + 1) * depth)
+        ends = [end[part].astype(np.float64) for end in (low, high)]
+        result[0, rows] = above[rows] @ ends[0] + below[rows] @ ends[1]
+        result[1, rows] = above[rows] @ ends[1] + below[rows] @ ends[0]
+    least, greatest = result.astype(np.int64)
+    return least, greatest
+
+
+def _bound_windows(graph: Graph, op: Op, low: Int64, high: Int64) -> tuple[Int64, Int64]:
+    """Returns the least and greatest sums of a window. A tap in the padding adds nothing."""
+    if op.kind is OpKind.TRANSPOSE_CONV:  # any of the taps may meet an input pixel
+        return np.minimum(low, 0).sum(axis=1), np.maximum(high, 0).sum(axis=1)
+    masks = np.array(window_masks(graph, op), np.int64).T  # (taps, kinds of windows)
+    return (low @ masks).min(axis=1), (high @ masks).max(axis=1)
+
+
+def window_masks(graph: Graph, op: Op) -> list[tuple[bool, ...]]:
+    """Returns which taps of a convolution lie in the image, for each kind of window that occurs.
+
+    The taps are in the filter's order, row by row.
+    """
+    attrs, source, out = op.attrs, graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]].shape
+    assert isinstance(attrs, ConvAttrs)
+    kernel = graph.tensors[op.inputs[1]].shape[1:3]
+    sides = []
+    for axis, before in ((0, attrs.pad.top), (1, attrs.pad.left)):
+        first = np.arange(out[axis + 1]) * attrs.stride[axis] - before
+        places = first[:, None] + np.arange(kernel[axis]) * attrs.dilation[axis]
+        inside = (places >= 0) & (places < source[axis + 1])
+        sides.append(sorted(set(map(tuple, inside.tolist()))))
+    return [tuple(r and c for r in rows for c in columns) for rows, columns in itertools.product(*sides)]
+
+
+# ---- extremes of operands ----------------------------------------------------------------------------
+
+
+def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """Two operands, in each of which the function is monotone: its extremes are at their ends."""
+    if len(operands) != 2 or isinstance(op.attrs, g.WidenedAttrs) or None in operands:
+        return None
+    if op.kind is OpKind.MUL:
+        (a, b), out = (tensors.quantization(graph, op, t).scale for t in op.inputs), op.outputs[0]
+        factor = a * b / tensors.quantization(graph, op, out).scale
+        if quantize_multiplier(factor)[1] > 14 or graph.tensors[out].dtype is not DType.INT8:
+            return None  # a product could leave 32 bits
+    channels = count_channels(graph.tensors[op.outputs[0]])
+    results = np.stack(
+        [
+            _compute(graph, op, [first, second], (1, channels))
+            for first, second in itertools.product(*operands)
+        ]
+    )
+    return [Bounds(results.min(axis=0).reshape(-1), results.max(axis=0).reshape(-1))]
+
+
+def window(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """Pools, of which a mean lies between its elements, then the clamp of the activation."""
+    limits = tensors.output_limits(graph, op)
+    return [Bounds(*(np.clip(end, *limits) for end in operands[0]))]
+
+
+def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """MEAN, REDUCE_MAX and REDUCE_MIN of pixels: of images whose elements are all at one end."""
+    attrs, source = op.attrs, graph.tensors[op.inputs[0]]
+    assert isinstance(attrs, MeanAttrs)
+    if len(source.shape) - 1 in attrs.axes or source.dtype is not DType.INT8:
+        return None
+    ratio = source.quant.scale / tensors.output_quantization(graph, op).scale if source.quant else 0.0
+    if op.kind is OpKind.MEAN and not 0 < ratio < 1 << 8:
+        return None
+    ends = [
+        _compute(graph, op, [np.broadcast_to(end, source.shape)], graph.tensors[op.outputs[0]].shape)
+        for end in operands[0]
+    ]
+    flat = [end.reshape(-1, count_channels(source))[0] for end in ends]
+    return [Bounds(np.minimum(*flat), np.maximum(*flat))]
+
+
+def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """RESIZE_NEAREST_NEIGHBOR; and RESIZE_BILINEAR, whose weights add up to 1 but may be negative."""
+    (source,) = operands
+    if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
+        return [source]
+    out = graph.tensors[op.outputs[0]]
+    if out.dtype is not DType.INT8:
+        return None
+    low, high = _unbounded(out)
+    return [Bounds(np.where(source.constant, source.low, low), np.where(source.constant, source.high, high))]
+
+
+def _compute(graph: Graph, op: Op, values: list[Any], shape: tuple[int, ...]) -> Int64:
+    """Runs the reference's arithmetic on values that are given by channel; returns an array of `shape`."""
+    operands = [graph.tensors[t] for t in op.inputs]
+    arrays = [
+        np.ascontiguousarray(np.atleast_2d(value), tensor.dtype.value)
+        for value, tensor in zip(values, operands, strict=True)
+    ]
+    held = [replace(t, shape=a.shape, data=None) for t, a in zip(operands, arrays, strict=True)]
+    result = len(held)
+    alone = replace(op, inputs=tuple(range(result)), outputs=(result,))
+    held.append(replace(graph.tensors[op.outputs[0]], shape=shape))
+    small = Graph("", tuple(held), (alone,), alone.inputs, alone.outputs)
+    return execute_op(small, alone, dict(enumerate(arrays)))[0].astype(np.int64)
+
+
+# ---- moves -------------------------------------------------------------------------------------------
+
+
+def pad(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """PAD of pixels: the elements, and the padding's value."""
+    attrs = op.attrs
+    assert isinstance(attrs, g.PadAttrs)
+    if any(attrs.paddings[-1]):
+        return None
+    if attrs.mode is not g.PadMode.CONSTANT:
+        return operands
+    return [Bounds(np.minimum(operands[0].low, attrs.value), np.maximum(operands[0].high, attrs.value))]
+
+
+def concatenation(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """CONCATENATION: the operands' channels behind each other, or the bounds of all."""
+    if None in operands or _axis(graph, op, op.outputs[0]) is None:
+        return None
+    if _axis(graph, op, op.outputs[0]) == -1:
+        return [Bounds(*(np.concatenate(ends) for ends in zip(*operands, strict=True)))]
+    lows, highs = zip(*operands, strict=True)
+    return [Bounds(np.min(lows, axis=0), np.max(highs, axis=0))]
+
+
+def split(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """SPLIT: parts of the channels, or all of them."""
+    if _axis(graph, op, op.inputs[0]) == -1:
+        low, high = (np.split(end, len(op.outputs)) for end in operands[0])
+        return [Bounds(*pair) for pair in zip(low, high, strict=True)]
+    return operands * len(op.outputs)
+
+
+def _axis(graph: Graph, op: Op, tensor: int) -> int | None:
+    """Returns -1 for the last axis, otherwise the axis."""
+    attrs, rank = op.attrs, len(graph.tensors[tensor].shape)
+    if not isinstance(attrs, g.AxisAttrs):
+        return None
+    return -1 if attrs.axis == rank - 1 else attrs.axis
+
+
+def reshape(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """Aliases and copies: each element keeps its value."""
+    (source,), after = operands, count_channels(graph.tensors[op.outputs[0]])
+    if op.kind is OpKind.TRANSPOSE:
+        return [Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))]
+    return [_regroup(source, after)]
+
+
+def slice_(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
+    """SLICE and STRIDED_SLICE of pixels or channels. The output may lack dimensions of one element."""
+    attrs = op.attrs
+    assert isinstance(attrs, g.SliceAttrs)
+    picked = attrs.begin[-1] + attrs.stride[-1] * np.arange(attrs.extent[-1])
+    source = Bounds(*(end[picked] for end in operands[0]))
+    return [_regroup(source, count_channels(graph.tensors[op.outputs[0]]))]
+
+
+def _regroup(source: Bounds, after: int) -> Bounds:
+    """Returns the bounds of the same elements in a shape whose last dimension has `after` elements."""
+    before = len(source.low)
+    if after % before == 0:  # pixels become channels
+        return Bounds(*(np.tile(end, after // before) for end in source))
+    if before % after == 0:  # channels become pixels
+        return Bounds(source.low.reshape(-1, after).min(axis=0), source.high.reshape(-1, after).max(axis=0))
+    return Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))
