@@ -1,5 +1,7 @@
 """Channels that are left out: the rest is equal for every input, and bounds hold for every input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from drawnnets import branching_networks, gated_networks, sliced_networks, small_networks
