@@ -1,4 +1,4 @@
-"""The largest errors of exp, log and tanh of float32: python benchmarks/float_functions.py [STEP]
+"""The largest errors of exp, log, tanh, ... of float32: python benchmarks/float_functions.py [STEP]
 
 In units in the last place; an exactly rounded result is at most 0.5 off. All inputs take some minutes; with a
 step of 1000, every thousandth is tried.
@@ -20,13 +20,18 @@ RANGES = (
     ("exp", 0x80000000, 0xFF800000),
     ("log", 0, 0x7F800000),
     ("tanh", 0, 0x7F800000),  # of -x it is -tanh(x)
+    ("expm1", 0x80000000, 0xFF800000),
+    ("erfc", 0, 0x7F800000),
+    ("erfc", 0x80000000, 0xFF800000),
 )
 
 
 def main() -> None:
     """Compiles the routines, and prints a line for each function and sign."""
     step, root = sys.argv[1] if len(sys.argv) > 1 else "1", kernels_root()
-    sources = [root / "reference" / f"nn_real_{name}.c" for name in ("exp", "log", "tanh")]
+    sources = [
+        root / "reference" / f"nn_real_{name}.c" for name in dict.fromkeys(name for name, _, _ in RANGES)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "errors"
         flags = ["-O2", "-std=c99", "-ffp-contract=off", f"-I{root / 'include'}"]

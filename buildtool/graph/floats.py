@@ -6,11 +6,15 @@ QUANTIZE. Its tensors have no scales, so the rules for integers do not apply.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from buildtool.graph.ops import COMPARISONS, DEFS
 from buildtool.graph.quantrules import QuantError, check_type
 from buildtool.graph.types import DType, Graph, Op, OpKind, cached_on_graph
 
-CONVERSIONS = frozenset({OpKind.QUANTIZE, OpKind.DEQUANTIZE})
+Array = npt.NDArray[np.generic]
+CONVERSIONS = frozenset({OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.CAST})
 MOST_WEIGHTS = 10_000  # float32 constants of a network that runs as it is
 
 
@@ -48,11 +52,20 @@ def check_floats(graph: Graph, op: Op) -> None:
         check_type(graph.tensors[t], DType.BOOL if op.kind in COMPARISONS else DType.FLOAT32)
 
 
-# ---- exp, log and tanh ---------------------------------------------------------------------------------
+# ---- exp, log, tanh, ... -------------------------------------------------------------------------------
 
 # LiteRT calls the machine's library, whose documented errors are at most 1 unit in the last place (tanh: 2).
-# Ours are below 0.54 (`reference.realfunctions`), so the two are at most this many units apart.
-_APART = {OpKind.EXP: 2, OpKind.LOG: 2, OpKind.TANH: 3, OpKind.LOGISTIC: 8}
+# Ours are below 0.6 (`reference.realfunctions`), so the two are at most this many units apart. LiteRT
+# computes GELU with Eigen's erfc and tanh, which were measured. Their units are the operand's, as results
+# near 0 are differences; those of LOG_SOFTMAX are at least those of 1.
+_APART = {
+    OpKind.EXP: 2,
+    OpKind.LOG: 2,
+    OpKind.TANH: 3,
+    OpKind.LOGISTIC: 8,
+    OpKind.ELU: 2,
+    OpKind.GELU: 4,
+}
 _OF_SUM = 2  # units for each term of a sum, because each of its roundings may differ
 
 
@@ -63,6 +76,13 @@ def curve_bound(graph: Graph, op: Op) -> int:
     """
     if not computes_in_floats(graph, op):
         return 0
-    if op.kind is OpKind.SOFTMAX:
+    if op.kind in (OpKind.SOFTMAX, OpKind.LOG_SOFTMAX):
         return _APART[OpKind.LOGISTIC] + _OF_SUM * graph.tensors[op.inputs[0]].shape[-1]
     return _APART.get(op.kind, 0)
+
+
+def curve_units(op: Op, operand: Array) -> Array | None:
+    """Returns the numbers in whose units results are compared where these are smaller. None: in their own."""
+    if op.kind is OpKind.LOG_SOFTMAX:
+        return np.ones_like(operand)
+    return operand if op.kind is OpKind.GELU else None

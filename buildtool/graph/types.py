@@ -187,6 +187,7 @@ class AsUint8(Attrs):
 
     In convolutions and dense layers, the filter has its own zero point, which is subtracted from its values.
     AVERAGE_POOL_2D rounds halves up. QUANTIZE rescales the operand of a CONCATENATION in floats.
+    RESIZE_BILINEAR interpolates in floats.
     """
 
 
@@ -410,6 +411,11 @@ class ResizeAttrs(Attrs):
 
     align_corners: bool = False
     half_pixel_centers: bool = False
+
+
+@dataclass(frozen=True)
+class ResizeAsUint8(ResizeAttrs, AsUint8):
+    """Attributes of RESIZE_BILINEAR in a uint8 network."""
 
 
 @dataclass(frozen=True)

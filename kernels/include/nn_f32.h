@@ -26,6 +26,11 @@ typedef struct {
     int32_t zero_point;
 } nn_float_scale;
 
+/* Whether GELU is approximated with tanh; whether a CAST is to truth values. */
+typedef struct {
+    int32_t set;
+} nn_float_flag;
+
 /* constants of layers: nn_float_head, then a bias for each output channel, then (16-byte aligned)
  * the weights: conv O H W I, depthwise H W O, fully connected O I. */
 typedef struct {
@@ -72,6 +77,10 @@ void nn_exp_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_log_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_tanh_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_logistic_f32(const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_elu_f32(const nn_view *in, const nn_view *out, const nn_window *window);
+/* constants: nn_float_flag */
+void nn_gelu_f32(const void *constants, const nn_view *in, const nn_view *out,
+                 const nn_window *window);
 /* constants: nn_float_factor */
 void nn_leaky_relu_f32(const void *constants, const nn_view *in, const nn_view *out,
                        const nn_window *window);
@@ -80,6 +89,7 @@ void nn_softmax_f32(const void *constants, const nn_view *in, const nn_view *out
 
 /* Over the channels of each pixel. */
 void nn_l2_normalization_f32(const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_log_softmax_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 
 void nn_sum_f32(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_mean_f32(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
@@ -112,6 +122,20 @@ void nn_dequantize_s8_f32(const void *constants, const nn_view *in, const nn_vie
                           const nn_window *window);
 void nn_dequantize_s16_f32(const void *constants, const nn_view *in, const nn_view *out,
                            const nn_window *window);
+
+/* CAST; constants: nn_float_scale, nn_float_flag. nn_dequantize_s8_f32 and nn_dequantize_s16_f32
+ * serve CAST too. */
+void nn_cast_s32_f32(const void *constants, const nn_view *in, const nn_view *out,
+                     const nn_window *window);
+void nn_cast_f32_s8(const void *constants, const nn_view *in, const nn_view *out,
+                    const nn_window *window);
+void nn_cast_f32_s16(const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_cast_f32_s32(const nn_view *in, const nn_view *out, const nn_window *window);
+
+void nn_resize_nearest_f32(const nn_resize_geometry *geometry, const nn_view *in,
+                           const nn_view *out, const nn_window *window);
+void nn_resize_bilinear_f32(const nn_resize_geometry *geometry, const nn_view *in,
+                            const nn_view *out, const nn_window *window);
 
 /* As their namesakes of bytes; constants: nn_pad_constants, whose value is the float's bits. */
 void nn_fill_f32(const void *constants, int8_t *out, int32_t bytes);

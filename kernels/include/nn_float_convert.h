@@ -1,4 +1,4 @@
-/* QUANTIZE from float32 and DEQUANTIZE to it, element by element. */
+/* QUANTIZE, DEQUANTIZE and CAST from float32 and to it, element by element. */
 #ifndef NN_FLOAT_CONVERT_H
 #define NN_FLOAT_CONVERT_H
 
@@ -20,19 +20,31 @@ static inline int32_t nn_float_quantise(const nn_float_scale *c, float value, in
     return nn_clamp(whole + c->zero_point, low, high);
 }
 
-/* The body of a kernel to integers of a type. */
-#define NN_FROM_FLOATS(type, low, high)                                                            \
-    const nn_float_scale c = *(const nn_float_scale *)constants;                                   \
+/* The next whole number towards 0 between two ends; NaN counts as infinite. */
+static inline int32_t nn_float_cut(float value, int32_t low, int32_t high) {
+    if (!(value < (float)high)) {
+        return high;
+    }
+    return value < (float)low ? low : (int32_t)value;
+}
+
+/* The body of a kernel to integers of a type; `expression` gives one for value[i]. */
+#define NN_OF_FLOATS(type, expression)                                                             \
     for (int32_t y = window->y0; y < window->y1; y++) {                                            \
         for (int32_t x = window->x0; x < window->x1; x++) {                                        \
             const float *value = nn_float_in(in, y, x);                                            \
             type *result = (type *)(void *)nn_out_pixel(out, y, x);                                \
             for (int32_t i = 0; i < out->channels; i++) {                                          \
-                result[i] = (type)nn_float_quantise(&c, value[i], low, high);                      \
+                result[i] = (type)(expression);                                                    \
                 NN_ONE_BY_ONE();                                                                   \
             }                                                                                      \
         }                                                                                          \
     }
+
+/* The body of a kernel of QUANTIZE. */
+#define NN_FROM_FLOATS(type, low, high)                                                            \
+    const nn_float_scale c = *(const nn_float_scale *)constants;                                   \
+    NN_OF_FLOATS(type, nn_float_quantise(&c, value[i], low, high))
 
 /* The body of a kernel from integers of a type. */
 #define NN_TO_FLOATS(type)                                                                         \

@@ -11,6 +11,15 @@ static inline float nn_float_sum(float so_far, float x) {
     return so_far + x;
 }
 
+static inline float nn_float_greatest(const float *in, int32_t count) {
+    float most = -NN_FLOAT_MAX;
+    for (int32_t i = 0; i < count; i++) {
+        most = most < in[i] ? in[i] : most;
+        NN_ONE_BY_ONE();
+    }
+    return most;
+}
+
 /* The reduced dimensions from `in` on. */
 static inline __attribute__((always_inline)) float
 nn_float_reduce_inner(nn_float_next *compute, const nn_reduce_geometry *g, const float *in,

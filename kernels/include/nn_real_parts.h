@@ -69,10 +69,8 @@ typedef struct {
     int32_t exponent;
 } nn_real_power;
 
-static inline nn_real_power nn_real_power_of(nn_real_parts p, int negative) {
-    const int64_t size =
-        (int64_t)nn_real_shift(p.mantissa * (uint64_t)NN_REAL_LOG2_E, 156 - p.exponent); /* Q32 */
-    const int64_t steps = negative ? -size : size;
+/* 2^steps; the steps are Q32. */
+static inline nn_real_power nn_real_power_of_steps(int64_t steps) {
     const uint32_t fraction = (uint32_t)steps;
     const uint64_t y = (uint64_t)((fraction & 0x7FFFFFFU) << 4) * NN_REAL_LN2 >> 32; /* Q36 */
     const uint64_t square = y * y >> 36, cube = square * y >> 36, fourth = square * square >> 36;
@@ -81,6 +79,26 @@ static inline nn_real_power nn_real_power_of(nn_real_parts p, int negative) {
     const uint32_t start = nn_real_powers[fraction >> 27];
     const nn_real_power result = {start + ((uint64_t)start * rest >> 36), (int32_t)(steps >> 32)};
     return result;
+}
+
+static inline nn_real_power nn_real_power_of(nn_real_parts p, int negative) {
+    const int64_t size =
+        (int64_t)nn_real_shift(p.mantissa * (uint64_t)NN_REAL_LOG2_E, 156 - p.exponent); /* Q32 */
+    return nn_real_power_of_steps(negative ? -size : size);
+}
+
+/* over / under as Q32, over below under; the lowest bit is set where there is a rest. */
+static inline uint64_t nn_real_quotient(uint64_t over, uint64_t under) {
+    uint64_t quotient = 0;
+    for (int32_t i = 0; i < 31; i++) {
+        over <<= 1;
+        quotient <<= 1;
+        if (over >= under) {
+            over -= under;
+            quotient |= 1;
+        }
+    }
+    return quotient << 1 | (over != 0);
 }
 
 #endif

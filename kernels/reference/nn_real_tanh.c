@@ -2,20 +2,6 @@
 #include "nn_real.h"
 #include "nn_real_parts.h"
 
-/* over / under as Q31, over below under; the lowest bit is set where there is a rest. */
-static uint64_t quotient_of(uint64_t over, uint64_t under) {
-    uint64_t quotient = 0;
-    for (int32_t i = 0; i < 31; i++) {
-        over <<= 1;
-        quotient <<= 1;
-        if (over >= under) {
-            over -= under;
-            quotient |= 1;
-        }
-    }
-    return quotient << 1 | (over != 0);
-}
-
 float nn_real_tanh(float x) {
     const uint32_t bits = nn_float_bits(x), sign = bits & NN_REAL_SIGN, size = bits & ~NN_REAL_SIGN;
     nn_real_parts p = nn_real_split(bits);
@@ -39,5 +25,5 @@ float nn_real_tanh(float x) {
     p.exponent++; /* (1 - s) / (1 + s) of s = exp(-2 |x|), Q32 */
     const nn_real_power e = nn_real_power_of(p, 1);
     const uint64_t one = (uint64_t)1 << 32, s = nn_real_shift(e.mantissa, -1 - e.exponent);
-    return nn_real_join(sign, quotient_of(one - s, one + s), -32);
+    return nn_real_join(sign, nn_real_quotient(one - s, one + s), -32);
 }

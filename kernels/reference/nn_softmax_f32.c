@@ -1,18 +1,9 @@
 /* SOFTMAX of float32 over the channels of each pixel. */
-#include "nn_float.h"
+#include "nn_float_reduce.h"
 #include "nn_real.h"
 
-static float greatest(const float *in, int32_t count) {
-    float most = -NN_FLOAT_MAX;
-    for (int32_t i = 0; i < count; i++) {
-        most = most < in[i] ? in[i] : most;
-        NN_ONE_BY_ONE();
-    }
-    return most;
-}
-
 static void softmax(float beta, const float *in, int32_t count, float *out) {
-    const float most = greatest(in, count);
+    const float most = nn_float_greatest(in, count);
     float sum = 0.0F;
     for (int32_t i = 0; i < count; i++) {
         out[i] = nn_real_exp((in[i] - most) * beta);

@@ -25,6 +25,8 @@ from buildtool.graph.reference.tensors import float_factor
 from buildtool.graph.types import (
     Activation,
     DetectionAttrs,
+    DType,
+    GeluAttrs,
     Graph,
     LeakyReluAttrs,
     Op,
@@ -284,9 +286,18 @@ def _float_truth(_graph: Graph, op: Op) -> bytes:
 
 
 def _float_scale(graph: Graph, op: Op) -> bytes:
-    """Packs nn_float_scale."""
+    """Packs nn_float_scale. CAST converts the stored numbers."""
+    if op.kind is OpKind.CAST:
+        return _reals(1) + words(0)
     quant = quantization(graph, op, op.inputs[0] if op.kind is OpKind.DEQUANTIZE else op.outputs[0])
     return _reals(quant.scale) + words(quant.zero_point)
+
+
+def _float_flag(graph: Graph, op: Op) -> bytes:
+    """Packs nn_float_flag."""
+    if op.kind is OpKind.GELU:
+        return words(int(attributes(op, GeluAttrs).approximate))
+    return words(int(graph.tensors[op.outputs[0]].dtype is DType.BOOL))
 
 
 def _float_layer(graph: Graph, op: Op) -> bytes:
@@ -339,6 +350,7 @@ PACKINGS: dict[str, Packing] = {
     "float_scaling": _float_scaling,
     "float_truth": _float_truth,
     "float_scale": _float_scale,
+    "float_flag": _float_flag,
     "float_layer": _float_layer,
     "float_depthwise": _float_layer,
     "float_dense": _float_layer,

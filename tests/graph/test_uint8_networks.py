@@ -112,6 +112,20 @@ SINGLE = {
 }  # fmt: skip
 
 
+def resized(rows, columns, version=3, **options) -> bytes:
+    return single("RESIZE_BILINEAR", (1, rows, columns, 4), "ResizeBilinearOptions", options, out=MOVE,
+                  after=lambda s: [s.ints(rows, columns)], version=version)  # fmt: skip
+
+
+SINGLE |= {
+    "enlarged": resized(13, 17),
+    "enlarged to corners": resized(23, 17, AlignCorners=True),
+    "enlarged from centres": resized(13, 29, HalfPixelCenters=True),
+    "made smaller": resized(3, 5, HalfPixelCenters=True),
+    "made one pixel": resized(1, 1, AlignCorners=True),
+}
+
+
 @pytest.mark.parametrize("name", SINGLE)
 def test_single_operators(name) -> None:
     assert_equals_litert(SINGLE[name])
@@ -149,10 +163,6 @@ def test_transposed_convolutions() -> None:
 def test_operators_without_an_int8_form_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="uint8"):
         read_model(single("ABS", IMAGE))
-    bilinear = single("RESIZE_BILINEAR", (1, 13, 17, 4), "ResizeBilinearOptions", {},
-                      after=lambda s: [s.ints(13, 17)], out=MOVE)  # fmt: skip
-    with pytest.raises(UnsupportedError, match="interpolates in floats"):
-        read_model(bilinear)
     with pytest.raises(UnsupportedError, match="a uint8 network input or output without scale"):
         read_model(
             single("RESHAPE", IMAGE, "ReshapeOptions", out={"scale": None}, after=lambda s: [s.ints(*IMAGE)])
@@ -173,6 +183,14 @@ def test_a_cast_of_stored_numbers_is_refused() -> None:
     s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
     with pytest.raises(UnsupportedError, match="CAST in uint8: it takes the stored numbers"):
         read_model(s.bytes([x], [y]))
+
+
+@pytest.mark.parametrize("scale", [None, 0.5])
+def test_a_cast_of_stored_numbers_to_floats(scale) -> None:
+    s = Sheet()
+    x, y = s.tensor(IMAGE, scale, 131), s.add(FileTensor(IMAGE, "float32"))
+    s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 0}))
+    assert_equals_litert(s.bytes([x], [y]))
 
 
 def test_int8_parts_of_a_network_do_not_change() -> None:

@@ -154,6 +154,10 @@ def _functions(net: Islands, x: int, y: int) -> list[int]:
     positive = net.unary(OpKind.ABS, x)
     made = [net.unary(kind, positive if kind in _POSITIVE else x) for kind in UNARY]
     made.append(net.unary(OpKind.LEAKY_RELU, x, g.LeakyReluAttrs(0.3)))
+    made += [net.unary(OpKind.GELU, x, g.GeluAttrs(approximate)) for approximate in (False, True)]
+    for dtype in (DType.INT8, DType.INT16, DType.INT32, DType.BOOL):
+        cast = net.op(OpKind.CAST, [x], net.shape(x), dtype=dtype)
+        made += [cast, net.unary(OpKind.CAST, cast)]
     made.append(net.op(OpKind.PRELU, [x, net.normal(1, 1, net.shape(x)[-1])], net.shape(x)))
     row, one = net.normal(net.shape(x)[-1]), net.constant([0.7])
     made += [net.pair(kind, x, other) for kind in PAIRS for other in (y, row, one)]
@@ -170,6 +174,7 @@ def _sums(net: Islands, x: int, y: int) -> list[int]:
     made = [net.reduced(kind, x, axes) for kind in REDUCTIONS for axes in ((3,), (1, 2), (0, 2))]
     made += [net.reduced(OpKind.SUM, x, (0, 1, 2, 3), False), net.reduced(OpKind.MEAN, x, (1, 3), False)]
     made += [net.unary(OpKind.SOFTMAX, x, g.SoftmaxAttrs(0.5)), net.unary(OpKind.L2_NORMALIZATION, x)]
+    made.append(net.unary(OpKind.LOG_SOFTMAX, x))
     flat = net.op(OpKind.RESHAPE, [x], (n * h * w, c))
     for activation in (Activation.NONE, Activation.RELU6):
         dense = [flat, net.normal(5, c), net.normal(5)]
@@ -181,6 +186,10 @@ def _sums(net: Islands, x: int, y: int) -> list[int]:
     made.append(net.op(OpKind.DEPTHWISE_CONV_2D, deep, (n, h - 2, w - 2, 2 * c), attrs))
     window = g.PoolAttrs((3, 2), (1, 1), Pad(1, 1, 0, 1))
     made += [net.op(kind, [x], (n, h, w, c), window) for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)]
+    made += [
+        net.op(OpKind.RESIZE_BILINEAR, [x], (n, h + 3, 2 * w, c), g.ResizeAttrs(*flags))
+        for flags in ((False, False), (True, False), (False, True))
+    ]
     made.append(net.op(OpKind.BATCH_MATMUL, [x, y], (n, h, w, w), g.MatmulAttrs(False, True)))
     return made
 
@@ -205,14 +214,21 @@ def _moves(net: Islands, x: int, y: int) -> list[int]:
         net.op(OpKind.GATHER, [x], (n, 2, w, c), g.GatherAttrs(1, (2, 0))),
         net.op(OpKind.PAD, [x], (n, h + 1, w + 2, c + 2), g.PadAttrs(pads)),
         net.op(OpKind.PAD, [x], (n, h + 1, w + 2, c + 2), g.PadAttrs(pads, value=bits)),
+        net.op(OpKind.RESIZE_NEAREST_NEIGHBOR, [x], (n, h + 3, 2 * w, c), g.ResizeAttrs(False, True)),
         net.op(OpKind.MIRROR_PAD, [x], (n, h + 2, w + 1, c), g.PadAttrs(mirror, g.PadMode.REFLECT)),
     ]
+
+
+def _elu(net: Islands, x: int, y: int) -> list[int]:
+    """ELU, of which LiteRT has no reference kernel."""
+    return [net.unary(OpKind.ELU, y)]
 
 
 FAMILIES: dict[str, Callable[[Islands, int, int], list[int]]] = {
     "functions": _functions,
     "sums": _sums,
     "moves": _moves,
+    "elu": _elu,
 }
 # Operators of float32 that have no kernel.
 ALIASES = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.VIEW, OpKind.JOINED})

@@ -52,7 +52,12 @@ def small_classifier() -> bytes:
     x = s.tensor((1, 16, 18, 3), 0.0078, 128)
     trunk = convolution(convolution(x, 8, 3, 2, 151), 8, 3, 1, 110, depthwise=True)
     left = pool("AVERAGE_POOL_2D", convolution(trunk, 16, 1, 1, 122), 2, 2, 0.0235, 0)
-    right = pool("MAX_POOL_2D", convolution(trunk, 8, 1, 1, 128), 2, 2, 0.0235, 0)
+    right = pool("MAX_POOL_2D", convolution(trunk, 8, 1, 1, 128), 2, 4, 0.0235, 0)
+    size, move = s.ints(4, 4), {"scale": 0.0235, "zero": 0}
+    options = {"HalfPixelCenters": True}
+    right = s.apply(
+        "RESIZE_BILINEAR", [right, size], (1, 4, 4, 8), "ResizeBilinearOptions", options, 3, **move
+    )
     right = s.apply("ADD", [right, right], (1, 4, 4, 8), "AddOptions", {}, scale=0.03, zero=9)
     quant = {"scale": 0.031, "zero": 3}
     both = s.apply(

@@ -219,8 +219,11 @@ def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
     return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
 
 
-def distance(actual: Array, right: Array) -> npt.NDArray[np.int64]:
-    """Returns the distance of each element: of float32 in units in the last place. NaN equals NaN."""
+def distance(actual: Array, right: Array, least: Array | None = None) -> npt.NDArray[np.int64]:
+    """Returns the distance of each element: of float32 in units in the last place. NaN equals NaN.
+
+    Of finite numbers below those of `least`, the units are those of `least`.
+    """
     if actual.dtype != np.float32:
         return np.abs(actual.astype(np.int64) - right.astype(np.int64))
     places = []
@@ -228,7 +231,13 @@ def distance(actual: Array, right: Array) -> npt.NDArray[np.int64]:
         bits = np.ascontiguousarray(value).view(np.int32).astype(np.int64)
         places.append(np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits))  # -0 lies below 0
     both = np.isnan(actual.astype(np.float32)) & np.isnan(right.astype(np.float32))
-    return np.asarray(np.where(both, 0, np.abs(places[0] - places[1])), np.int64)
+    apart = np.where(both, 0, np.abs(places[0] - places[1]))
+    if least is not None:
+        with np.errstate(all="ignore"):
+            a, b, size = (x.astype(np.float32) for x in (actual, right, least))
+            units = np.abs(a.astype(np.float64) - b) / np.spacing(np.maximum(np.abs(b), np.abs(size)))
+        apart = np.where(np.isfinite(units), np.minimum(apart, np.ceil(np.nan_to_num(units))), apart)
+    return np.asarray(apart, np.int64)
 
 
 def difference(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.firmware.run.compare import Array, distance
-from buildtool.graph.floats import curve_bound
+from buildtool.graph.floats import curve_bound, curve_units
 from buildtool.graph.types import DType, Graph, Op, OpKind
 from buildtool.schema.runs import CurvesAnswer
 
@@ -97,8 +97,11 @@ class Curves:
         if x not in litert or x not in ours:
             return True
         same = distance(ours[x], litert[x].reshape(ours[x].shape)) == 0
-        if op.kind is OpKind.SOFTMAX:
+        if op.kind in (OpKind.SOFTMAX, OpKind.LOG_SOFTMAX):
             same = np.broadcast_to(same.all(axis=-1, keepdims=True), same.shape)
+        if (least := curve_units(op, ours[x])) is not None:
+            y = op.outputs[0]
+            steps = distance(ours[y], litert[y].reshape(ours[y].shape), least)
         largest = int(steps[same].max(initial=0))
         self.largest = max(self.largest, largest)
         return largest <= bound

@@ -82,13 +82,16 @@ def _lookup_types(graph: Graph, op: Op) -> None:
 
 
 def _cast_types(graph: Graph, op: Op) -> None:
-    """Checks the types of CAST, which copies the values of integers.
+    """Checks the types of CAST: integers, and float32 from and to integers and truth values.
 
     Scales have no effect and may be missing.
     """
-    for t in (op.inputs[0], op.outputs[0]):
-        if graph.tensors[t].dtype not in (DType.INT8, DType.INT16, DType.INT32):
-            raise QuantError(f"a CAST of {graph.tensors[t].dtype}", graph.tensors[t])
+    tensors = [graph.tensors[t] for t in (op.inputs[0], op.outputs[0])]
+    real = DType.FLOAT32 in (t.dtype for t in tensors)
+    for tensor in tensors:
+        others = (DType.FLOAT32, DType.BOOL) if real else ()
+        if tensor.dtype not in (DType.INT8, DType.INT16, DType.INT32, *others):
+            raise QuantError(f"a CAST of {tensor.dtype}", tensor)
 
 
 def _quantize_types(graph: Graph, op: Op) -> None:
@@ -190,6 +193,7 @@ DEFS = (
     ),
     _function(
         OpKind.GELU,
+        floats="floats:gelu",
         byte=_FLOAT,
         wide=_CURVE,
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
@@ -212,7 +216,14 @@ DEFS = (
         written=Plain(2, ""),
         quant=_root_scales,
     ),
-    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), no_int16=NO_INT16, onnx={"Elu": _UNARY}),
+    _signed(
+        OpKind.ELU,
+        floats="floats:elu",
+        byte=_FLOAT,
+        written=Plain(1, ""),
+        no_int16=NO_INT16,
+        onnx={"Elu": _UNARY},
+    ),
     _byte_clamp(OpKind.RELU_N1_TO_1, floats="floats:relu_n1_to_1"),
     _byte_clamp(OpKind.RELU_0_TO_1, floats="floats:relu_0_to_1"),
     _function(
@@ -244,12 +255,13 @@ DEFS = (
         OpKind.CAST,
         geometry.same,
         "wide:cast",
+        floats="wide:cast",
         decode="opview:decode_plain",
         written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.PIXEL,
-        no_uint8="it takes the stored numbers, 0 to 255, which int8 does not hold",
+        no_uint8="it takes the stored numbers, 0 to 255, which int8 does not hold; to float32 it is read",
         conversions=((8, 16), (16, 8), (16, 32), (32, 16), (8, 32), (32, 8)),
     ),
     OpDef(
@@ -297,6 +309,7 @@ DEFS = (
     ),
     _channelwise(
         OpKind.LOG_SOFTMAX,
+        floats="floats:log_softmax",
         reference="softmax:log_softmax",
         no_int16=NO_INT16,
         written=Plain(2),

@@ -106,12 +106,13 @@ WINDOWS = (
         floats="floats:max_pool",
         onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"},
     ),
-    _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, reference="resize:nearest", onnx={"Resize": "pools:resize"}),
     _resize(
-        OpKind.RESIZE_BILINEAR,
-        reference="resize:bilinear",
-        no_uint8="LiteRT's uint8 kernel interpolates in floats",
+        OpKind.RESIZE_NEAREST_NEIGHBOR,
+        floats="resize:nearest",
+        reference="resize:nearest",
+        onnx={"Resize": "pools:resize"},
     ),
+    _resize(OpKind.RESIZE_BILINEAR, floats="resize:bilinear_of_floats", reference="resize:bilinear"),
 )
 
 _reduced = partial(

@@ -1,7 +1,7 @@
 """Operators on float32, step by step as LiteRT's reference kernels.
 
-numpy rounds every sum, product, quotient and root as those kernels do, so the bits are equal. Only exp, log
-and tanh have routines of their own (`realfunctions`), which are the same in the C kernels.
+numpy rounds every sum, product, quotient and root as those kernels do, so the bits are equal. Only exp, log,
+tanh, ... have routines of their own (`realfunctions`), which are the same in the C kernels.
 """
 
 from collections.abc import Callable, Iterable
@@ -108,7 +108,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 absolute, negate, root = (_unary(f) for f in (np.abs, np.negative, np.sqrt))
 exp, log, tanh = (_unary(f) for f in (realfunctions.exp, realfunctions.log, realfunctions.tanh))
-sigmoid = _unary(_sigmoid)
+sigmoid, elu = _unary(_sigmoid), _unary(realfunctions.expm1)
 square = _unary(lambda x: x * x)
 inverse_root = _unary(lambda x: _divide(_ONE, np.sqrt(x)))
 relu = _unary(lambda x: np.where(x < 0, _ZERO, x))
@@ -123,6 +123,17 @@ def leaky_relu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes LEAKY_RELU."""
     (x,) = _floats(inputs)
     return [np.where(x > 0, x, x * np.float32(attributes(op, g.LeakyReluAttrs).alpha))]
+
+
+@_quiet
+def gelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes GELU, with erfc or approximated with tanh."""
+    (x,) = _floats(inputs)
+    half = np.float32(0.5) * x
+    if not attributes(op, g.GeluAttrs).approximate:
+        return [half * realfunctions.erfc(x * np.float32(-0.707106769))]
+    cube = np.float32(0.044715) * x * x * x
+    return [half * (_ONE + realfunctions.tanh(np.float32(0.797884583) * (x + cube)))]
 
 
 # ---- sums, in the order of memory --------------------------------------------------------------------
@@ -183,6 +194,14 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     greatest = _largest(np.moveaxis(x, -1, 0))[..., None]
     powers = realfunctions.exp((x - greatest) * np.float32(attributes(op, g.SoftmaxAttrs).beta))
     return [powers / _sum(np.moveaxis(powers, -1, 0))[..., None]]
+
+
+@_quiet
+def log_softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes LOG_SOFTMAX over the last dimension."""
+    (x,) = _floats(inputs)
+    less = x - _largest(np.moveaxis(x, -1, 0))[..., None]
+    return [less - realfunctions.log(_sum(np.moveaxis(realfunctions.exp(less), -1, 0)))[..., None]]
 
 
 @_quiet

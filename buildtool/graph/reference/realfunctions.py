@@ -1,4 +1,4 @@
-"""exp, log and tanh of float32, in integers: the same steps as `nn_real.h`, so the same bits on every core.
+"""exp, log, tanh, ... of float32, in integers: the same steps as `nn_real.h`, so the same bits on every core.
 
 A float32 is m * 2^e with a whole number m. Qn is a fixed-point number with n fractional bits. The results
 differ from the true value by less than `ULP` units in the last place.
@@ -14,7 +14,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 _Int64: TypeAlias = npt.NDArray[np.int64]
 _Uint64: TypeAlias = npt.NDArray[np.uint64]
 
-ULP = 0.54  # bound of all three functions; `tests/kernels/test_float_functions.py` looks for the worst inputs
+ULP = 0.54  # bound of all functions; `tests/kernels/test_float_functions.py` looks for the worst inputs
 
 _LOG2_E = round(math.log2(math.e) * 2**38)
 _LN2 = round(math.log(2) * 2**32)
@@ -29,6 +29,13 @@ _LOGARITHMS = (
     *(2778443668846386, 3702309596487196, 4810975440528508, 5789192914449761, 6625165383584883),
     *(7654629619519037, 8535573189300242, 9438597828756934, 10177675991544232, 11123368000905991),
     *(11898210703460272, 12690084272329768),
+)
+# The polynomial of exp(x^2) * erfc(x) in 1 / (1 + x / 2) - 0.5825, Q32, from the highest power on.
+_ERFC_MIDDLE = 2501818450
+_ERFC = (
+    *(-149868501, 59975450, 227093831, -230654576, -182481096),
+    *(489311862, 71473792, -1000444903, -153372920),
+    *(2731139775, 4828249920, 4410281035, 1429438836),
 )
 
 
@@ -52,10 +59,20 @@ def _shift(value: _Uint64, count: _Int64) -> _Uint64:
     return np.where(far, 0, value >> np.where(far, 0, count).astype(np.uint64)).astype(np.uint64)
 
 
+def _quotient(over: _Uint64, under: _Uint64) -> _Uint64:
+    """Returns over / under in Q32, with the lowest bit set where there is a rest. `over` is below `under`."""
+    over = over << np.uint64(31)
+    return np.asarray(over // under << np.uint64(1) | (over % under != 0), np.uint64)
+
+
 def _power(m: _Uint64, e: _Int64, negative: npt.NDArray[np.bool_]) -> tuple[_Uint64, _Int64]:
     """Returns (p, n) with exp(+-m * 2^(e - 150)) = p * 2^(n - 31), and p from 2^31 to 2^32."""
     size = _shift(m * np.uint64(_LOG2_E), 156 - e).astype(np.int64)  # Q32
-    steps = np.where(negative, -size, size)
+    return _power_of_steps(np.where(negative, -size, size))
+
+
+def _power_of_steps(steps: _Int64) -> tuple[_Uint64, _Int64]:
+    """Returns (p, n) with 2^steps = p * 2^(n - 31), and p from 2^31 to 2^32. The steps are Q32."""
     fraction = (steps & 0xFFFFFFFF).astype(np.uint64)
     y = ((fraction & np.uint64(0x7FFFFFF)) * np.uint64(16) * np.uint64(_LN2)) >> np.uint64(32)  # Q36
     square = y * y >> np.uint64(36)
@@ -110,8 +127,45 @@ def tanh(x: Floats) -> Floats:
     small = _join(m * q.astype(np.uint64) >> np.uint64(4), e - 178)
     p, n = _power(m, e + 1, np.ones(m.shape, np.bool_))
     s = _shift(p, np.maximum(-1 - n, 0))  # exp(-2 |x|), Q32
-    over, under = (np.uint64(1 << 32) - s) << np.uint64(31), np.uint64(1 << 32) + s
-    quotient = (over // under) << np.uint64(1) | (over % under != 0)
-    large = _join(quotient, np.full(m.shape, -32, np.int64))
+    one = np.uint64(1 << 32)
+    large = _join(_quotient(one - s, one + s), np.full(m.shape, -32, np.int64))
     result = np.where(size < 0.125, small, np.where(size < 16, large, np.float32(1)))
     return np.where(np.isnan(x), x, np.copysign(np.where(size < 2**-14, size, result), x)).astype(np.float32)
+
+
+def expm1(x: Floats) -> Floats:
+    """Returns e^x - 1 of numbers up to 0; other numbers as they are."""
+    x = np.asarray(x, np.float32)
+    size = np.abs(x)
+    m, e = _split(np.where(size < 32, size, np.float32(1)))
+    y = _shift(m << np.uint64(6), np.maximum(124 - e, 0))  # Q32, where it is small
+    q = np.full(y.shape, (1 << 32) // 40320, np.int64)
+    for divisor in (5040, 720, 120, 24, 6, 2, 1):
+        q = (1 << 32) // divisor - (np.minimum(y, 1 << 30).astype(np.int64) * q >> 32)
+    small = _join(m * q.astype(np.uint64) >> np.uint64(4), e - 178)
+    p, n = _power(m, e, np.ones(m.shape, np.bool_))
+    large = _join(np.uint64(1 << 32) - _shift(p, np.maximum(-1 - n, 0)), np.full(m.shape, -32, np.int64))
+    result = np.where(size < 0.25, small, np.where(size < 32, large, np.float32(1)))
+    return np.where(x < 0, np.where(size < 2**-25, x, -result), x).astype(np.float32)
+
+
+def erfc(x: Floats) -> Floats:
+    """Returns the complementary error function."""
+    x = np.asarray(x, np.float32)
+    size = np.abs(x)
+    m, e = _split(np.where(size < 10.5, size, np.float32(1)))
+    z = _shift(m * m, np.maximum(268 - 2 * e, 0))  # the square, Q32
+    high, low = z >> np.uint64(16), z & np.uint64(0xFFFF)
+    steps = (high * np.uint64(_LOG2_E) + (low * np.uint64(_LOG2_E) >> np.uint64(16))) >> np.uint64(22)
+    p, n = _power_of_steps(-steps.astype(np.int64))
+    place = _shift(m << np.uint64(13), np.maximum(133 - e, 0))  # Q30
+    t = _quotient(np.full(place.shape, 1 << 31, np.uint64), np.uint64(1 << 31) + (place | np.uint64(1)))
+    s, q = t.astype(np.int64) - _ERFC_MIDDLE, np.zeros(t.shape, np.int64)
+    for coefficient in _ERFC:
+        q = coefficient + (s * (q >> 1) >> 31)
+    product = p * q.astype(np.uint64) >> np.uint64(12)  # Q51, times 2^n
+    above = _join(product, n - 51)
+    below = _join(np.uint64(1 << 52) - _shift(product, np.maximum(-n, 0)), np.full(m.shape, -51, np.int64))
+    ends = np.where(x > 0, np.float32(0), np.float32(2))
+    result = np.where(size < 10.5, np.where(x < 0, below, above), ends)
+    return np.where(np.isnan(x), x, result).astype(np.float32)

@@ -158,5 +158,14 @@ def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most
 
 
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes CAST between integers, which keeps the low bits. The scales do not matter."""
-    return [inputs[0].astype(graph.tensors[op.outputs[0]].dtype.value)]
+    """Computes CAST. The scales do not matter. Integers become integers of their low bits.
+
+    Floats become the next integers towards 0, within the type's ends; NaN becomes its greatest number.
+    """
+    (x,), dtype = inputs, graph.tensors[op.outputs[0]].dtype
+    if dtype is DType.BOOL:
+        return [x != 0]
+    if x.dtype == np.float32:
+        low, high = RANGES[dtype]
+        x = np.clip(np.where(np.isnan(x), high, x).astype(np.float64), low, high)
+    return [x.astype(dtype.value)]

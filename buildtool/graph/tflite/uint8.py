@@ -24,6 +24,7 @@ _WITH_ZERO_POINT = {
     g.DepthwiseAttrs: g.DepthwiseAsUint8,
     g.FullyConnectedAttrs: g.FullyConnectedAsUint8,
 }
+_STORED = Quantization((1.0,), (0,))  # of stored numbers
 RECONVERT_HINT = "convert the network again with int8 quantisation, the scheme of TensorFlow 2's converter"
 
 
@@ -54,6 +55,9 @@ class Int8Network:
 
     def convert(self, ops: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Adds the int8 forms of `ops`. Raises UnsupportedError for an operator without an int8 form."""
+        for t in inputs:  # stored numbers, which need no scale
+            if self.tensors[t].quant is None and {op.kind for op in ops if t in op.inputs} == {OpKind.CAST}:
+                self.tensors[t] = replace(self.tensors[t], quant=_STORED)
         self._originals = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
         edges = self._originals.keys() & {*inputs, *outputs}
         filtered = g.ConvAttrs | g.FullyConnectedAttrs  # their second operand is a filter
@@ -80,6 +84,9 @@ class Int8Network:
         if not self._originals.keys() & {*op.inputs, *op.outputs}:  # it is int8 already
             self.ops.append(op)
             return
+        if op.kind is OpKind.CAST and self.tensors[op.outputs[0]].dtype is DType.FLOAT32:
+            self._cast_to_floats(op)
+            return
         if DEFS[op.kind].no_uint8:
             raise UnsupportedError(f"{op.kind} in uint8: {DEFS[op.kind].no_uint8}", hint=RECONVERT_HINT)
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
@@ -94,9 +101,19 @@ class Int8Network:
             # an average may be half-way between two integers
             if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():
                 attrs = g.PoolAsUint8(**vars(attrs))
+        elif op.kind is OpKind.RESIZE_BILINEAR:
+            attrs = g.ResizeAsUint8(**vars(attrs))
         elif op.kind is OpKind.CONCATENATION:
             inputs = tuple(self._rescale(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
+
+    def _cast_to_floats(self, op: Op) -> None:
+        """Adds a DEQUANTIZE of the stored numbers, which have a scale of 1."""
+        t = self._twins.get(op.inputs[0], op.inputs[0])
+        name = f"{self.tensors[t].name}/stored"
+        stored = self.add(replace(_shift(replace(self.tensors[t], quant=_STORED)), name=name, source=None))
+        self.ops.append(Op(OpKind.RESHAPE, (t,), (stored,), Attrs(), op.index))
+        self.ops.append(replace(op, kind=OpKind.DEQUANTIZE, inputs=(stored,)))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
         """Returns the inputs and attributes with an int8 filter.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
-from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
+from buildtool.graph.reference.resize import bilinear_corners, nearest_indices
 from buildtool.graph.types import (
     AxisAttrs,
     BlockAttrs,
@@ -126,9 +126,8 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
         if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
             spans = [(i, i + 1) for i in nearest_indices(size, out, attrs).tolist()]
         else:
-            lower, upper, _ = bilinear_positions(size, out, attrs)
-            corners = zip(lower.tolist(), upper.tolist(), strict=True)
-            spans = [(min(low, size - 1), up + 1) for low, up in corners]
+            lower, upper = bilinear_corners(graph, op, 1 + axis)
+            spans = list(zip(lower.tolist(), (upper + 1).tolist(), strict=True))
     return Taps(size, spans=tuple(spans))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from buildtool.graph.liveness import state_of
 from buildtool.graph.ops import PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
-from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
+from buildtool.graph.reference.resize import bilinear_corners, nearest_indices
 from buildtool.graph.types import (
     AxisAttrs,
     BlockAttrs,
@@ -67,8 +67,8 @@ def _uneven(graph: Graph, op: Op, along: int) -> Axis:
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         index = nearest_indices(size, out, attrs)
         return table(index, index + 1)
-    lower, upper, _ = bilinear_positions(size, out, attrs)
-    return table(np.minimum(lower, size - 1), upper + 1)
+    lower, upper = bilinear_corners(graph, op, 1 + along)
+    return table(lower, upper + 1)
 
 
 def accumulates(graph: Graph, op: Op) -> bool:

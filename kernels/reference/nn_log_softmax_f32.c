@@ -1,0 +1,24 @@
+/* LOG_SOFTMAX of float32 over the channels of each pixel. */
+#include "nn_float_reduce.h"
+#include "nn_real.h"
+
+static void log_softmax(const float *in, int32_t count, float *out) {
+    const float most = nn_float_greatest(in, count);
+    float sum = 0.0F, logarithm;
+    for (int32_t i = 0; i < count; i++) {
+        sum += nn_real_exp(in[i] - most);
+    }
+    logarithm = nn_real_log(sum);
+    for (int32_t i = 0; i < count; i++) {
+        out[i] = in[i] - most - logarithm;
+        NN_ONE_BY_ONE();
+    }
+}
+
+void nn_log_softmax_f32(const nn_view *in, const nn_view *out, const nn_window *window) {
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            log_softmax(nn_float_in(in, y, x), out->channels, nn_float_out(out, y, x));
+        }
+    }
+}
