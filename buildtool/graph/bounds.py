@@ -272,15 +272,21 @@ def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | No
 
 
 def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """RESIZE_NEAREST_NEIGHBOR; and RESIZE_BILINEAR, whose weights add up to 1 but may be negative."""
-    (source,) = operands
+    """RESIZE_NEAREST_NEIGHBOR; and RESIZE_BILINEAR, whose weights may be negative, of constants."""
+    (source,), out = operands, graph.tensors[op.outputs[0]]
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         return [source]
-    out = graph.tensors[op.outputs[0]]
-    if out.dtype is not DType.INT8:
+    if out.dtype is not DType.INT8 or not source.constant.any():
         return None
+    image = np.broadcast_to(source.low, graph.tensors[op.inputs[0]].shape)
+    results = _compute(graph, op, [image], out.shape).reshape(-1, count_channels(out))
     low, high = _unbounded(out)
-    return [Bounds(np.where(source.constant, source.low, low), np.where(source.constant, source.high, high))]
+    return [
+        Bounds(
+            np.where(source.constant, results.min(axis=0), low),
+            np.where(source.constant, results.max(axis=0), high),
+        )
+    ]
 
 
 def _compute(graph: Graph, op: Op, values: list[Any], shape: tuple[int, ...]) -> Int64:
