@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import fetch_description
     from buildtool.client.files import Located
     from buildtool.client.placing import place
-    from buildtool.client.planned import planned_line
+    from buildtool.client.planned import emitted_lines
     from buildtool.schema import builds as answers
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "code_files",
     "code_folders",
     "did_you_mean",
+    "emitted_lines",
     "fetch_description",
     "hashing_always",
     "home",
@@ -41,7 +42,6 @@ __all__ = [
     "options",
     "options_of",
     "place",
-    "planned_line",
     "turns",
 ]
 
@@ -55,7 +55,7 @@ _HOMES = {
     "client.descriptions": ("fetch_description",),
     "client.files": ("Located",),
     "client.placing": ("place",),
-    "client.planned": ("planned_line",),
+    "client.planned": ("emitted_lines",),
 }
 _MODULES = {"answers": "schema.builds", "options": "options", "turns": "client.turns"}
 

@@ -1,11 +1,16 @@
-"""The line that every build prints about a network that it has planned."""
+"""The lines that every build prints about a network that it has planned."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgpack
+
 if TYPE_CHECKING:
-    from buildtool.schema.builds import NetworkNeeds
+    from buildtool.schema.builds import EmitAnswer, NetworkNeeds
+
+_Channels = set[tuple[int, int]]  # (tensor, channel)
 
 
 def planned_line(needs: NetworkNeeds) -> str:
@@ -17,3 +22,33 @@ def planned_line(needs: NetworkNeeds) -> str:
     left_out = f", {needs['channels_left_out']:,} of {needs['channels']:,} channels left out"
     figures = f"{arena}, weights {needs['weights_bytes']:,}, F {needs['f']:.3f}"
     return figures + (left_out if needs["channels_left_out"] else "")
+
+
+def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
+    """Returns the line about a plan. A second line says if a network was planned anew for its weights.
+
+    `folder` has the files that were emitted before, if any.
+    """
+    name = f"{answer['net']}.plan"
+    try:
+        before = _left_out((folder / name).read_bytes())
+        now = _left_out(answer["files"][name])
+    except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or one of another version
+        return planned_line(answer)
+    if before[0] != now[0] or before[1] == now[1]:
+        return planned_line(answer)
+    gone, back = len(now[1] - before[1]), len(before[1] - now[1])
+    text = f"{gone:,} more are left out, {back:,} are computed again"
+    changed = (
+        f"{answer['net']}: planned anew, as other channels are constant or not read in these weights: {text}"
+    )
+    return f"{planned_line(answer)}\n{changed}"
+
+
+def _left_out(plan: bytes) -> tuple[tuple[int, int], _Channels]:
+    """Returns a plan's schema and number of operators, and the channels that it leaves out."""
+    schema, fields = msgpack.unpackb(plan)
+    kernels, left_out = fields[5], fields[-1]
+    return (schema, len(kernels)), {
+        (tensor, channel) for tensor, channels in left_out for channel in channels
+    }

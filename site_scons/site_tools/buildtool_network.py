@@ -46,12 +46,12 @@ from buildtool.client import (
     UsageError,
     code_digest,
     did_you_mean,
+    emitted_lines,
     fetch_description,
     home,
     identify,
     options_of,
     place,
-    planned_line,
 )
 from buildtool.client import options as table
 
@@ -762,9 +762,10 @@ def _write_sources(target, source, env):
     if sorted(files) != sorted(node.name for node in target):
         sys.stderr.write(f"error: the emitted files are not the expected ones: {', '.join(sorted(files))}\n")
         return 1
+    lines = emitted_lines(answer, Path(target[0].path).parent)
     for node in target:
         Path(node.path).write_bytes(files[node.name])
-    print(planned_line(answer))
+    print(lines)
     return 0
 
 

@@ -18,7 +18,7 @@ from buildtool.base.outfiles import (
     write_stamp,
 )
 from buildtool.base.outfiles import write as write_files
-from buildtool.client.planned import planned_line
+from buildtool.client.planned import emitted_lines
 from buildtool.fronts.cli.commands import Own, Result, ask, command, input_files, out_argument, paths_in
 
 if TYPE_CHECKING:
@@ -114,11 +114,12 @@ def emit(args: argparse.Namespace) -> Result:
         rule = args.depfile, depfile(args.stamp, [*answer["depends"], *code_files()])
     if args.stamp:
         remove_stamp(args.stamp)
+    lines = emitted_lines(answer, Path(args.out))
     changed = write_changed(answer["files"], Path(args.out))
     if args.stamp:
         write_stamp(args.stamp, rule, start)
     names = sorted(answer["files"])
-    return {**answer, "files": names, "changed": changed}, planned_line(answer), 0
+    return {**answer, "files": names, "changed": changed}, lines, 0
 
 
 @command(
