@@ -1,11 +1,13 @@
 """What constant channels save: python -m benchmarks.weights [NETWORK...] [--board BOARD...] [--instructions]
+                                python -m benchmarks.weights --files FOLDER
 
 For each network and board, the plan with all channels (`simplify=structure`) and the one without channels
 that are constant or not read (`simplify=weights`): multiply-accumulates, the weight image, the least arena,
 and the cost of the plan with the least cost. Without names: the trained networks of ../shared/models, and
 networks of the zoo whose filters of least norm were set to zero (`NAME-30%`). `--instructions` also runs
 both in the board's emulator and counts. A plan that is larger or slower without channels ends the run with
-an error.
+an error. `--files` analyses all .tflite and .onnx files of a folder, such as those of strangers.toml, and
+prints those of which it takes at least a hundredth of the work or of the weights.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ import numpy as np
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.base.errors import PlanError
+from buildtool.base.errors import BuildtoolError, PlanError
+from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.rewrite.channels import find_kept
+from buildtool.graph.rewrite.channels import find_kept, without_channels
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.models import load_model, read_graph
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/models"
 TRAINED = (
@@ -119,13 +123,45 @@ def rows(name: str, boards: Sequence[str], *, instructions: bool) -> Iterator[tu
         yield f"| {name} | {board} | {' | '.join(cells)} |", left["flash_bytes"] / whole["flash_bytes"]
 
 
+def survey(folder: Path) -> Iterator[str]:
+    """Yields a row for each file of which some work or some constants are left out, then a sentence."""
+    read = narrow = 0
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".tflite", ".onnx")):
+        try:
+            graph = read_graph(load_model(str(path)))[1]
+        except BuildtoolError:
+            continue
+        read += 1
+        kept = find_kept(graph)
+        left = without_channels(graph, kept)
+        pairs = [(total_macs(graph), total_macs(left)), (constant_bytes(graph), constant_bytes(left))]
+        narrow += left is not graph
+        if any(after < 0.99 * before for before, after in pairs):
+            channels = sum(int((~mask).sum()) for mask in kept.values()), sum(map(len, kept.values()))
+            cells = [f"{channels[0]:,} of {channels[1]:,}", *(change(*pair) for pair in pairs)]
+            yield f"| {path.stem} | {' | '.join(cells)} |"
+    yield f"\n{narrow} of {read} files that can be read have such channels."
+
+
+def constant_bytes(graph: Graph) -> int:
+    """Returns the bytes of all constants, before packing."""
+    return sum(tensor.size for tensor in graph.tensors if tensor.is_constant)
+
+
 def main() -> None:
     """Prints the table, the mean of the weight images, and the time of the analysis."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=[*TRAINED, *PRUNED])
     parser.add_argument("--board", nargs="+", default=BOARDS)
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--files", type=Path)
     asked = parser.parse_args()
+    if asked.files:
+        titles = ["file", "channels left out", "multiply-accumulates", "bytes of constants"]
+        print(f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}")
+        for line in survey(asked.files):
+            print(line, flush=True)
+        return
     titles = ["network", "board", "multiply-accumulates", "weight image", "least arena", "estimated cost"]
     titles += ["instructions"] if asked.instructions else []
     print(f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}")
