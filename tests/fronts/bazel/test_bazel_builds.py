@@ -108,8 +108,7 @@ def test_the_example_is_built_for_a_cortex_m4_and_the_host_and_only_what_changed
     """One test, for its server: a start takes longer than all that is done here."""
     _check_cortex_m4(workspace, tmp_path / "m4")
     _check_changes(workspace, tmp_path / "changed")
-    _check_host_and_worker(workspace, tmp_path / "host")
-    _check_two_networks(workspace)
+    _check_host_worker_and_two_networks(workspace, tmp_path / "host")
     _check_errors(workspace)
 
 
@@ -159,24 +158,22 @@ def _check_changes_of_kernels(workspace: Workspace) -> None:
     workspace.edit("BUILD.bazel", '\n    outputs = "retrained/32",\n    ram = "8K",', "")
 
 
-def _check_host_and_worker(workspace: Workspace, folder: Path) -> None:
-    said = workspace.run("build", "--config=worker", "//:app.elf")
-    assert re.search(r"(?m)^INFO: .* 1 worker", said)
-    done = subprocess.run([workspace.built("app.elf")], capture_output=True, text=True)
-    assert done.stdout.startswith("scores: ")
-    _emitted_alike(workspace, folder, board="host")
-
-
-def _check_two_networks(workspace: Workspace) -> None:
+def _check_host_worker_and_two_networks(workspace: Workspace, folder: Path) -> None:
     (workspace.folder / "models/wake.tflite").write_bytes(small())
     (workspace.folder / "two.c").write_text(MAIN)
     build = workspace.folder / "BUILD.bazel"
     build.write_text(build.read_text() + TWO_NETWORKS)
-    said = workspace.run("build", "//:two")
-    assert sorted(kernels(said)) == sorted(_called(workspace, "wake"))
+    said = workspace.run("build", "--config=worker", "//:app.elf", "//:two", "//:two.so")
+    assert re.search(r"(?m)^INFO: .* [12] worker", said)
+    called = _called(workspace, "keywords", "wake")
+    assert called > _called(workspace, "wake")
+    # Those of the program as well for a shared library, and each of them once.
+    assert set(kernels(said)) == called
+    done = subprocess.run([workspace.built("app.elf")], capture_output=True, text=True)
+    assert done.stdout.startswith("scores: ")
     done = subprocess.run([workspace.built("two")], capture_output=True, text=True)
     assert done.stdout == "0 0 0\n"
-    workspace.run("build", "//:two.so")
+    _emitted_alike(workspace, folder, board="host")
 
 
 def _check_errors(workspace: Workspace) -> None:
@@ -190,8 +187,8 @@ def _check_errors(workspace: Workspace) -> None:
     assert "error: buildtool_repository has no board 'cortex-m5'" in refused
 
 
-def _called(workspace: Workspace, net: str) -> set[str]:
-    return called_kernels(workspace.built("_buildtool"), net)
+def _called(workspace: Workspace, *networks: str) -> set[str]:
+    return called_kernels(workspace.built("_buildtool"), *networks)
 
 
 def _emitted_alike(workspace: Workspace, folder: Path, board: str = "cortex-m4") -> None:
