@@ -25,7 +25,7 @@ for board, toolchain in (build.split("/") for build in sys.argv[2:]):
     answers.append(answer)
 print(json.dumps(answers))
 """
-BUILDS = ("host/clang", "cortex-m4/gcc", "cortex-m55/clang")
+BUILDS = ("host/clang", "cortex-m4/gcc")
 
 
 def _build(folder, hash_seed):
@@ -68,8 +68,8 @@ def test_answers_after_edits_are_those_of_an_empty_cache(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.stale.__main__ import KINDS, compare
 
-    found = compare(tmp_path, count=5, seed=3, show=True)
-    assert found["edits"] == 5
-    assert found["answers"] >= 10
+    found = compare(tmp_path, count=3, seed=3, show=True)
+    assert found["edits"] == 3
+    assert found["answers"] >= 6
     assert found["equal"] == 2 * len(KINDS) * found["edits"]
     assert found["differ"] == 0

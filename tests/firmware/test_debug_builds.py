@@ -21,13 +21,8 @@ from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"
 STREAMED = {"image": "stream", "objective": "ram"}
-# Boards with options, so that every toolchain and both forms of emitted code are tested.
-BOARDS = [
-    ("cortex-m4", "gcc", {}),
-    ("cortex-m55", "clang", {}),
-    ("hifive1", "clang", STREAMED),
-    ("host", "", {}),
-]
+# Both compilers, and both forms of emitted code.
+BOARDS = [("cortex-m4", "gcc", {}), ("hifive1", "clang", STREAMED)]
 
 
 def build(board, toolchain="", **more):
@@ -78,7 +73,7 @@ def test_a_debug_build_is_exact_and_its_stack_is_told(board, toolchain, options)
     assert answer["exact"]
     for stack in firmware["stacks"]:
         assert answer["stack_high_water"] <= stack["needed"] + 256 <= stack["reserved"]
-    assert len(firmware["stacks"]) == (board != "host")
+    assert len(firmware["stacks"]) == 1
 
 
 @pytest.mark.slow

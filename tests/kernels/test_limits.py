@@ -1,5 +1,7 @@
 """Every family at the limits of its kernels and beyond: exact, computed by another kernel, or refused."""
 
+import functools
+
 import numpy as np
 import placement
 import pytest
@@ -22,21 +24,22 @@ families = pytest.mark.parametrize("family", sorted(BOARDS.keys() - {"xtensa_lx1
 MORE_THAN_16_BITS = 65600
 
 
-def check(family, cases):
-    """Compares plain kernels with LiteRT, and the board's kernels with the plain ones, on whole tensors."""
-    with recording(family) as recorder:
-        for name, make in cases.items():
-            case = make()
-            expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
-            np.testing.assert_array_equal(run_whole(case), expected, err_msg=name)
-    recorder.check("")
-    return recorder
+@functools.cache
+def made(name):
+    """Returns a case, the same for every family, and LiteRT's output."""
+    case = (WIDE | LONG)[name]()
+    return case, run_graph(case.graph, case.inputs)[case.op.outputs[0]]
 
 
 @slow
 @families
 def test_wide_layers_long_sums_and_large_steps_are_exact(family):
-    recorder = check(family, WIDE | LONG)
+    """Plain kernels equal LiteRT, and the board's kernels the plain ones, on whole tensors."""
+    with recording(family) as recorder:
+        for name in WIDE | LONG:
+            case, expected = made(name)
+            np.testing.assert_array_equal(run_whole(case), expected, err_msg=name)
+    recorder.check("")
     assert recorder.kernels.total() > 30
     assert family != "cortex_m_mve" or recorder.kernels["conv2d_mve"] >= 2
 

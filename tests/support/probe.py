@@ -23,21 +23,12 @@ ACTIONS = (
     "straddle", "timed",
 )  # fmt: skip
 
-# The fast tests cover every board and every compiler, but not all combinations.
-ARM = [
-    pytest.param("cortex-m4", "clang"),
-    pytest.param("cortex-m55", "gcc"),
-    pytest.param("cortex-m4", "gcc", marks=pytest.mark.slow),
-    pytest.param("cortex-m55", "clang", marks=pytest.mark.slow),
-]
-RISCV = [
-    pytest.param("qemu-virt-rv32", "clang"),
-    pytest.param("qemu-virt-rv32v", "clang", marks=pytest.mark.slow),
-    pytest.param("hifive1", "clang"),
-]
+# Every kind of core and every compiler, but not all combinations.
+ARM = [pytest.param("cortex-m4", "clang"), pytest.param("cortex-m55", "gcc")]
+RISCV = [pytest.param("qemu-virt-rv32", "clang"), pytest.param("hifive1", "clang")]
 XTENSA = [pytest.param("esp8266", "gcc")]
 GCC = {"cortex_m": "arm-none-eabi-gcc", "xtensa": "xtensa-lx106-elf-gcc"}  # of boards' families
-ALL = [pytest.param("host", "gcc"), pytest.param("host", "clang", marks=pytest.mark.slow), *ARM, *RISCV]
+ALL = [pytest.param("host", "gcc"), *ARM, *RISCV]
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="buildtool-probe-")
 

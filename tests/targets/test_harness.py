@@ -72,7 +72,7 @@ def test_what_ends_a_run_is_told(board, tool, inputs, timeout, says):
         run(board, probe(board, tool), inputs, timeout=timeout)
 
 
-@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc")])
+@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m55", "gcc")])
 def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     choice, elf = one_set("echo")[:8], probe(board, tool, "-DNN_TRACE")
     result = run(board, elf, one_set("echo"), one_set("echo"), extra=("trace.bin",))
@@ -100,8 +100,8 @@ XTENSA_FAULTS = [
 ]
 BEHIND_16K = ("wild_store", 0x80004000, r"\d+", "store access fault .* address=0x80004000")  # of the HiFive1
 FAULTS = [
-    *(pytest.param(*board.values, fault, marks=board.marks) for board in ARM for fault in ARM_FAULTS),
-    *(pytest.param(*board.values, fault, marks=board.marks) for board in RISCV for fault in RISCV_FAULTS),
+    *(pytest.param(*board.values, fault) for board in ARM for fault in ARM_FAULTS),
+    *(pytest.param(*RISCV[0].values, fault) for fault in RISCV_FAULTS),
     *(pytest.param(*board.values, fault) for board in XTENSA for fault in XTENSA_FAULTS),
     ("hifive1", "clang", BEHIND_16K),
 ]

@@ -25,8 +25,9 @@ from buildtool.target.types import Issues
 from buildtool.zoo.drawn import NetBuilder
 
 ROOT = kernels_root()
-NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
-SHORT = "mobilenetv1_025_96"  # has half as many operators
+NETWORK = "resnet8"
+IN_STRIPS = "mobilenetv2:size=32,alpha=0.35,classes=10"
+SEPARABLE = "mobilenetv1_025_96"
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 # xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
 XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
@@ -218,24 +219,22 @@ def least():
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        (NETWORK, {**STRIPS, "segments": "0-6x8,7-14x4"}),
-        (SHORT, {**STRIPS, "image": "stream"}),
-        (SHORT, {"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}),
+        (IN_STRIPS, {**STRIPS, "segments": "0-6x8,7-14x4", "image": "stream"}),
+        (SEPARABLE, {"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}),
     ],
 )
 def test_constants_that_come_early_or_late_give_the_same_bytes(model, options):
     """The harness copies when asked in one set and when waited for in the next."""
-    answer = exact(model=model, inputs=2, tensors=True, options=options)
+    answer = exact(model=model, inputs=2, tensors=True, reference="litert", options=options)
     assert (answer["level"], answer["level_text"]) == ("model", "model on the host")
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
 
 @slow
-@pytest.mark.parametrize("slack", [0, 20000])
-def test_slices_give_the_same_bytes_in_any_arena(slack):
-    options = {**LAYERWISE, "ram": least() + slack}
-    assert ask("plan", options=options)["loading"]["in_slices"] > 1
-    assert exact(inputs=2, tensors=True, options=options)["arena_bytes"] <= least() + slack
+def test_slices_give_the_same_bytes_in_the_least_arena():
+    options = {**LAYERWISE, "ram": least()}
+    assert ask("plan", options=options)["loading"]["in_slices"] > 0
+    assert exact(inputs=2, tensors=True, options=options)["arena_bytes"] <= least()
 
 
 @pytest.mark.slow
@@ -281,7 +280,7 @@ def test_other_boards_say_nothing_of_the_kind():
 def test_a_plan_says_when_weight_buffers_bind():
     free = ask("plan", options=LEAST_RAM)["loading"]
     assert not free["bind"] or free["fullest_without"] < least()
-    bound = ask("plan", options={**STRIPS, "segments": "0-6x8,7-14x4,15-26x2"})
+    bound = ask("plan", model=IN_STRIPS, options={**STRIPS, "segments": "0-6x8,7-14x4,15-26x2"})
     assert bound["loading"]["bind"]
     assert bound["loading"]["fullest_without"] < bound["arena_bytes"]
 
@@ -295,12 +294,11 @@ def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
 
 
 @slow
-@pytest.mark.parametrize(("image", "most"), [("resident", 160_000), ("overwritable", 112_000)])
-def test_the_trained_network_fits_with_its_weights_and_without_repeated_work(image, most, capsys):
-    limits = ["--objective", "ram", "--max-f", "1.0", "--image", image, "--json"]
+def test_the_trained_network_fits_with_its_weights_and_without_repeated_work(capsys):
+    limits = ["--objective", "ram", "--max-f", "1.0", "--image", "overwritable", "--json"]
     assert cli.run(["plan", str(needs_shared(MODEL)), "--board", "xcore", *limits]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["arena_bytes"] <= most and answer["f"] == 1.0
+    assert answer["arena_bytes"] <= 112_000 and answer["f"] == 1.0
 
 
 @slow
@@ -319,13 +317,6 @@ def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
 
 
 @slow
-def test_the_trained_network_in_the_least_memory_equals_the_reference():
-    options = {**STRIPS, "segments": "0-6x20,7-14x10,15-22x4", "ram": 150000}
-    answer = exact(model=str(needs_shared(MODEL)), inputs=2, reference="litert", options=options)
-    assert answer["arena_bytes"] <= 150000
-
-
-@slow
 def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
     """The header is checked as it is read, and needs no room in the arena."""
     net = NetBuilder(1)
@@ -333,8 +324,3 @@ def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
     path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))
     answer = exact(model=str(path))
     assert answer["arena_bytes"] < 64 and answer["loading"]
-
-
-@slow
-def test_a_network_equals_litert():
-    exact(model="resnet8", inputs=2, reference="litert")

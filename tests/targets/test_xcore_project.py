@@ -146,14 +146,13 @@ def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has
     board = own_board(tmp_path, f'{memory}[roles]\nweights = "lpddr"', "xcore")
     names = handle({**REQUEST, "board": board})["files"]
     assert f"{NET}_arena.json" in names and not [name for name in names if "xtc" in name or "xmos" in name]
-    options = {"image": "stream", "objective": "ram", "max_f": 1.5}
-    streamed = handle({**REQUEST, "model": "mobilenetv1_025_96", "options": options})["files"]
-    main = streamed["mobilenetv1_025_96_xtc/main.c"].decode()
-    assert "mobilenetv1_025_96_set_row_source(deliver_row, NULL);" in main and "_input(" not in main
+    streamed = handle({**REQUEST, "options": {"image": "stream"}})["files"]
+    main = streamed[f"{NET}_xtc/main.c"].decode()
+    assert f"{NET}_set_row_source(deliver_row, NULL);" in main and "_input(" not in main
     write_files(streamed, tmp_path)
     command = [needs_tool("gcc"), "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu99"]
     folders = [f"-I{tmp_path}", f"-I{tmp_path}/kernels/include", f"-I{HEADERS}"]
-    subprocess.run([*command, *folders, str(tmp_path / "mobilenetv1_025_96_xtc/main.c")], check=True)
+    subprocess.run([*command, *folders, str(tmp_path / f"{NET}_xtc/main.c")], check=True)
 
 
 @pytest.mark.slow

@@ -143,8 +143,8 @@ def test_what_has_no_effect_is_refused(subject):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m55", "qemu-virt-rv32"])
-def test_the_normal_image_is_counted(board, tmp_path):
+def test_the_normal_image_is_counted(tmp_path):
+    board = "qemu-virt-rv32"
     plain = handle({"kind": "profile", "model": NET, "board": board})
     answer = Subject(tmp_path, build(NET, board), NET, board).ask()
     assert answer == plain
