@@ -69,8 +69,7 @@ def _prepared(path: Path, board: str = "cortex-m4", **options):
     return prepare(load_network(request.model, session), target, request.options, session)
 
 
-@pytest.mark.parametrize("strategy", ["layerwise", "best"])
-@pytest.mark.parametrize("objective", ["ram", "cost"])
+@pytest.mark.parametrize(("strategy", "objective"), [("layerwise", "ram"), ("best", "cost")])
 def test_no_plan_needs_more_than_without_views(model, strategy, objective):
     prepared = _prepared(model, strategy=strategy, objective=objective)
     _, without = choose.choose_plan(replace(prepared, varied=False))
