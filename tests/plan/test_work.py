@@ -75,14 +75,14 @@ def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
 
 @pytest.mark.slow
 def test_answers_say_that_the_budget_has_ended(monkeypatch):
-    model = write_model(joined(16))
+    model = write_model(joined(10))
     request = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
     plan = {"kind": "plan", **request, "options": {"objective": "ram"}}
     answer = handle(plan)
     assert not answer["placing_ended"]
     assert "not proven to be the smallest" not in plan_report.text(answer)
     assert not handle({"kind": "front", **request})["placing_ended"]
-    monkeypatch.setattr(choose, "PLANNING", LITTLE)
+    monkeypatch.setattr(choose, "PLANNING", LITTLE // 4)
     answer = handle(plan)
     assert answer["placing_ended"]
     assert "ended by its budget: the plan is not proven to be the smallest" in plan_report.text(answer)

@@ -23,7 +23,7 @@ from buildtool.target.registry import board_names, load_target
 
 EVERY = slice(None)
 # The smallest network on every board, two small ones on half of the boards each, large ones on a few boards.
-LARGE = ("mcunet_vww5", "mobilenetv3_small", "squeezenet")
+LARGE = ("mcunet_vww5", "squeezenet", "densenet")
 NETWORKS = [
     ("autoencoder", EVERY),
     *(
