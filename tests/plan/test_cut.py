@@ -1,6 +1,7 @@
 """A network that ends earlier computes what the whole network has there, and needs no more than that."""
 
 import re
+from functools import partial
 
 import numpy as np
 import onnx
@@ -14,17 +15,19 @@ from onnxnets import many_operators
 from samplefiles import Sheet
 from statenets import delays, feedback, reshaped, windows
 
-from buildtool import zoo
-from buildtool.api import handle
+from buildtool import api, zoo
 from buildtool.base.errors import BuildtoolError, PlanError, UnsupportedError, UsageError
 from buildtool.base.files import Cut, File
 from buildtool.base.layers import short_names
+from buildtool.base.session import Session
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.cutting import made_tensors
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
 from buildtool.plan.models import load_model, read_graph
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 
 def cut(data, *names, suffix=".tflite"):

@@ -1,10 +1,12 @@
 """Option order: what it saves, that it never costs memory, and that results stay bit-exact."""
 
+from functools import partial
+
 import pytest
 from namednets import wide_branches
 from zeronet import wired_net
 
-from buildtool.api import handle
+from buildtool import api
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import plan_model, prepare
@@ -16,6 +18,8 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
 from buildtool.plan.models import Model, Network, load_network
 from buildtool.target.registry import load_target
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from buildtool.api import handle
+from buildtool import api
 from buildtool.api.answers.cures import fit
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
@@ -20,6 +21,8 @@ from buildtool.plan.choose.choose import choose
 from buildtool.plan.models import load_network
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.registry import board_names, load_target
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 EVERY = slice(None)
 # The smallest network on every board, two small ones on half of the boards each, large ones on a few boards.
