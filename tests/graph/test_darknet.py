@@ -118,7 +118,7 @@ LINES = """[net] [convolutional] [route] [maxpool] layers=-1,-2 size=3 filters=9
     groups=2 [upsample] height=64 width=64 [local] pad=1""".split()
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=8), max_size=40))
 def test_any_text_gives_a_network_or_an_error(lines):
     try:

@@ -25,7 +25,7 @@ from buildtool.plan.models import load_model
 from buildtool.zoo.drawn import NetBuilder, quant
 
 KIND = OpKind.DETECTION_POSTPROCESS
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=80)
+EXAMPLES = settings(derandomize=True, deadline=None, max_examples=50)
 SSD = DetectionAttrs(4, 5, 1, 100, False, 0.5, 0.5, (10.0, 10.0, 5.0, 5.0))
 
 
@@ -234,11 +234,10 @@ def ssd(seed, **changed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["host", "cortex-m4", "qemu-virt-rv32"])
-def test_firmware_of_an_ssd_equals_litert(board):
-    for seed, changed in ((1, {}), (2, {"classes_each": 3, "detections": 40}), (3, {"regular": True})):
+def test_firmware_of_an_ssd_equals_litert():
+    for seed, changed in ((2, {"classes_each": 3, "detections": 40}), (3, {"regular": True})):
         model = File("/ssd.tflite", data=write_model(ssd(seed, **changed)))
-        asked = {"kind": "validate", "board": board, "tensors": True, "inputs": 3}
+        asked = {"kind": "validate", "board": "cortex-m4", "tensors": True, "inputs": 3}
         answer = handle({**asked, "model": {"name": "ssd.tflite", "data": model.data}})
         assert answer["exact"] and answer["reference"]["name"] == "litert"
 

@@ -20,7 +20,7 @@ from buildtool.graph.fixedpoint import (
 )
 from buildtool.graph.types import Activation, DType, Quantization
 
-EXAMPLES = settings(derandomize=True, deadline=None, max_examples=400)
+EXAMPLES = settings(derandomize=True, deadline=None, max_examples=200)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 FACTORS = st.floats(2.0**-31, 2.0**10) | st.sampled_from([0.5, 1.0, 0.25, 1 - 2.0**-33, 1 + 2.0**-40])
 

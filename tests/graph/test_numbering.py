@@ -49,7 +49,7 @@ def test_the_numbers_of_a_small_network():
     assert number_tensors(numbered) is numbered
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(graphs(), SEEDS)
 def test_a_network_under_other_numbers_gets_the_same_ones(graph, seed):
     assert_counts_up(graph)
@@ -60,7 +60,7 @@ def test_a_network_under_other_numbers_gets_the_same_ones(graph, seed):
     assert topology_digest(disguised(graph, seed)) == topology_digest(graph)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(networks(), SEEDS)
 def test_a_rewritten_network_has_the_same_numbers_whatever_it_had_before(data, seed):
     graph = read_model(data)

@@ -238,7 +238,7 @@ def test_the_network_that_is_damaged_is_a_good_one():
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(seed=st.integers(0, 1 << 30))
 def test_fields_changed_anywhere(seed):
     """Swaps names, replaces attributes and shapes, and removes, doubles or moves operators."""

@@ -159,7 +159,7 @@ def test_exponential_and_logarithm_are_within_a_step_where_they_have_a_value(kin
 
 
 @pytest.mark.slow
-@fixed(24)
+@fixed(12)
 @given(graph=small_networks(max_blocks=8).filter(is_int8), style=styles, seed=seeds)
 def test_a_network_is_read_as_it_was(graph, style, seed):
     check_same_bytes(as_read(graph), style, seed)

@@ -67,7 +67,7 @@ def least_peak(flow):
     return min(peak_of(order) for order in every_order(flow))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(flows())
 def test_no_order_of_a_small_network_has_a_lower_peak(flow):
     best = least_peak_order(flow)
@@ -95,7 +95,7 @@ def written_out(graph):
     ]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(graphs())
 def test_a_reordered_graph_is_sound_and_computes_the_same_tensors(graph):
     order = least_peak_order(flow_of(graph))
@@ -141,14 +141,14 @@ def test_random_wired_networks_gain(seed):
 def test_thousands_of_operators_take_bounded_effort():
     draw = random.Random(7)
     values, ops = [Value("in", 8)], []
-    for i in range(3000):
+    for i in range(1500):
         reads = tuple({max(0, len(values) - 1 - draw.randint(0, 12)) for _ in range(2)} | {0} - {i})
         ops.append(FlowOp("op", "OP", reads, (len(values),), i))
         values.append(Value("v", draw.randint(1, 99)))
     flow = Flow("long", tuple(values), tuple(ops), (0,), (len(values) - 1,))
     best = least_peak_order(flow)
     assert best.peak <= best.given_peak
-    assert best.nodes <= 40_000
+    assert best.nodes <= 20_000
 
 
 # ---- orders in which chains stay together ------------------------------------------------------------
@@ -228,7 +228,7 @@ def settled(segment, state, goal):
     return state, tuple(ran)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(flows(12), st.integers(0, 200), st.randoms(use_true_random=False))
 def test_operators_run_at_once_as_if_each_were_tried(flow, goal, draw):
     segment = whole_segment(flow)

@@ -82,7 +82,7 @@ def strided_slices(draw):
     return shape, begin, end, stride, {**masks, "ShrinkAxisMask": shrink}
 
 
-@settings(EXAMPLES, max_examples=60)
+@settings(EXAMPLES, max_examples=40)
 @given(strided_slices())
 def test_strided_slices_with_masks_and_negative_strides_equal_litert(case) -> None:
     shape, begin, end, stride, options = case

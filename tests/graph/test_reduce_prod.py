@@ -38,7 +38,7 @@ def products(draw):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(graph=products(), seed=seeds, pattern=patterns)
 def test_products_equal_litert(graph, seed, pattern):
     try:
@@ -64,11 +64,10 @@ def network():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["host", "cortex-m4"])
-def test_firmware_equals_litert(board, tmp_path):
+def test_firmware_equals_litert(tmp_path):
     model = tmp_path / "products.tflite"
     model.write_bytes(write_model(network()))
-    request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", "inputs": 3}
-    answer = handle(request | {"tensors": True, "seed": 1, "options": {}})
+    request = {"kind": "validate", "model": str(model), "board": "cortex-m4", "inputs": 3}
+    answer = handle(request | {"tensors": True, "reference": "litert", "seed": 1, "options": {}})
     assert answer["exact"], answer["first_difference"]
     assert answer["output_values"] > 50  # different values

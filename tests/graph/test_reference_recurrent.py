@@ -40,7 +40,7 @@ def test_svdf_equals_litert_over_a_sequence(seed):
 
 
 @pytest.mark.slow
-@settings(max_examples=25)
+@settings(max_examples=14)
 @given(seed=seeds)
 def test_an_lstm_with_any_parts_equals_litert_over_a_sequence(seed):
     _check_against_litert(drawn_lstm(seed), 3, seed)

@@ -81,7 +81,7 @@ def rewritten(model: bytes | Graph) -> Graph:
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=240)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(networks())
 def test_random_networks_keep_every_byte(data: bytes) -> None:
     before = read_model(data)

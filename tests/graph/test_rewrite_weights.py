@@ -108,7 +108,7 @@ def one_channel(draw):
     return net.graph([y])
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(graph=one_channel(), seed=seeds, pattern=patterns)
 def test_a_convolution_of_one_channel_equals_litert(graph, seed, pattern):
     inputs = inputs_for(graph, seed, pattern)

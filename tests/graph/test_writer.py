@@ -51,7 +51,7 @@ def test_the_same_graph_gives_the_same_bytes_with_aligned_constants(graph):
 
 
 @pytest.mark.slow
-@settings(SETTINGS, max_examples=60)
+@settings(SETTINGS, max_examples=30)
 @given(graph=small_networks(), seed=seeds)
 def test_a_network_read_back_computes_the_same(graph, seed):
     again = read_model(write_model(graph))

@@ -30,7 +30,7 @@ from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import SCHEMA, Plan
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(graphs())
 def test_a_plan_survives_its_bytes(graph):
     result = plan(graph, make_target(scratch="7"))

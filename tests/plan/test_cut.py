@@ -1,6 +1,7 @@
 """A network that ends earlier computes what the whole network has there, and needs no more than that."""
 
 import re
+from functools import partial
 
 import numpy as np
 import onnx
@@ -14,17 +15,19 @@ from onnxnets import many_operators
 from samplefiles import Sheet
 from statenets import delays, feedback, reshaped, windows
 
-from buildtool import zoo
-from buildtool.api import handle
+from buildtool import api, zoo
 from buildtool.base.errors import BuildtoolError, PlanError, UnsupportedError, UsageError
 from buildtool.base.files import Cut, File
 from buildtool.base.layers import short_names
+from buildtool.base.session import Session
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.cutting import made_tensors
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
 from buildtool.plan.models import load_model, read_graph
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 
 def cut(data, *names, suffix=".tflite"):
@@ -38,7 +41,7 @@ def test_every_tensor_of_a_network_can_be_its_output_and_has_the_same_value():
     fed = dict(zip(whole.inputs, feed, strict=True))
     values, makers = run(data, feed), whole.producers()
     tensors = [t for op in whole.ops for t in op.outputs if whole.tensors[t].dtype.size == 1]
-    for first, second in zip(tensors[::5], tensors[::-5], strict=True):
+    for first, second in zip(tensors[::9], tensors[::-9], strict=True):
         pair = list(dict.fromkeys((first, second)))
         ends = cut(data, *(whole.tensors[t].name for t in pair))
         graph = read_model(ends)
@@ -203,7 +206,6 @@ def test_a_damaged_file_gives_an_error_or_a_network():
 
 @pytest.mark.slow
 def test_firmware_of_such_a_network_equals_litert_on_a_board():
-    for board in ("host", "cortex-m4"):
-        asked = {"kind": "validate", "model": "resnet8", "board": board, "tensors": True}
-        answer = handle({**asked, "options": {"outputs": "stack2/add,stack1/add"}})
-        assert answer["exact"] and answer["reference"]["name"] == "litert"
+    asked = {"kind": "validate", "model": "resnet8", "board": "cortex-m4", "tensors": True}
+    answer = handle({**asked, "options": {"outputs": "stack2/add,stack1/add"}})
+    assert answer["exact"] and answer["reference"]["name"] == "litert"

@@ -62,7 +62,7 @@ def test_a_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
     assert_shared(graph, seed, layerwise, lambda g, t: least_memory(g, t, "overwritable"))
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=12)
 @given(graph=fed_graphs(), seed=SEEDS)
 def test_a_streamed_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
     assert_shared(graph, seed, lambda g, t: least_memory(g, t, "stream"))

@@ -75,13 +75,14 @@ def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
 
 @pytest.mark.slow
 def test_answers_say_that_the_budget_has_ended(monkeypatch):
-    model = write_model(joined(16))
+    model = write_model(joined(10))
     request = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
     plan = {"kind": "plan", **request, "options": {"objective": "ram"}}
-    assert not handle(plan)["placing_ended"]
-    assert "not proven to be the smallest" not in plan_report.text(handle(plan))
+    answer = handle(plan)
+    assert not answer["placing_ended"]
+    assert "not proven to be the smallest" not in plan_report.text(answer)
     assert not handle({"kind": "front", **request})["placing_ended"]
-    monkeypatch.setattr(choose, "PLANNING", LITTLE)
+    monkeypatch.setattr(choose, "PLANNING", LITTLE // 4)
     answer = handle(plan)
     assert answer["placing_ended"]
     assert "ended by its budget: the plan is not proven to be the smallest" in plan_report.text(answer)
@@ -92,7 +93,7 @@ def test_answers_say_that_the_budget_has_ended(monkeypatch):
 
 @pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
 def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
-    graph = joined(7)
+    graph = joined(6)
     warm = Session()
     fresh = Session()
     whole = outcome(problem(graph, board, fresh), 1 << 40)
@@ -101,7 +102,7 @@ def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
     outcome(problem(graph, board, warm, objective=Objective.COST), 1 << 40)
     outcome(problem(graph, board, warm, ram=whole_arena(graph, board) + 64), 1 << 40)
     choose.front(problem(graph, board, warm), None)
-    for part in range(1, 8):
+    for part in (1, 2, 4, 6):
         budget = took * part // 7
         assert outcome(problem(graph, board, Session()), budget) == outcome(
             problem(graph, board, warm), budget

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from paths import ROOT
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.answers_page import answers_of, page
-from buildtool.api import handle
+from buildtool import api
 from buildtool.api.requests import EVERY_KIND
 from buildtool.base.errors import ErrorData, UsageError, to_data
+from buildtool.base.session import Session
 from buildtool.schema import SCHEMA
 from buildtool.schema.plans import PlanAnswer
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 NET = {"model": "ds_cnn", "board": "host"}
 CFG = b"[net]\nheight=8\nwidth=8\nchannels=3\n[convolutional]\nfilters=4\nsize=3\nstride=1\npad=1\n"

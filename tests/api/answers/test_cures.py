@@ -1,12 +1,16 @@
 """`analyze` says what binds, which cures help, and what is left; cures are correct when planned."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from buildtool.api import handle
+from buildtool import api
+from buildtool.base.session import Session
 from buildtool.fronts.texts.analysis import text
 from buildtool.options import spell
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 NET = "ds_cnn"
 # The arena of a plan layer by layer fits neither memory alone, but both together, or with a streamed image.

@@ -28,7 +28,7 @@ from buildtool.plan.types import BufferKind
 from buildtool.target.types import Target
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(
     graphs(),
     st.sampled_from(["rows", "elementwise", "none"]),
@@ -45,7 +45,7 @@ def test_equal_regions_give_equal_plans_whoever_asks(graph, in_place, image, scr
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(graphs(), st.sampled_from(["overwritable", "resident"]))
 def test_tensors_move_only_where_that_lowers_the_arena(graph, image):
     target = make_target()
@@ -116,7 +116,7 @@ MODES = ("none", "elementwise", "rows")
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, deadline=None, max_examples=12)
 @given(graphs(), st.sampled_from(("overwritable", "resident")), st.sampled_from(("0", "kh * kw * cin + 1")))
 def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(graph, image, scratch):
     target = make_target(scratch=scratch)

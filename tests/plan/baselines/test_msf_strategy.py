@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.api import handle
+from buildtool import api
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.session import Session
 from buildtool.graph.types import OpKind
@@ -20,6 +20,8 @@ from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
 from buildtool.target.registry import load_target
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 NETWORK = "mcunet_vww5"
 

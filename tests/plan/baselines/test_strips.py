@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
 
-from buildtool.api import handle
+from buildtool import api
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.session import Session
 from buildtool.options.values import PlanOptions
@@ -21,6 +21,8 @@ from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
 from buildtool.target.registry import load_target
+
+handle = partial(api.handle, session=Session())  # makes a network's tables once
 
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 SEED = "mobilenetv2:size=64,alpha=0.35,classes=10"

@@ -151,7 +151,7 @@ def test_no_move_can_be_left_out(monkeypatch):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=80, suppress_health_check=list(HealthCheck))
+@settings(derandomize=True, deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), enlarging_networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):
     assert alias_groups(graph) == alias_roots(graph)

@@ -38,14 +38,14 @@ def hold_against_the_front(graph: Graph) -> None:
 
 @pytest.mark.slow
 @given(branching_networks(modules=2))
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_least_of_the_front_is_the_plan_of_least_memory(graph: Graph) -> None:
     hold_against_the_front(graph)
 
 
 @pytest.mark.slow
 @given(branching_networks())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 def test_so_it_is_in_more_networks_with_branches(graph: Graph) -> None:
     hold_against_the_front(graph)
 

@@ -25,13 +25,14 @@ CASES = [
     *(
         pytest.param(*case, marks=pytest.mark.slow)
         for case in (
-            *(("ds_cnn", board, image) for board in ("host", "xcore") for image in IMAGES),
-            *(("resnet8", board, image) for board in BOARDS for image in IMAGES),
-            ("mcunet_vww5", "cortex-m4", "stream"),  # it has the longest front with delivered rows
+            ("ds_cnn", "xcore", "stream"),
+            ("resnet8", "xcore", "overwritable"),
+            ("resnet8", "host", "stream"),
         )
     ),
 ]
-MOST_ASKED = 8  # points of a front, the first and the last among them
+SESSION = Session()
+MOST_ASKED = 5  # points of a front, the first and the last among them
 OPTIONS: list[dict[str, object]] = [
     {"max_f": 1.0},
     {"max_f": 1.05},
@@ -48,10 +49,9 @@ class Asker:
 
     def __init__(self, model: str, board: str) -> None:
         self.about = {"model": model, "board": board}
-        self.session = Session()
 
     def __call__(self, kind: str, **options: object) -> dict:
-        return handle({"kind": kind, **self.about, "options": options}, self.session)
+        return handle({"kind": kind, **self.about, "options": options}, SESSION)
 
 
 @pytest.mark.parametrize(("model", "board", "image"), CASES)
@@ -63,12 +63,11 @@ def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image
     ("options", "board", "image"),
     [
         (OPTIONS[1], "cortex-m4", "stream"),
-        # alternate both boards and both image modes over the options: an option's effect depends on neither
+        # both boards and both image modes by turns: an option's effect depends on neither
         *(
-            pytest.param(options, BOARDS[(number + turn) % 2], image, marks=pytest.mark.slow)
+            pytest.param(options, BOARDS[number % 2], IMAGES[number // 2 % 2], marks=pytest.mark.slow)
             for number, options in enumerate(OPTIONS)
-            for turn, image in enumerate(IMAGES)
-            if (number, turn) != (1, 1)
+            if number != 1
         ),
     ],
 )
@@ -100,13 +99,12 @@ def front_and_plans_agree(ask: Asker, **options: object) -> None:
         assert one["arena_bytes"] < other["arena_bytes"] and one["macs"] > other["macs"]
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", BOARDS[1:])
 def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
-    session = Session()
-    for options in ({}, {"objective": "ram"}, {"in_place": "none"}):
+    for options in ({}, {"objective": "ram", "in_place": "none"}):
         about = {"model": "ds_cnn", "options": options}
-        (verdict,) = handle({"kind": "analyze", **about, "boards": [board]}, session)["boards"]
-        plan = handle({"kind": "plan", **about, "board": board}, session)
+        (verdict,) = handle({"kind": "analyze", **about, "boards": [board]}, SESSION)["boards"]
+        plan = handle({"kind": "plan", **about, "board": board}, SESSION)
         for key in ("arena_bytes", "f", "cost", "strategy", "flash_bytes"):
             assert verdict[key] == plan[key]
 
@@ -115,7 +113,7 @@ def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
 def test_the_analysis_keeps_limits_and_says_by_how_much_they_are_missed() -> None:
     about = {"kind": "analyze", "model": "ds_cnn", "boards": ["cortex-m4"]}
     least = Asker("ds_cnn", "cortex-m4")("plan", objective="ram")["arena_bytes"]
-    (verdict,) = handle({**about, "options": {"ram": least - 624, "max_flash": 1000}})["boards"]
+    (verdict,) = handle({**about, "options": {"ram": least - 624, "max_flash": 1000}}, SESSION)["boards"]
     ram, flash = (need for need in verdict["needs"] if need["what"] in ("arena limit", "weights limit"))
     assert (ram["required"], ram["available"], ram["excess"]) == (least, least - 624, 624)
     assert (flash["available"], flash["excess"]) == (1000, flash["required"] - 1000)

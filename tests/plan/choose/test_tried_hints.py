@@ -10,20 +10,25 @@ from namednets import wide_branches
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
+
+SESSION = Session()
 
 
 def hints(model: str, board: str, **options: object) -> list[dict[str, object]]:
     """The settings of each hint, after all of them have been followed."""
     asked = {"kind": "plan", "model": model, "board": board}
     with pytest.raises(PlanError) as caught:
-        handle({**asked, "options": options})
+        handle({**asked, "options": options}, SESSION)
     found = [dict(hint.settings) for hint in caught.value.hints]
     for settings in filter(None, found):
         changed = {name: value for name, value in {**options, **settings}.items() if value is not None}
         beside = {name: changed.pop(name) for name in ("arena_in",) if name in changed}
         assert (
-            0 < handle({**asked, **beside, "options": changed})["arena_bytes"] <= changed.get("ram", math.inf)
+            0
+            < handle({**asked, **beside, "options": changed}, SESSION)["arena_bytes"]
+            <= changed.get("ram", math.inf)
         )
     assert found
     return found
@@ -42,11 +47,9 @@ LIMITS: list[dict[str, object]] = [
     [
         ("cortex-m4", "cost", LIMITS[0]),
         ("cortex-m4", "ram", LIMITS[2]),
-        pytest.param("cortex-m4", "ram", LIMITS[1], marks=pytest.mark.slow),
         pytest.param("cortex-m4", "cost", LIMITS[3], marks=pytest.mark.slow),
         # on boards that load weights, the planner calls the search in other ways
         pytest.param("xcore", "ram", LIMITS[0], marks=pytest.mark.slow),
-        pytest.param("xcore", "cost", LIMITS[2], marks=pytest.mark.slow),
     ],
 )
 def test_every_setting_that_a_refusal_names_does(

@@ -22,6 +22,8 @@ from buildtool.plan.models import load_network
 from buildtool.target.choice import choice, load_target
 from buildtool.zoo.drawn import NetBuilder
 
+SESSION = Session()
+
 
 def _branches(net, x, count, channels):
     """Branches that each read some of the channels, joined two at a time."""
@@ -38,8 +40,8 @@ def _branches(net, x, count, channels):
 
 def _split():
     net = NetBuilder(12, "split")
-    x = net.conv(net.input((1, 16, 16, 3)), 32, kernel=(3, 3), same=True)
-    x = _branches(net, x, 4, 8)
+    x = net.conv(net.input((1, 16, 16, 3)), 24, kernel=(3, 3), same=True)
+    x = _branches(net, x, 3, 8)
     x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2))
     return net.graph([net.dense(net.mean(_branches(net, x, 2, 16)), 4)])
 
@@ -64,13 +66,11 @@ def model(tmp_path_factory):
 
 def _prepared(path: Path, board: str = "cortex-m4", **options):
     request = parse({"kind": "build", "model": str(path), "board": board, "options": options})
-    session = Session()
-    target = load_target(choice(request.target), session)
-    return prepare(load_network(request.model, session), target, request.options, session)
+    target = load_target(choice(request.target), SESSION)
+    return prepare(load_network(request.model, SESSION), target, request.options, SESSION)
 
 
-@pytest.mark.parametrize("strategy", ["layerwise", "best"])
-@pytest.mark.parametrize("objective", ["ram", "cost"])
+@pytest.mark.parametrize(("strategy", "objective"), [("layerwise", "ram"), ("best", "cost")])
 def test_no_plan_needs_more_than_without_views(model, strategy, objective):
     prepared = _prepared(model, strategy=strategy, objective=objective)
     _, without = choose.choose_plan(replace(prepared, varied=False))
@@ -119,15 +119,18 @@ def test_the_front_has_plans_with_views(model):
 @pytest.mark.slow
 def test_a_plan_with_views_can_be_locked_and_built_again(model):
     request = {"model": str(model), "board": "cortex-m4", "options": {"objective": "ram"}}
-    answer = handle({"kind": "plan", **request})
+    answer = handle({"kind": "plan", **request}, SESSION)
     assert answer["views"]
     given = {
         "plan": {"name": "net.plan", "data": answer["locked"]},
         "model": str(model),
         "board": "cortex-m4",
     }
-    assert handle({"kind": "emit", **given})["files"] == handle({"kind": "emit", **request})["files"]
-    assert handle({"kind": "plan", **given})["locked"] == answer["locked"]
+    assert (
+        handle({"kind": "emit", **given}, SESSION)["files"]
+        == handle({"kind": "emit", **request}, SESSION)["files"]
+    )
+    assert handle({"kind": "plan", **given}, SESSION)["locked"] == answer["locked"]
 
 
 @pytest.mark.slow

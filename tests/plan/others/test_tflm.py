@@ -60,7 +60,7 @@ def offsets_of(data):
     return values[3:]
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(small_networks(max_blocks=4))
 def test_no_two_tensors_that_are_live_together_share_a_byte(graph):
     data = write_model(graph)

@@ -85,7 +85,7 @@ def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: i
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=70)
 @given(
     ANY | problems(**WIDE, alignments=(1, 2, 3, 8)) | problems(**WIDE, alignments=(4, 8, 48), sizes=(0, 21))
 )

@@ -101,7 +101,7 @@ _many = settings(derandomize=True, deadline=None, suppress_health_check=list(Hea
 
 
 @pytest.mark.slow
-@settings(_many, max_examples=60)
+@settings(_many, max_examples=30)
 @given(st.data(), _images())
 def test_rows_are_there_when_they_are_read(data, graph):
     target = make_target()
@@ -110,7 +110,7 @@ def test_rows_are_there_when_they_are_read(data, graph):
 
 
 @pytest.mark.slow
-@settings(_many, max_examples=25)
+@settings(_many, max_examples=14)
 @given(_images(), st.sampled_from(["rows", "none"]))
 def test_the_front_is_exact(graph, in_place):
     try:

@@ -93,7 +93,7 @@ def _touches_every_window(rows, kernel, stride, pad):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=220)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(windowed())
 def test_the_row_distance_is_safe_and_replay_agrees_with_the_bytes(graph):
     op = graph.ops[0]
@@ -251,7 +251,7 @@ def copies(graph, operand):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(concatenations())
 def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
     op = graph.ops[0]

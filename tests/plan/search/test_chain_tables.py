@@ -22,7 +22,7 @@ from buildtool.plan.search.front import Settings, front
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=15)
+@settings(derandomize=True, deadline=None, max_examples=8)
 @given(st.lists(networks(2, 7), min_size=2, max_size=3), targets, st.sampled_from(IMAGES))
 def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, target, image):
     session = Session()

@@ -108,7 +108,7 @@ def test_limits_and_fronts_of_small_networks_are_those_of_all_their_placed_plans
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, deadline=None, max_examples=5)
 @given(networks(3, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_limits_and_fronts_of_networks_are_those_of_all_their_placed_plans(graph, target, image, in_place):
     _compare(graph, target, image, in_place)

@@ -6,7 +6,7 @@ The budget is enough for networks with branches.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -185,8 +185,7 @@ def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):
 # ---- the search in C (labels.c) ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("image", IMAGES)
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(("network", "image"), [*zip(NETWORKS, cycle(IMAGES), strict=False)])
 def test_a_quarter_of_the_budget_suffices_for_the_least_cost_and_every_bound_holds(network, image):
     tables = front(NETWORKS[network](), make_target(), Settings(image=image)).space.cost_tables
     search, ended = (Search(tables, most_labels=most) for most in (MOST_LABELS // 4, 1))

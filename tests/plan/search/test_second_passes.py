@@ -119,7 +119,7 @@ def compare(graph, target, image, in_place):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=5)
+@settings(derandomize=True, deadline=None, max_examples=3)
 @given(
     gated_networks(),
     targets,
