@@ -55,7 +55,7 @@ def test_each_cause_has_its_own_hint():
 def test_the_line_that_quantises_is_the_last_hint_and_only_for_whole_networks():
     def net(*types):
         tensors = [FileTensor((1, 4), types[0]), *(FileTensor((1, 4), dtype) for dtype in types)]
-        kind = "SPACE_TO_DEPTH"  # without a form of float32
+        kind = "LOGICAL_NOT"  # without a form of float32
         kinds = [kind, *("DEQUANTIZE" if a != b else kind for a, b in itertools.pairwise(types)), "ATAN2"]
         tensors.append(FileTensor((1, 4), types[-1]))
         operators = [FileOperator(kind, [i], [i + 1]) for i, kind in enumerate(kinds)]
