@@ -39,6 +39,13 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     return sorted(files)
 
 
+def check_writable(path: Path) -> None:
+    """Raises UsageError where a file cannot be written: it writes an empty one beside it, and removes it."""
+    part = path.parent / f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part"
+    with contextlib.ExitStack() as undo, _report_errors(path):
+        _write_part(path, part, b"", undo)
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Writes one file, all of it or nothing. If two processes write it, the last one wins. Raises OSError."""
     part = path.with_name(f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part")

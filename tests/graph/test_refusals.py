@@ -33,7 +33,7 @@ def test_each_cause_has_its_own_hint():
     cases = [  # operator, custom code, type of its input, a word of the cause, a word of the hint
         ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
-        ("ELU", "", "float32", "float32", "quantise the float network"),
+        ("SPACE_TO_DEPTH", "", "float32", "float32", "quantise the float network"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
         ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
@@ -55,7 +55,8 @@ def test_each_cause_has_its_own_hint():
 def test_the_line_that_quantises_is_the_last_hint_and_only_for_whole_networks():
     def net(*types):
         tensors = [FileTensor((1, 4), types[0]), *(FileTensor((1, 4), dtype) for dtype in types)]
-        kinds = ["ELU", *("DEQUANTIZE" if a != b else "ELU" for a, b in itertools.pairwise(types)), "ATAN2"]
+        kind = "LOGICAL_NOT"  # without a form of float32
+        kinds = [kind, *("DEQUANTIZE" if a != b else kind for a, b in itertools.pairwise(types)), "ATAN2"]
         tensors.append(FileTensor((1, 4), types[-1]))
         operators = [FileOperator(kind, [i], [i + 1]) for i, kind in enumerate(kinds)]
         return refusal(tensors, operators, [0], [len(kinds)])

@@ -202,8 +202,11 @@ def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor])
     """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
     if "int8" in {t.dtype for t in tensors if t.is_constant}:
         raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
-    if not definition.floats or network.float_weights >= MOST_WEIGHTS:
+    if not definition.floats:
         raise UnsupportedError("float32 activations", hint=_FLOAT)
+    if (count := network.float_weights) >= MOST_WEIGHTS:
+        text = f"float32 activations in a network of {count:,} float32 weights"
+        raise UnsupportedError(f"{text}: at most {MOST_WEIGHTS - 1:,} run as they are", hint=_FLOAT)
 
 
 def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import keep_inputs
+from buildtool.base.outfiles import check_writable, keep_inputs
 from buildtool.fronts.cli.commands import Result, ask, command, input_files, out_argument, write_file
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def quantize(args: argparse.Namespace) -> Result:
         hint = f"-o {out.stem}{suffix}"
         raise UsageError(f"the quantised network is a {suffix} file, too", path=args.out, hint=hint)
     keep_inputs([(out, None)], [os.path.realpath(path) for path in input_files(args)])
+    check_writable(out)  # calibrating takes minutes
     answer: QuantizeAnswer = ask(args)
     (data,) = answer["files"].values()
     written = write_file(args, args.out, data)
