@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinnets import thinned
 
+from buildtool.base.errors import PlanError
 from buildtool.graph.bounds import find_bounds
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
@@ -127,3 +128,18 @@ def test_a_plan_leaves_out_the_same_channels_of_other_weights(wide):
     assert topology_digest(narrow) == topology_digest(without_channels(first, kept))
     values = np.arange(4).reshape(1, 2, 2, 1).astype(second.tensors[second.inputs[0]].dtype.value)
     assert_equal(second, narrow, kept, [values])
+
+
+@pytest.mark.parametrize(
+    ("left_out", "words"),
+    [
+        (LeftOut(3, (1,)), "leaves out channel 1, which these weights need"),
+        (LeftOut(3, (4,)), "for another network: it leaves out channels that tensor 3 does not have here"),
+        (LeftOut(99, (0,)), "for another network: it leaves out channels that tensor 99 does not have here"),
+    ],
+)
+def test_a_plan_that_leaves_out_other_channels_is_refused(left_out, words):
+    net = NetBuilder(1)
+    graph = net.graph([net.conv(net.conv(net.input((1, 2, 2, 1)), 4), 2)])
+    with pytest.raises(PlanError, match=words):
+        simplify_as(graph, (left_out,))

@@ -58,7 +58,8 @@ def simplify_as(graph: Graph, left_out: tuple[LeftOut, ...]) -> Simplified:
     for one in left_out:
         mask = kept.get(one.tensor)
         if mask is None or not all(0 <= channel < len(mask) for channel in one.channels):
-            raise PlanError(f"the plan is for another network: this one has no such channels: {one}")
+            text = f"it leaves out channels that tensor {one.tensor} does not have here"
+            raise PlanError(f"the plan is for another network: {text}")
         mask[list(one.channels)] = False
     needed = find_kept(graph, kept)
     for t, mask in kept.items():
