@@ -84,7 +84,7 @@ def _unbounded(tensor: Tensor) -> Bounds:
 
 def _bound(graph: Graph, op: Op, bounds: dict[int, Bounds]) -> list[Bounds] | None:
     """Returns the bounds of an operator's outputs, or None."""
-    op, definition = op.as_seen, DEFS[op.kind]
+    definition = DEFS[op.kind]
     rule: Rule | None = load("graph", definition.bounds) if definition.bounds else None
     moving = varying(graph, op)
     if moving is not None and graph.tensors[op.inputs[moving]].dtype in (DType.INT8, DType.BOOL):

@@ -136,7 +136,7 @@ class _Reading:
     def of(cls, graph: Graph, op: Op, bounds: Mapping[int, Bounds]) -> _Reading | None:
         """Returns how an operator reads channels. None: all that it reads and writes is kept."""
         varying = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
-        if op.seen or any(graph.tensors[t].dtype not in _ACTIVATIONS for t in (*varying, *op.outputs)):
+        if any(graph.tensors[t].dtype not in _ACTIVATIONS for t in (*varying, *op.outputs)):
             return None
         if op.kind in _LAYERS:
             needs = _find_needs(graph, op, bounds[op.inputs[0]])
