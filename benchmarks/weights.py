@@ -24,6 +24,7 @@ import numpy as np
 
 from buildtool import zoo
 from buildtool.api import handle
+from buildtool.api.answers.removedchannels import count_removed
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
@@ -32,6 +33,7 @@ from buildtool.graph.rewrite.channels import find_kept, without_channels
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.models import load_model, read_graph
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/models"
@@ -137,8 +139,8 @@ def survey(folder: Path) -> Iterator[str]:
         pairs = [(total_macs(graph), total_macs(left)), (constant_bytes(graph), constant_bytes(left))]
         narrow += left is not graph
         if any(after < 0.99 * before for before, after in pairs):
-            channels = sum(int((~mask).sum()) for mask in kept.values()), sum(map(len, kept.values()))
-            cells = [f"{channels[0]:,} of {channels[1]:,}", *(change(*pair) for pair in pairs)]
+            removed, channels = count_removed(Simplified(left, graph))
+            cells = [f"{removed:,} of {channels:,}", *(change(*pair) for pair in pairs)]
             yield f"| {path.stem} | {' | '.join(cells)} |"
     yield f"\n{narrow} of {read} files that can be read have such channels."
 
@@ -157,7 +159,7 @@ def main() -> None:
     parser.add_argument("--files", type=Path)
     asked = parser.parse_args()
     if asked.files:
-        titles = ["file", "channels left out", "multiply-accumulates", "bytes of constants"]
+        titles = ["file", "channels removed", "multiply-accumulates", "bytes of constants"]
         print(f"| {' | '.join(titles)} |\n|{' --- |' * len(titles)}")
         for line in survey(asked.files):
             print(line, flush=True)

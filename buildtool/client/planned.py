@@ -19,9 +19,9 @@ def planned_line(needs: NetworkNeeds) -> str:
     limit += f" (the chip has {needs['chip_bytes']:,})" if needs["chip_bytes"] else ""
     state = f", state {needs['state_bytes']:,}" if needs["state_bytes"] else ""
     arena = f"{needs['net']}: arena {needs['arena_bytes']:,} of {limit}{state}"
-    left_out = f", {needs['channels_left_out']:,} of {needs['channels']:,} channels left out"
+    removed = f", {needs['channels_removed']:,} of {needs['channels']:,} channels removed"
     figures = f"{arena}, weights {needs['weights_bytes']:,}, F {needs['f']:.3f}"
-    return figures + (left_out if needs["channels_left_out"] else "")
+    return figures + (removed if needs["channels_removed"] else "")
 
 
 def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
@@ -31,24 +31,20 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
     """
     name = f"{answer['net']}.plan"
     try:
-        before = _left_out((folder / name).read_bytes())
-        now = _left_out(answer["files"][name])
+        before = _removed((folder / name).read_bytes())
+        now = _removed(answer["files"][name])
     except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or one of another version
         return planned_line(answer)
     if before[0] != now[0] or before[1] == now[1]:
         return planned_line(answer)
-    gone, back = len(now[1] - before[1]), len(before[1] - now[1])
-    text = f"{gone:,} more are left out, {back:,} are computed again"
-    changed = (
-        f"{answer['net']}: planned anew, as other channels are constant or not read in these weights: {text}"
+    return (
+        f"{planned_line(answer)}\n"
+        f"{answer['net']}: planned again, as other channels can be removed with these weights"
     )
-    return f"{planned_line(answer)}\n{changed}"
 
 
-def _left_out(plan: bytes) -> tuple[tuple[int, int], _Channels]:
-    """Returns a plan's schema and number of operators, and the channels that it leaves out."""
+def _removed(plan: bytes) -> tuple[tuple[int, int], _Channels]:
+    """Returns a plan's schema and number of operators, and the channels that it removes."""
     schema, fields = msgpack.unpackb(plan)
-    kernels, left_out = fields[5], fields[-1]
-    return (schema, len(kernels)), {
-        (tensor, channel) for tensor, channels in left_out for channel in channels
-    }
+    kernels, removed = fields[5], fields[-1]
+    return (schema, len(kernels)), {(tensor, channel) for tensor, channels in removed for channel in channels}

@@ -99,7 +99,7 @@ def plan_model(
         network.source,
         prepared.graph_for(choice.index, choice.plan),
         prepared.target.with_firmware(choice.firmware),
-        replace(choice.plan, left_out=prepared.simplified.left_out),
+        replace(choice.plan, removed=prepared.simplified.removed),
         chosen_target,
         options,
         session,
@@ -129,7 +129,7 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        simplified = simplify_as(network.graph, locked.plan.left_out)
+        simplified = simplify_as(network.graph, locked.plan.removed)
         graph = _find_order(locked.plan, simplified.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:
@@ -302,7 +302,7 @@ def _pack_weights(planned: Planned) -> WeightImage:
     parts = {
         "model": planned.model.digest,
         "topology": topology_digest(graph),
-        "left_out": [[one.tensor, *one.channels] for one in planned.plan.left_out],
+        "removed": [[one.tensor, *one.channels] for one in planned.plan.removed],
         "target": packing_digest(planned.target),
         "kernels": list(planned.plan.kernels),
     }

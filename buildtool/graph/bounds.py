@@ -2,8 +2,8 @@
 
 The bounds of a channel (the last dimension) hold for all of its elements. They follow from the operator's
 own arithmetic in integers: a rule here gives the least and greatest sums, or the ends of the operands, and
-the reference executor computes their outputs. Rounding, clamps and tables are applied as they are; what is
-assumed of them is that they are monotone, and where a shift could leave its 32 bits nothing is assumed. So no
+the reference executor computes their outputs. Scaling, rounding and clamps are monotone, as long as no sum
+and no shift of one leaves its bits; where one could, a channel may have any value. Tables are searched. So no
 input violates the bounds, but a channel need not reach them.
 """
 
@@ -58,7 +58,7 @@ Rule: TypeAlias = Callable[[Graph, Op, list[Bounds]], list[Bounds] | None]
 
 @cached_on_graph
 def find_bounds(graph: Graph) -> dict[int, Bounds]:
-    """Returns the bounds of every activation of 8 or 16 bits, by the tensor's number."""
+    """Returns the bounds of every activation of int8, int16 or truth values, by the tensor's number."""
     bounds = {
         t: _unbounded(graph.tensors[t])
         for t in (*graph.inputs, *(state.before for state in graph.states))
@@ -249,7 +249,7 @@ def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None
 
 
 def window(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Pools, of which a mean lies between its elements, then the clamp of the activation."""
+    """Pools: a maximum or a mean lies within the bounds of its elements. Then the activation's clamp."""
     limits = tensors.output_limits(graph, op)
     return [Bounds(*(np.clip(end, *limits) for end in operands[0]))]
 
@@ -272,7 +272,7 @@ def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | No
 
 
 def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """RESIZE_NEAREST_NEIGHBOR; and RESIZE_BILINEAR, whose weights may be negative, of constants."""
+    """RESIZE_NEAREST_NEIGHBOR keeps bounds. RESIZE_BILINEAR may have negative weights: constants alone do."""
     (source,), out = operands, graph.tensors[op.outputs[0]]
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         return [source]

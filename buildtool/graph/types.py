@@ -526,7 +526,7 @@ class Source:
     Our dimension i is the file's dimension perm[i]. If `perm` is empty, the elements have the file's order.
     If a network input has a RESHAPE before the permutation, the file's dimensions are those of the RESHAPE's
     output. If `channels` is not empty, our channel i (of the last dimension) is the file's channels[i], and
-    the file's other channels are left out.
+    the file's other channels are removed.
     """
 
     index: int

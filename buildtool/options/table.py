@@ -192,8 +192,8 @@ _TABLE: tuple[Group | Option, ...] = (
         "tries more), or row for whole rows only."
     ),
     choice("simplify MODE", modes.Simplify, "weights")(
-        "What may simplify the network (its outputs stay equal for every input): weights (channels that have "
-        "one value, or that nothing reads, are left out) or structure (the plan does not depend on weights)."
+        "What may simplify the network (its outputs stay equal for every input): weights (channels that are "
+        "constant or unused are removed) or structure (all channels stay; the plan serves all weights)."
     ),
     row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
         "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "

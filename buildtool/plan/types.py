@@ -167,7 +167,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class Removed:
     """Channels of a tensor that are not computed: they are constant, or nothing reads them.
 
     `tensor` is the tensor's number in the rewritten network with all channels.
@@ -212,7 +212,7 @@ class Plan:
     views: tuple[int, ...] = ()
     # Channels that the network does not compute. Tensors elsewhere in the plan are those of the network
     # without these channels.
-    left_out: tuple[LeftOut, ...] = ()
+    removed: tuple[Removed, ...] = ()
 
     @property
     def state_bytes(self) -> int:

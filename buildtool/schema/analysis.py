@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 from buildtool.base.errors import ErrorData, HintData, Value
 from buildtool.schema.boards import NamedBytes, Price
-from buildtool.schema.plans import ChannelsLeftOut, FloatWork
+from buildtool.schema.plans import FloatWork, RemovedChannels
 
 
 class Interface(TypedDict):
@@ -112,7 +112,7 @@ class Verdict(Price):
 
     `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most
     live bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`:
-    cycles, issues or instructions. `floats` is null without operators of float32, `left_out` if all
+    cycles, issues or instructions. `floats` is null without operators of float32, `removed` if all
     channels are computed. `cures` and `smaller` are there where the request names one or two boards.
     `cures` has up to three ways to make the network fit, the cheapest first. Each is planned and counted.
     `smaller` is the next smaller plan of a network that fits, and `smallest` the plan with the least
@@ -132,7 +132,7 @@ class Verdict(Price):
     flash_bytes: int
     cost_unit: str
     floats: FloatWork | None
-    left_out: ChannelsLeftOut | None
+    removed: RemovedChannels | None
     binding_operator: str
     binding_layer: str
     binding_bytes: int

@@ -135,7 +135,7 @@ class NetworkNeeds(TypedDict):
     `limit_bytes` is the most that the arena may have: the option `ram`, or less where the board's memories
     have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model of the
     chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is the size of the
-    weight image. `f` is the plan's work over the network's own work. `channels_left_out` are channels of
+    weight image. `f` is the plan's work over the network's own work. `channels_removed` are channels of
     `channels` that have one value or no reader, and are not computed.
     """
 
@@ -146,7 +146,7 @@ class NetworkNeeds(TypedDict):
     state_bytes: int
     weights_bytes: int
     f: float
-    channels_left_out: int
+    channels_removed: int
     channels: int
 
 

@@ -342,11 +342,12 @@ class NarrowLayer(TypedDict):
     macs_of: int
 
 
-class ChannelsLeftOut(TypedDict):
+class RemovedChannels(TypedDict):
     """Channels that are not computed: they have one value for every input, or nothing reads them.
 
-    `channels` of `of` channels of all layers are left out. `macs` and `weight_bytes` (before packing) are
-    those of the network that runs, `macs_of` and `weight_bytes_of` those with all channels.
+    `channels` of `of` channels of all operators' outputs are removed; reshapes are not counted. `macs` and
+    `weight_bytes` (before packing) are those of the network that runs, `macs_of` and `weight_bytes_of` those
+    with all channels.
     """
 
     channels: int
@@ -395,7 +396,7 @@ class PlannedModel(PlanDetails, BoardFacts):
 
     `estimated_ms` is the cost at the board's clock. It is null where costs are not times or the clock is
     not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
-    are counted, times the mean number of cycles per instruction. `left_out` is null if all channels are
+    are counted, times the mean number of cycles per instruction. `removed` is null if all channels are
     computed. `memories` is null unless the arena is in two memories.
     """
 
@@ -404,7 +405,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     flash_bytes: int
     estimated_ms: float | None
     cost_by_ratio: list[str]
-    left_out: ChannelsLeftOut | None
+    removed: RemovedChannels | None
     memories: MemoriesView | None
     search_factor: float
     placing_ended: bool

@@ -18,7 +18,7 @@ from buildtool.zoo import build
 ZOO = {name: name for name in ("ds_cnn", "resnet8")} | {
     "mobilenet": "mobilenetv2:size=32,alpha=0.35,classes=10"
 }
-# Some channels of the twin are saturated for every input: without `simplify` they would be left out.
+# Some channels of the twin are saturated for every input: without `simplify` they would be removed.
 STREAM = {"image": "stream", "objective": "ram", "simplify": "structure"}
 CASES = [("ds_cnn", {}), ("resnet8", {}), ("mobilenet", STREAM), ("every operator", {})]
 # Files that training may change. The description of the arena has the tensors' names; the header of

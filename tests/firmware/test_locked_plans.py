@@ -64,7 +64,7 @@ def test_a_plan_serves_the_network_when_it_is_trained_again():
     assert files["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
 
 
-def test_a_plan_that_leaves_out_channels_serves_weights_that_need_none_of_them(tmp_path):
+def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_path):
     model = {"name": "thin.tflite", "data": thin_model(NET)}
     plan = handle({"kind": "plan", "model": model, "board": "host"})["locked"]
     others = read_model(model["data"])
@@ -76,12 +76,12 @@ def test_a_plan_that_leaves_out_channels_serves_weights_that_need_none_of_them(t
     path.write_bytes(write_model(dataclasses.replace(others, tensors=tuple(moved))))
     (tmp_path / "thin.plan").write_bytes(plan)
     own = handle({"kind": "plan", "model": str(path), "board": "host"})["locked"]
-    assert from_text(own).plan.left_out == from_text(plan).plan.left_out
+    assert from_text(own).plan.removed == from_text(plan).plan.removed
     asked = {"board": "host", "plan": str(tmp_path / "thin.plan"), "tensors": True, "kind": "validate"}
     assert handle({**asked, "model": str(path)})["exact"]
     needing = {"name": "thin.tflite", "data": thin_model(NET, seed=1)}
     with pytest.raises(
-        PlanError, match=r"leaves out channel 1 and \d+ more, which these weights need"
+        PlanError, match=r"removes \d+ channels, the first of them 1, which cannot be removed"
     ) as caught:
         handle({**asked, "model": needing})
     assert caught.value.tensor == "stem"
@@ -92,10 +92,10 @@ def test_a_plan_that_leaves_out_channels_serves_weights_that_need_none_of_them(t
     assert handle({**asked, "model": needing})["exact"]
 
 
-@pytest.mark.parametrize("left_out", [[{"tensor": 999, "channels": [0]}], [{"tensor": 3, "channels": [-1]}]])
-def test_channels_that_the_network_does_not_have_are_refused(left_out):
+@pytest.mark.parametrize("removed", [[{"tensor": 999, "channels": [0]}], [{"tensor": 3, "channels": [-1]}]])
+def test_channels_that_the_network_does_not_have_are_refused(removed):
     content = json.loads(lock())
-    content["plan"]["left_out"] = left_out
+    content["plan"]["removed"] = removed
     with pytest.raises(PlanError, match="the plan is for another network"):
         by_plan(json.dumps(content).encode())
 

@@ -1,4 +1,4 @@
-"""Channels that are left out: the rest is equal for every input, and bounds hold for every input."""
+"""Channels that are removed: the rest is equal for every input, and bounds hold for every input."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from buildtool.graph.rewrite.channels import find_kept, without_channels
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Activation, OpKind, SliceAttrs
 from buildtool.plan.choose.channels import simplify_as
-from buildtool.plan.types import LeftOut
+from buildtool.plan.types import Removed
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 
 
@@ -122,24 +122,24 @@ def test_a_plan_leaves_out_the_same_channels_of_other_weights(wide):
 
     first, second = trained(1, 1 << 14), trained(2, 0)
     kept = find_kept(first)
-    left_out = tuple(LeftOut(t, tuple(np.flatnonzero(~m))) for t, m in kept.items() if not m.all())
-    assert left_out
-    narrow = simplify_as(second, left_out).graph
+    removed = tuple(Removed(t, tuple(np.flatnonzero(~m))) for t, m in kept.items() if not m.all())
+    assert removed
+    narrow = simplify_as(second, removed).graph
     assert topology_digest(narrow) == topology_digest(without_channels(first, kept))
     values = np.arange(4).reshape(1, 2, 2, 1).astype(second.tensors[second.inputs[0]].dtype.value)
     assert_equal(second, narrow, kept, [values])
 
 
 @pytest.mark.parametrize(
-    ("left_out", "words"),
+    ("removed", "words"),
     [
-        (LeftOut(3, (1,)), "leaves out channel 1, which these weights need"),
-        (LeftOut(3, (4,)), "for another network: it leaves out channels that tensor 3 does not have here"),
-        (LeftOut(99, (0,)), "for another network: it leaves out channels that tensor 99 does not have here"),
+        (Removed(3, (1,)), "removes channel 1 which cannot be removed with these weights"),
+        (Removed(3, (4,)), "for another network: it removes channels that tensor 3 does not have here"),
+        (Removed(99, (0,)), "for another network: it removes channels that tensor 99 does not have here"),
     ],
 )
-def test_a_plan_that_leaves_out_other_channels_is_refused(left_out, words):
+def test_a_plan_that_removes_other_channels_is_refused(removed, words):
     net = NetBuilder(1)
     graph = net.graph([net.conv(net.conv(net.input((1, 2, 2, 1)), 4), 2)])
     with pytest.raises(PlanError, match=words):
-        simplify_as(graph, (left_out,))
+        simplify_as(graph, (removed,))

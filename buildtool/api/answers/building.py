@@ -38,14 +38,14 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 
 def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
     """What a network needs with its plan: memory, flash, and work over its own work."""
-    from buildtool.api.answers.leftout import count_left_out
+    from buildtool.api.answers.removedchannels import count_removed
     from buildtool.base.modes import Level
     from buildtool.firmware.run.levels import reality
     from buildtool.plan.summary.fit import available_bytes
 
     plan, board, ram = planned.plan, planned.target.board, planned.options.ram
     room = available_bytes(board, plan.state_bytes)
-    left_out, channels = count_left_out(planned.simplified)
+    removed, channels = count_removed(planned.simplified)
     in_a_model = reality(board).level is Level.MODEL
     return {
         "net": sources.net,
@@ -55,7 +55,7 @@ def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
         "state_bytes": plan.state_bytes,
         "weights_bytes": len(sources.image.data),
         "f": plan.f,
-        "channels_left_out": left_out,
+        "channels_removed": removed,
         "channels": channels,
     }
 

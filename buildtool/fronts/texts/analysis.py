@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, Spelling, from_data, in_requests
-from buildtool.fronts.texts.table import Cell, count, floats_text, layer, left_out_text, shorten, table
+from buildtool.fronts.texts.table import Cell, count, floats_text, layer, removed_text, shorten, table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
@@ -42,13 +42,15 @@ def _network(answer: AnalysisAnswer) -> list[str]:
     network = answer["network"]
     operators, in_file = str(network["operators"]), answer["operators_in_file"]
     operators += f" ({in_file} in the file)" if in_file != network["operators"] else ""
+    weights = count(network["weight_bytes"], "byte")
+    every = ", with all channels" if _has_removed(answer["boards"]) else ""
     lines = [
         f"{answer['model']}: {count(answer['file_bytes'], 'byte')} on disk",
         f"  operators         {operators}: {_kinds(network['kinds'])}",
         *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
         *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
-        f"  work              {count(network['macs'], 'multiply-accumulate')}",
-        f"  weights           {count(network['weight_bytes'], 'byte')}, before packing for the kernels",
+        f"  work              {count(network['macs'], 'multiply-accumulate')}{every}",
+        f"  weights           {weights}{every}, before packing for the kernels",
         f"  activations       {count(network['activation_bytes'], 'byte')} in all",
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
@@ -117,8 +119,13 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
         lines.append("without code: arena, stack and weights only.")
         lines += [f"  {b['board']}: {b['counted']['note']}" for b in without if b["counted"]["note"]]
     if boards and len(boards) <= EACH:
-        lines.append("F: the plan's multiply-accumulates, divided by the network's own. Costs are estimates.")
+        own = "those of the network without removed channels" if _has_removed(boards) else "the network's own"
+        lines.append(f"F: the plan's multiply-accumulates, divided by {own}. Costs are estimates.")
     return lines
+
+
+def _has_removed(boards: Sequence[Verdict | NoPlan]) -> bool:
+    return any("error" not in board and board["removed"] is not None for board in boards)
 
 
 def _parts(board: Verdict) -> list[str]:
@@ -157,8 +164,8 @@ def _verdict(
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  the fullest memory: {board['binds']}{_share(board)}"
     yield f"  the plan: {_price(board, board['cost_unit'])}"
-    if board["left_out"] is not None:
-        yield f"    channels: {left_out_text(board['left_out'])}"
+    if board["removed"] is not None:
+        yield f"    channels: {removed_text(board['removed'])}"
     if board["floats"] is not None:
         yield f"    floats: {floats_text(board['floats'])}"
     place = shorten(board["binding_layer"], PLACE_WIDTH)

@@ -16,8 +16,8 @@ from buildtool.fronts.texts.table import (
     Cell,
     count,
     floats_text,
-    left_out_text,
     listing,
+    removed_text,
     shorten,
     table,
     width,
@@ -75,8 +75,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
-    if answer["left_out"] is not None:
-        yield f"channels {left_out_text(answer['left_out'])}"
+    if answer["removed"] is not None:
+        yield f"channels {removed_text(answer['removed'])}"
     if answer["floats"] is not None:
         yield f"floats   {floats_text(answer['floats'])}"
     if (point := answer["front_point"]) is not None:
@@ -136,16 +136,16 @@ def _operators(answer: PlanAnswer) -> str:
 
 
 def _narrow_layers(answer: PlanAnswer) -> str:
-    """Returns a table of the layers that compute fewer channels than the file has, or ""."""
-    if answer["left_out"] is None:
+    """Returns a table of the layers with fewer channels or inputs than in the file, or ""."""
+    if answer["removed"] is None:
         return ""
-    layers = answer["left_out"]["layers"]
+    layers = answer["removed"]["layers"]
     names = short_names([layer["name"] for layer in layers])
     rows: list[list[Cell]] = [
         [shorten(name, NAME_WIDTH), layer["channels"], layer["of"], layer["macs"], layer["macs_of"]]
         for name, layer in zip(names, layers, strict=True)
     ]
-    title = "Layers without the channels that are constant or not read:"
+    title = "Layers with removed channels:"
     return f"{title}\n{table(['layer', 'channels', 'of', 'MACs', 'of'], rows)}"
 
 

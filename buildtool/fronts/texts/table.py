@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import ChannelsLeftOut, FloatWork
+    from buildtool.schema.plans import FloatWork, RemovedChannels
     from buildtool.schema.runs import Run
 
 
@@ -234,10 +234,12 @@ def state_suffix(size: int) -> str:
     return f" and {count(size, 'byte')} of state" if size else ""
 
 
-def left_out_text(left: ChannelsLeftOut) -> str:
-    """Returns words that say how many channels are not computed, and what all of them would take."""
-    some = f"{left['channels']:,} of {left['of']:,} have one value or no reader, and are left out"
-    return f"{some}; with them {left['macs_of']:,} MACs, {left['weight_bytes_of']:,} bytes of weights"
+def removed_text(removed: RemovedChannels) -> str:
+    """Returns words that say how many channels are removed, and what that saves."""
+    some = f"{removed['channels']:,} of {removed['of']:,} are removed, as they are constant or unused"
+    macs = f"MACs {removed['macs_of']:,} -> {removed['macs']:,}"
+    sizes = f"{removed['weight_bytes_of']:,} -> {removed['weight_bytes']:,} bytes"
+    return f"{some}; {macs}, weights before packing {sizes}"
 
 
 def floats_text(work: FloatWork) -> str:

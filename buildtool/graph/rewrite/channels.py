@@ -37,7 +37,7 @@ def find_kept(graph: Graph, least: Kept | None = None, multiple: int = 1) -> Kep
     """Returns which channels of each activation have to be computed.
 
     `least`: channels that are kept in any case. Of each tensor, a multiple of `multiple` channels is kept, or
-    all: kernels that compute several channels at a time gain nothing from less.
+    all: kernels that compute several channels at a time gain nothing from fewer.
     """
     kept = {t: np.zeros(count_channels(graph.tensors[t]), np.bool_) for t in graph.activations()}
     for t, mask in (least or {}).items():
@@ -126,7 +126,7 @@ class _Tie:
 class _Reading:
     """How an operator's channels depend on each other.
 
-    For layers, `needs` has, for each output and input channel, whether the sum needs the input's elements.
+    For layers, `needs[o, i]` says whether output channel o depends on input channel i.
     """
 
     ties: tuple[_Tie, ...] = ()

@@ -1,7 +1,7 @@
 """Which channels of a network are computed on a target, and the network that computes these.
 
 The weights say which channels need not be computed (see `graph.rewrite.channels`). Kernels compute several
-channels at a time, so on some targets it is quicker to leave out fewer. The target's costs decide.
+channels at a time, so on some targets it is quicker to remove fewer. The target's costs decide.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from buildtool.base.modes import Simplify
 from buildtool.graph.bounds import count_channels
 from buildtool.graph.rewrite.channels import Kept, find_kept, without_channels
 from buildtool.graph.types import Graph
-from buildtool.plan.types import LeftOut
+from buildtool.plan.types import Removed
 from buildtool.target.catalogue import select_all
 from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
@@ -28,11 +28,11 @@ class Simplified(NamedTuple):
 
     graph: Graph
     whole: Graph
-    left_out: tuple[LeftOut, ...] = ()
+    removed: tuple[Removed, ...] = ()
 
 
 def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
-    """Returns the network without the channels that cost more than they are needed for.
+    """Returns the network without the channels whose removal makes it quicker.
 
     Of the choices with the least cost, run operator by operator, it is the one with the fewest constants.
     """
@@ -41,45 +41,46 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
     choices = [Simplified(graph, graph)]
     for multiple in _MULTIPLES:
         kept = find_kept(graph, multiple=multiple)
-        left_out = _leave_out(kept)
-        if not left_out:  # larger multiples leave out no more
+        removed = _list_removed(kept)
+        if not removed:  # larger multiples remove no more
             break
-        if all(left_out != one.left_out for one in choices):
-            choices.append(Simplified(without_channels(graph, kept), graph, left_out))
+        if all(removed != one.removed for one in choices):
+            choices.append(Simplified(without_channels(graph, kept), graph, removed))
     return min(choices, key=lambda one: _price(one.graph, target)) if len(choices) > 1 else choices[0]
 
 
-def simplify_as(graph: Graph, left_out: tuple[LeftOut, ...]) -> Simplified:
-    """Returns the network without the channels that a plan leaves out.
+def simplify_as(graph: Graph, removed: tuple[Removed, ...]) -> Simplified:
+    """Returns the network without the channels that a plan removes.
 
     Raises PlanError if these weights need one of them, or if the network has no such channels.
     """
     kept = {t: np.ones(count_channels(graph.tensors[t]), np.bool_) for t in graph.activations()}
-    for one in left_out:
+    for one in removed:
         mask = kept.get(one.tensor)
         if mask is None or not all(0 <= channel < len(mask) for channel in one.channels):
-            text = f"it leaves out channels that tensor {one.tensor} does not have here"
+            text = f"it removes channels that tensor {one.tensor} does not have here"
             raise PlanError(f"the plan is for another network: {text}")
         mask[list(one.channels)] = False
     needed = find_kept(graph, kept)
     for t, mask in kept.items():
         missing = np.flatnonzero(needed[t] & ~mask)
         if missing.size:
-            others = f" and {missing.size - 1} more" if missing.size > 1 else ""
+            what = f"channel {missing[0]}" if missing.size == 1 else f"{missing.size} channels"
+            first = "" if missing.size == 1 else f", the first of them {missing[0]},"
             raise PlanError(
-                f"the plan leaves out channel {missing[0]}{others}, which these weights need",
+                f"the plan removes {what}{first} which cannot be removed with these weights",
                 tensor=graph.tensors[t].name,
                 hint=Hint(
                     "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
                     "with --simplify structure it serves all weights"
                 ),
             )
-    return Simplified(without_channels(graph, kept), graph, left_out)
+    return Simplified(without_channels(graph, kept), graph, removed)
 
 
-def _leave_out(kept: Kept) -> tuple[LeftOut, ...]:
+def _list_removed(kept: Kept) -> tuple[Removed, ...]:
     return tuple(
-        LeftOut(t, tuple(np.flatnonzero(~mask).tolist())) for t, mask in kept.items() if not mask.all()
+        Removed(t, tuple(np.flatnonzero(~mask).tolist())) for t, mask in kept.items() if not mask.all()
     )
 
 

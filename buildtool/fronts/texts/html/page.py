@@ -26,7 +26,7 @@ from buildtool.fronts.texts.html.verdicts import (
     sentence,
 )
 from buildtool.fronts.texts.regions import SCHEMES, runs
-from buildtool.fronts.texts.table import left_out_text
+from buildtool.fronts.texts.table import removed_text
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import BufferView
@@ -94,7 +94,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": [*board_lines(answer), *_left_out(answer)],
+        "notes": [*board_lines(answer), *_removed(answer)],
         "counted": counting_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
@@ -118,10 +118,10 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
     }
 
 
-def _left_out(answer: ReportAnswer) -> list[str]:
+def _removed(answer: ReportAnswer) -> list[str]:
     """Returns a note about channels that are not computed, if there are any."""
-    left = answer["left_out"]
-    return [] if left is None else [f"channels: {left_out_text(left)}"]
+    removed = answer["removed"]
+    return [] if removed is None else [f"channels: {removed_text(removed)}"]
 
 
 def _with_short_names(answer: ReportAnswer) -> ReportAnswer:
@@ -135,11 +135,11 @@ def _with_short_names(answer: ReportAnswer) -> ReportAnswer:
     def of_buffers(buffers: Sequence[BufferView]) -> list[BufferView]:
         return [{**one, "tensor_names": list(map(label, one["tensor_names"]))} for one in buffers]
 
-    peak, left = answer["peak"], answer["left_out"]
+    peak, removed = answer["peak"], answer["removed"]
     return {
         **answer,
-        "left_out": left
-        and {**left, "layers": [{**one, "name": label(one["name"])} for one in left["layers"]]},
+        "removed": removed
+        and {**removed, "layers": [{**one, "name": label(one["name"])} for one in removed["layers"]]},
         "operators": [{**op, "name": label(op["name"])} for op in answer["operators"]],
         "layers": [{**layer, "name": label(layer["name"])} for layer in answer["layers"]],
         "buffers": of_buffers(answer["buffers"]),

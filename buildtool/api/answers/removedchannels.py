@@ -1,4 +1,4 @@
-"""Which channels a plan's network does not compute, and what that saves."""
+"""Which channels are removed from a plan's network, and what that saves."""
 
 from __future__ import annotations
 
@@ -7,28 +7,30 @@ from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.channels import Simplified
-from buildtool.schema.plans import ChannelsLeftOut, NarrowLayer
+from buildtool.schema.plans import NarrowLayer, RemovedChannels
 
 
-def describe(simplified: Simplified) -> ChannelsLeftOut | None:
-    """Returns the layers with fewer channels than in the file, and the work of both networks."""
-    if not simplified.left_out:
+def describe(simplified: Simplified) -> RemovedChannels | None:
+    """Returns the layers with fewer channels or inputs than in the file, and the work of both networks."""
+    if not simplified.removed:
         return None
     layers = _list_layers(simplified)
-    left_out, channels = count_left_out(simplified)
+    removed, channels = count_removed(simplified)
     return {
-        "channels": left_out,
+        "channels": removed,
         "of": channels,
         "macs": total_macs(simplified.graph),
         "macs_of": total_macs(simplified.whole),
         "weight_bytes": _weight_bytes(simplified.graph),
         "weight_bytes_of": _weight_bytes(simplified.whole),
-        "layers": [layer for layer in layers if layer["channels"] < layer["of"]],
+        "layers": [
+            layer for layer in layers if layer["macs"] < layer["macs_of"] or layer["channels"] < layer["of"]
+        ],
     }
 
 
-def count_left_out(simplified: Simplified) -> tuple[int, int]:
-    """Returns how many channels are left out, and the number of all channels."""
+def count_removed(simplified: Simplified) -> tuple[int, int]:
+    """Returns how many channels are removed, and the number of all channels."""
     layers = _list_layers(simplified)
     return sum(one["of"] - one["channels"] for one in layers), sum(one["of"] for one in layers)
 
