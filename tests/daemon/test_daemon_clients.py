@@ -279,6 +279,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
     with running(tmp_path) as daemon:
         daemon.link().close()
         pid = daemon.pid
+        monkeypatch.setattr("buildtool.client.daemon.HELLO_SECONDS", 0.3)
         os.kill(pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
             patch.setattr(upkeep, "_signal", lambda *about: None)  # the process cannot end
