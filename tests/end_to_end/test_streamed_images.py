@@ -16,7 +16,6 @@ LEAST = {"image": "stream", "objective": "ram"}
         ("paired", "host", LEAST),
         ("residual", "cortex-m4", LEAST),
         ("temporal", "cortex-m4", LEAST),
-        ("beside", "cortex-m4", LEAST),
     ],
 )
 def test_every_tensor_equals_litert(name, board, options, tmp_path):

@@ -72,7 +72,7 @@ MODELLED = {
         fast=frozenset(
             {"small convolution", "large dense", "large elementwise", "large pool", "square depthwise"}
         ),
-        least={"small pool": 5},
+        least={"small pool": 9},
     ),
     "riscv": Modelled(
         *("qemu-virt-rv32", "riscv"),
@@ -82,7 +82,7 @@ MODELLED = {
         fast=frozenset(
             {"small convolution", "small dense", "small pool", "depthwise", "unchanging channels"}
         ),
-        least={"small elementwise": 5, "small table": 0},
+        least={"small elementwise": 8, "small table": 0},
     ),
     "vpu": Modelled(
         *("xcore", "xcore_vpu"),
@@ -90,6 +90,7 @@ MODELLED = {
         | of(large, "large", "convolution depthwise dense")
         | extreme
         | {"grouped": grouped()},
+        examples=40,
         fast=frozenset({"small convolution"}),
     ),
     "vpu by 5 threads": Modelled(

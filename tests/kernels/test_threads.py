@@ -105,8 +105,8 @@ def residual(tmp_path_factory):
 
 
 @slow
-@pytest.mark.parametrize("options", [{}, {"image": "stream", "objective": "ram"}], ids=["whole", "streamed"])
-def test_a_network_is_exact_and_has_no_races(residual, options, monkeypatch):
+def test_a_network_is_exact_and_has_no_races(residual, monkeypatch):
+    options = {"image": "stream", "objective": "ram"}
     monkeypatch.setattr(validation, "SANITIZERS", WATCHED)
     request = {"kind": "validate", "model": str(residual), "board": "xcore", "toolchain": "clang"}
     answer = handle({**request, "sanitize": True, "inputs": 2, "options": options})

@@ -224,7 +224,7 @@ def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], o
 
 
 Placed = tuple[Case, str, int]  # a case, one of placement.WAYS, and a seed
-PLACED = 40
+PLACED = 60
 
 
 @functools.cache

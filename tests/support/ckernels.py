@@ -67,10 +67,13 @@ def sources() -> list[Path]:
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
-def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str = "") -> ctypes.CDLL:
+def compile_library(
+    files: Sequence[Path], more: Sequence[str] = (), tool: str = "", libraries: Sequence[str] = ()
+) -> ctypes.CDLL:
     """Compiles C sources as a shared library for this machine. Undefined behaviour traps.
 
-    `more`: flags, and libraries that the sources call. `tool`: gcc or clang.
+    `more`: flags. `tool`: gcc or clang. `libraries`: those that the sources call. Their paths differ in each
+    process; as flags they would keep objects from being found again.
     """
     program = needs_tool(tool) if tool else find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
@@ -79,7 +82,9 @@ def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str =
     units = [Unit(path, (KERNELS / "include",)) for path in files]
     objects = compile_and_keep(Compiler(program, _identify(program), flags), units, folder)
     shared = folder / "kernels.so"
-    subprocess.run([program, "-shared", *flags, "-o", str(shared), *map(str, objects)], check=True)
+    subprocess.run(
+        [program, "-shared", *flags, "-o", str(shared), *map(str, objects), *libraries], check=True
+    )
     return ctypes.CDLL(str(shared))
 
 

@@ -43,8 +43,9 @@ def library(family: str, threads: int = 1) -> CDLL:
     files = sorted((KERNELS / family).glob("*.c"))
     if threads == 1:
         return ckernels.compile_library([*files, *ckernels.sources()])
-    flags = (f"-DNN_THREADS={threads}", "-DNN_FORK_ISSUES=1", ckernels.library()._name)
-    return ckernels.compile_library([*files, KERNELS / "runtime/nn_parallel.c"], flags)
+    flags = (f"-DNN_THREADS={threads}", "-DNN_FORK_ISSUES=1")
+    files.append(KERNELS / "runtime/nn_parallel.c")
+    return ckernels.compile_library(files, flags, libraries=[ckernels.library()._name])
 
 
 class Family:

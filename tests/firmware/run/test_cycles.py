@@ -89,7 +89,7 @@ def total(parts):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "board",
-    ["cortex-m4", *(pytest.param(b, marks=pytest.mark.slow) for b in ("cortex-m55", "nucleo-f412zg"))],
+    ["cortex-m4", *(pytest.param(b, marks=pytest.mark.slow) for b in ("nucleo-f412zg",))],
 )
 def test_the_cycles_of_a_network_are_the_sum_of_its_parts(board):
     if isinstance(timer := find_timer(load_board(board)), str):

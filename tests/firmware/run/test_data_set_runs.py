@@ -259,7 +259,7 @@ def test_two_predictions_are_told_apart():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "more"),
-    [("cortex-m55", {}), ("esp8266", {}), ("qemu-virt-rv32", {}), ("cortex-m4", {"wire": "serial"})],
+    [("cortex-m55", {}), ("esp8266", {}), ("cortex-m4", {"wire": "serial"})],
 )
 def test_inputs_stream_into_every_kind_of_firmware(board, more, tmp_path):
     if board == "esp8266":

@@ -192,11 +192,11 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
 
 @pytest.mark.slow
 def test_every_front_that_prints_a_verdict_names_the_judge(capsys):
+    _, text = run_command(["validate", "ds_cnn", "--board", "host"], capsys)
+    assert text.endswith(f"EQUAL to {KERNELS}, to the bit")
+    _, text = run_command(["profile", "ds_cnn", "--board", "host", "--reference", "numpy"], capsys)
+    assert f"EQUAL to {OWN}, to the bit (--reference litert" in text
     for command in ("validate", "profile"):
-        _, text = run_command([command, "ds_cnn", "--board", "host"], capsys)
-        assert text.endswith(f"EQUAL to {KERNELS}, to the bit")
-        _, text = run_command([command, "ds_cnn", "--board", "host", "--reference", "numpy"], capsys)
-        assert f"EQUAL to {OWN}, to the bit (--reference litert" in text
         assert cli.run([command, "ds_cnn", "--board", "host", "--json", "--daemon", "off"]) == 0
         answer = json.loads(capsys.readouterr().out)
         assert answer["reference"]["name"] == "litert"
