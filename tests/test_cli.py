@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from buildtool import __version__, zoo
+from buildtool import __version__, api, zoo
 from buildtool.base import digests
 from buildtool.base.errors import BuildtoolError, UsageError
 from buildtool.base.identity import home
@@ -107,9 +107,10 @@ def test_json_is_all_that_is_printed_and_carries_a_schema(words, capsys):
 def test_analyze_names_every_board_by_default_and_those_asked_for(capsys):
     from buildtool.target.registry import board_names
 
-    assert cli.run(["analyze", NET, "--json"]) == 0
+    session = api.open_session()
+    assert cli.run(["analyze", NET, "--json"], session) == 0
     assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == board_names()
-    assert cli.run(["analyze", NET, "-b", "host", "-b", "cortex-m4", "--json"]) == 0
+    assert cli.run(["analyze", NET, "-b", "host", "-b", "cortex-m4", "--json"], session) == 0
     assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == ["host", "cortex-m4"]
 
 
@@ -117,11 +118,12 @@ def test_analyze_names_every_board_by_default_and_those_asked_for(capsys):
 def test_analyze_says_what_is_missing_where_a_network_does_not_fit(tmp_path, capsys):
     board = tmp_path / "tiny.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
-    assert cli.run(["analyze", NET, "-b", str(board), "--json"]) == 0
+    session = api.open_session()
+    assert cli.run(["analyze", NET, "-b", str(board), "--json"], session) == 0
     (verdict,) = json.loads(capsys.readouterr().out)["boards"]
     need = verdict["needs"][0]
     assert need["excess"] == need["required"] - need["available"] > 0
-    assert cli.run(["analyze", NET, "-b", str(board)]) == 0
+    assert cli.run(["analyze", NET, "-b", str(board)], session) == 0
     text = capsys.readouterr().out
     sentence = f"does not fit tiny: {need['excess']:,} bytes too many for RAM (psram)"
     assert sentence in text.splitlines()[0]

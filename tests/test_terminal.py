@@ -51,7 +51,6 @@ import numpy as np
 from buildtool import api
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
-from buildtool.base.session import Session
 answers, handle = {}, api.handle_cached
 def handle_once(request, *more):
     key = repr(request)
@@ -59,7 +58,7 @@ def handle_once(request, *more):
         answers[key] = handle(request, *more)
     return answers[key]
 api.handle_cached = handle_once
-session, (widths, commands) = Session(), json.loads(sys.argv[1])
+session, (widths, commands) = api.open_session(), json.loads(sys.argv[1])
 np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
 def run(line):
     cli.run(line.split() + (["--daemon", "off"] if line.split()[0] in ("plan", "front") else []), session)
@@ -224,10 +223,10 @@ def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypa
     monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))  # so that something is compiled
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
-    words = "validate ds_cnn --board cortex-m4 --inputs 2 --reference numpy --no-cache"
+    words = "validate autoencoder --board cortex-m4 --inputs 2 --reference numpy --no-cache"
     assert cli.run(words.split()) == 0
     parts = [part.strip() for part in terminal.getvalue().split("\r")]
-    for text in ("compiled 1 of ", "linking ds_cnn.elf", "computing the reference of input 2 of 2"):
+    for text in ("compiled 1 of ", "linking autoencoder.elf", "computing the reference of input 2 of 2"):
         assert any(part.startswith(text) for part in parts), (text, parts)
     assert "running input 1 of 2 on cortex-m4" in parts
     assert parts[-2:] == ["", ""]

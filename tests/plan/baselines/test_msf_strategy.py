@@ -116,7 +116,7 @@ def test_blocks_that_cannot_run_are_not_chosen():
     ("board", "model"),
     [
         ("host", "resnet8"),
-        pytest.param("cortex-m4", "mobilenetv2:size=64,alpha=0.35,classes=10", marks=pytest.mark.slow),
+        pytest.param("cortex-m4", "mobilenetv2:size=32,alpha=0.35,classes=10", marks=pytest.mark.slow),
     ],
 )
 def test_choices_run_equal_to_the_bit(board, model):

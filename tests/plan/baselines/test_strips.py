@@ -174,7 +174,8 @@ def validated(board, strategy, **options):
 
 
 def test_strips_run_equal_to_the_bit():
-    answer = validated("cortex-m4", "xcore-strips", segments="0-6x5,7-22x3")
+    """On a board, with an image that arrives by rows."""
+    answer = validated("cortex-m4", "xcore-strips", segments="0-6x5,7-22x3", image="stream")
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
 
@@ -182,11 +183,6 @@ def test_strips_run_equal_to_the_bit():
 def test_searched_strips_run_equal_to_the_bit():
     answer = validated("host", "xcore-strips", max_f=1.5)
     assert answer["arena_bytes"] < plan_layerwise(small(), host()).arena_bytes
-
-
-@pytest.mark.slow
-def test_a_streamed_image_runs_in_strips():
-    validated("host", "xcore-strips", segments="0-6x8", image="stream")
 
 
 @pytest.mark.slow
@@ -204,7 +200,7 @@ def test_the_trained_network_in_strips_equals_the_reference():
         "autoencoder",
         "ds_cnn",
         "resnet8",
-        pytest.param("mobilenetv3_small:size=48,classes=10", marks=pytest.mark.slow),
+        pytest.param("mobilenetv3_small:size=32,classes=10", marks=pytest.mark.slow),
     ],
 )
 def test_networks_of_every_form_have_a_plan_in_strips(name):

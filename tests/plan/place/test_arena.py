@@ -33,7 +33,7 @@ def exhaustive(problem):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=60)
 @given(problems() | problems(alignments=(2, 4)))
 def test_placements_are_legal_and_none_is_lower_than_the_bound(problem):
     solution = solve(problem)

@@ -37,7 +37,7 @@ def _bottleneck(height, width, wide):
 NETS = {"square": (9, 9, 12), "oblong": (7, 10, 12)}
 
 
-@pytest.fixture(params=sorted(NETS))
+@pytest.fixture(scope="module", params=sorted(NETS))
 def case(request):
     """A graph, its target, its front, and the Pareto front (bytes, work, cost) over all sequences."""
     graph, target = _bottleneck(*NETS[request.param]), make_target()

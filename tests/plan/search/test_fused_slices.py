@@ -67,7 +67,7 @@ def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place
 
 @pytest.mark.slow
 def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
-    prepared = _prepared(split_network(4), objective=Objective.RAM)
+    prepared = _prepared(split_network(3, channels=12), objective=Objective.RAM)
     graph, plan = choose_plan(prepared)
     assert graph is prepared.graphs[1]
     listed = points(prepared, None)
