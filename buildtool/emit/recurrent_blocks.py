@@ -12,7 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import align, quantization, words
+from buildtool.graph.fixedpoint import reduce_multiplier
+from buildtool.graph.reference import wide
+from buildtool.graph.reference.lstm16 import wide_lstm_of
 from buildtool.graph.reference.recurrent import Gate, Lstm, lstm_of, svdf_factors
+from buildtool.graph.reference.tensors import Factor
 from buildtool.graph.types import Graph, Op
 
 Ints = npt.NDArray[np.int64]
@@ -84,6 +88,29 @@ def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
         if gate.peephole is not None:
             row[:reached] = gate.peephole[0][:reached]
     return rows
+
+
+def wide_lstm_block(graph: Graph, op: Op) -> bytes:
+    """Packs nn_wide_lstm_constants and the arrays after it."""
+    net = wide_lstm_of(graph, op)
+
+    def right(factor: Factor) -> tuple[int, int]:
+        multiplier, shift = factor
+        return int(reduce_multiplier(np.asarray(multiplier, np.int64))), 15 - shift
+
+    gates = [(*right(gate.input_factor), *right(gate.recurrent_factor)) for gate in net.gates]
+    head = words(*(word for gate in gates for word in gate))
+    head += words(*net.forget_factor, *net.admitted_factor, *net.hidden_factor, net.cell_clip, 0)
+    head += sigmoid_words(net.cell_scale) + words(0, 0)
+    arrays = [(gate.bias, gate.input, gate.recurrent) for gate in net.gates]
+    biases, first, second = (np.stack(each, axis=1) for each in zip(*arrays, strict=True))
+    return head + _pack_array(biases, "<i8") + _pack_array(first, "i1") + _pack_array(second, "i1")
+
+
+def sigmoid_words(scale: float) -> bytes:
+    """Packs nn_sigmoid_constants for values with this scale."""
+    table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
+    return words(*wide.sigmoid_factor(scale)) + table.tobytes()
 
 
 def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:

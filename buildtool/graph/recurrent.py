@@ -12,21 +12,25 @@ from buildtool.graph.geometry import attributes, demand
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.reference import recurrent as reference
+from buildtool.graph.reference.lstm16 import wide_lstm_of
 from buildtool.graph.reference.recurrent import GATES, Product, cell_bits, gate_scale
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, SvdfAttrs, Tensor
 
 Shape = tuple[int, ...]
 LEAST_CELL_BITS, MOST_CELL_BITS = 9, 15  # fractional bits; the tanh's input has 6 to 0 integer bits
 _MOST = 2.0**30  # limit of a requantised sum, and of a factor
+_MOST_WIDE = 2.0**46  # limit of a sum of int16
 _HALF = 0.5  # limit of a factor for sums that may use all 32 bits
 
 
-def _check_int8_ends(graph: Graph, op: Op) -> None:
-    """Demands an int8 input and an int8 output, each with one scale."""
+def _check_ends(graph: Graph, op: Op, dtype: DType = DType.INT8) -> None:
+    """Demands an input and an output of type `dtype`, each with one scale."""
     for tensor in (graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]):
-        if tensor.dtype != DType.INT8:
-            raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes only int8", tensor)
+        if tensor.dtype != dtype:
+            raise QuantError(f"type {tensor.dtype}: the kernel takes only {dtype}", tensor)
         _check_one_scale(tensor)
+        if dtype is DType.INT16:
+            _check_symmetric(tensor, "int16")
 
 
 def _check_one_scale(tensor: Tensor) -> None:
@@ -48,7 +52,7 @@ def _check_weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> Non
         raise QuantError(f"{what} must be an {dtype} constant", tensor)
     text = f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
     demand(tensor.shape == shape, text)
-    if dtype is not DType.INT32:
+    if dtype not in (DType.INT32, DType.INT64):
         _check_one_scale(tensor)
         _check_symmetric(tensor, what)
 
@@ -96,7 +100,7 @@ def _check_factor(value: float, limit: float, what: str, tensor: Tensor) -> None
 
 def svdf(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an SVDF's tensors fit together."""
-    _check_int8_ends(graph, op)
+    _check_ends(graph, op)
     attrs = attributes(op, SvdfAttrs)
     x, feature, time = (graph.tensors[t] for t in op.inputs[:3])
     for tensor in (x, feature, time):
@@ -125,17 +129,21 @@ def svdf(graph: Graph, op: Op) -> None:
 
 def lstm(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an LSTM's tensors fit together."""
-    _check_int8_ends(graph, op)
     attrs = attributes(op, LstmAttrs)
     x = graph.tensors[op.inputs[LstmInput.X]]
+    wide = x.dtype is DType.INT16
+    _check_ends(graph, op, DType.INT16 if wide else DType.INT8)
     demand(len(x.shape) == 3, f"shape {list(x.shape)} must have 3 dimensions")
     batch = x.shape[1 if attrs.time_major else 0]
     cells, outputs = _read_sizes(graph, op)
-    _check_lstm_operands(op)
+    _check_lstm_operands(op, wide)
     _check_lstm_weights(graph, op, x.shape[2], cells, outputs)
-    _check_state(graph, op, LstmInput.HIDDEN_STATE, DType.INT8, batch * outputs, "the state of the output")
+    _check_state(graph, op, LstmInput.HIDDEN_STATE, x.dtype, batch * outputs, "the state of the output")
     _check_state(graph, op, LstmInput.CELL_STATE, DType.INT16, batch * cells, "the cell")
     _check_outputs(graph, op, (*x.shape[:2], outputs), (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE))
+    if wide:
+        _check_wide_scales(graph, op)
+        return
     if op.inputs[LstmInput.FORGET_NORM] >= 0:
         demand(len(attrs.gates) == 4, "layer normalisation needs the scales of four gates")
     if op.inputs[LstmInput.CELL_TO_OUTPUT] >= 0 and (
@@ -159,9 +167,19 @@ def _read_sizes(graph: Graph, op: Op) -> tuple[int, int]:
     return shapes[0][0], shapes[1][1]
 
 
-def _check_lstm_operands(op: Op) -> None:
-    """Demands the operands that every LSTM needs. Each optional group must be complete or absent."""
+def _check_lstm_operands(op: Op, wide: bool) -> None:
+    """Demands the operands that every LSTM needs. Each optional group must be complete or absent.
+
+    One of int16 has no optional parts, and an input gate.
+    """
     present = {place.name for place in LstmInput if op.inputs[place] >= 0}
+    for place in LstmInput if wide else ():
+        if place.name in present and place.name.startswith(("CELL_TO", "PROJECTION")) | place.name.endswith(
+            "NORM"
+        ):
+            text = f"{place.name.lower()}, which TensorFlow Lite Micro's kernel of int16 does not take"
+            raise QuantError(text)
+    demand(not wide or "INPUT_TO_INPUT" in present, "input_to_input is missing")
     gates = GATES if "INPUT_TO_INPUT" in present else GATES[1:]
     for part, needed in (
         *(("INPUT_TO_{}", True), ("RECURRENT_TO_{}", True), ("{}_BIAS", True)),
@@ -178,11 +196,12 @@ def _check_lstm_operands(op: Op) -> None:
 
 
 def _check_lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:
+    wide = graph.tensors[op.inputs[LstmInput.X]].dtype is DType.INT16
     shapes: dict[str, tuple[DType, Shape]] = {
         "INPUT_TO_{}": (DType.INT8, (cells, inputs)),
         "RECURRENT_TO_{}": (DType.INT8, (cells, outputs)),
         "CELL_TO_{}": (DType.INT16, (cells,)),
-        "{}_BIAS": (DType.INT32, (cells,)),
+        "{}_BIAS": (DType.INT64 if wide else DType.INT32, (cells,)),
         "{}_NORM": (DType.INT16, (cells,)),
     }
     expected = {part.format(gate): kind for part, kind in shapes.items() for gate in GATES}
@@ -200,11 +219,7 @@ def _check_lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: 
 
 def _check_lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     """Refuses scales that integer arithmetic cannot use, and sums that may not fit 32 bits."""
-    cell = graph.tensors[op.inputs[LstmInput.CELL_STATE]]
-    scale, bits = _scale(cell), cell_bits(graph, op)
-    if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
-        ends = f"2^-{MOST_CELL_BITS} to 2^-{LEAST_CELL_BITS}"
-        raise QuantError(f"the cell's scale {scale:g} is not a power of two from {ends}", cell)
+    _check_cell_scale(graph, op)
     out, hidden = graph.tensors[op.outputs[0]], attrs.hidden
     if not (hidden.scale > 0 and -128 <= hidden.zero_point <= 127):
         raise QuantError("the hidden product has no usable scale and zero point", out)
@@ -237,6 +252,31 @@ def _check_lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
             tensor = graph.tensors[peephole]
             real = 2.0 ** -cell_bits(graph, op) * _scale(tensor)
             _check_factor(real / float(gate_scale(attrs, number, normalised)), _HALF, "a peephole", tensor)
+
+
+def _check_cell_scale(graph: Graph, op: Op) -> None:
+    cell = graph.tensors[op.inputs[LstmInput.CELL_STATE]]
+    scale, bits = _scale(cell), cell_bits(graph, op)
+    if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
+        ends = f"2^-{MOST_CELL_BITS} to 2^-{LEAST_CELL_BITS}"
+        raise QuantError(f"the cell's scale {scale:g} is not a power of two from {ends}", cell)
+
+
+def _check_wide_scales(graph: Graph, op: Op) -> None:
+    """Refuses scales that the arithmetic of int16 cannot use, and sums of more than 2^46."""
+    _check_cell_scale(graph, op)
+    hidden = graph.tensors[op.inputs[LstmInput.HIDDEN_STATE]]
+    _check_factor(2.0**-30 / _scale(hidden), _HALF, "the hidden product", hidden)
+    for name, gate in zip(GATES, wide_lstm_of(graph, op).gates, strict=True):
+        for part, weights, bias, (multiplier, shift) in (
+            (f"INPUT_TO_{name}", gate.input, gate.bias, gate.input_factor),
+            (f"RECURRENT_TO_{name}", gate.recurrent, np.zeros(1, np.int64), gate.recurrent_factor),
+        ):
+            largest = float((np.abs(weights).sum(1) * 32768.0 + np.abs(bias.astype(np.float64))).max())
+            fits = largest < _MOST_WIDE and largest * multiplier * 2.0 ** (shift - 31) < _MOST
+            if not fits or shift > 14:
+                tensor = graph.tensors[op.inputs[LstmInput[part]]]
+                raise QuantError(f"sums of {part.lower()} are too large", tensor)
 
 
 def _scale(tensor: Tensor) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Attrs, DType, Op, OpKind
-from buildtool.zoo.drawn import NetBuilder, quant
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 
 _SPREAD = 74 * 74  # standard deviation of a product of two uniform int8
 _WIDE = 18900  # standard deviation of a uniform int16
@@ -75,12 +75,13 @@ def lstm(
 ) -> int:
     """Adds a UNIDIRECTIONAL_SEQUENCE_LSTM of a tensor of three dimensions.
 
-    It has a projection if `outputs` > 0.
+    It has a projection if `outputs` > 0. If the tensor is int16, it has no optional parts.
     """
     first, second, inputs = net.shape(x)
     batch, width = (second if time_major else first), outputs or cells
-    rng = net.rng
-    hidden = net.random_quant(float(np.exp(rng.uniform(-1, 0.3))) / 128)
+    rng, dtype = net.rng, net.tensors[x].dtype
+    steps = 128 if dtype is DType.INT8 else 32768
+    hidden = net.random_quant(float(np.exp(rng.uniform(-1, 0.3))) / steps)
     out = net.random_quant(float(np.exp(rng.uniform(-5.5, -3.5)))) if outputs else hidden
     operands = [-1] * len(g.LstmInput)
     operands[g.LstmInput.X] = x
@@ -97,7 +98,7 @@ def lstm(
             bias = _draw_constant(net, (outputs,), DType.INT32, scale * hidden.scale, 3000)
             operands[g.LstmInput.PROJECTION_BIAS] = bias
     states = [
-        net.tensor((batch, width), out),
+        net.tensor((batch, width), out, dtype),
         net.tensor((batch, cells), quant(2.0**-cell_bits), DType.INT16),
     ]
     operands[g.LstmInput.HIDDEN_STATE], operands[g.LstmInput.CELL_STATE] = states
@@ -108,7 +109,7 @@ def lstm(
         time_major,
         *(clips if clipped else (0.0, 0.0)),
     )
-    y = net.tensor((first, second, width), out)
+    y = net.tensor((first, second, width), out, dtype)
     return _add(net, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, states, y, attrs)
 
 
@@ -123,15 +124,17 @@ def _draw_gate(
 ) -> dict[str, int]:
     """Draws a gate's tensors, and returns them by operand name. `sizes` are (cells, inputs, outputs)."""
     cells, *columns = sizes
-    tensors = {}
+    tensors, wide = {}, isinstance(net, WideNetBuilder)
+    spread = _SPREAD * (_WIDE / 74 if wide else 1)
     reach = 2000 * _GATE * float(np.exp(net.rng.uniform(0, 2)))
     for part, count, scale in zip(("INPUT", "RECURRENT"), columns, scales, strict=True):
-        weight_scale = reach / (scale * _SPREAD * math.sqrt(count))
+        weight_scale = reach / (scale * spread * math.sqrt(count))
         tensors[f"{part}_TO_{gate}"] = _draw_constant(net, (cells, count), DType.INT8, weight_scale, 127)
     if peepholes and gate != "CELL":
         weight_scale = 2.0**cell_bits * reach / (15000.0 * 8000.0)
         tensors[f"CELL_TO_{gate}"] = _draw_constant(net, (cells,), DType.INT16, weight_scale, 32767)
-    tensors[f"{gate}_BIAS"] = _draw_constant(net, (cells,), DType.INT32, 1e-4, 1 << 22 if normed else 20000)
+    most, bias = (1 << 22 if normed or wide else 20000), DType.INT64 if wide else DType.INT32
+    tensors[f"{gate}_BIAS"] = _draw_constant(net, (cells,), bias, 1e-4, most)
     if normed:
         weight_scale = 4e-5 * float(np.exp(net.rng.uniform(-1, 1)))
         tensors[f"{gate}_NORM"] = _draw_constant(net, (cells,), DType.INT16, weight_scale, 32767)

@@ -1,5 +1,5 @@
 /* Functions of float32, in integers, so with the same bits on every core. Each is within 0.54 units
- * in the last place of the true value. */
+ * in the last place of the true value, erfc within 0.62. */
 #ifndef NN_REAL_H
 #define NN_REAL_H
 

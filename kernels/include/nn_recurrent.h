@@ -73,4 +73,32 @@ typedef struct {
 void nn_lstm_s8(const nn_lstm_geometry *geometry, const void *constants, const int8_t *in,
                 void *hidden, void *cell, int8_t *out, void *scratch);
 
+/* ---- LSTM of int16: no optional parts ------------------------------------------------------- */
+
+/* Sums of 64 bits: times the multiplier, shifted right. */
+typedef struct {
+    int32_t input_multiplier, input_shift;
+    int32_t recurrent_multiplier, recurrent_shift;
+} nn_wide_lstm_gate;
+
+/* Products of two values: real factor = multiplier * 2^(shift - 31). */
+typedef struct {
+    int32_t multiplier, shift;
+} nn_wide_lstm_factor;
+
+/* constants: nn_wide_lstm_constants; int64 (cells, gates) biases; int8 (cells, gates, inputs); int8
+ * (cells, gates, cells). */
+typedef struct {
+    nn_wide_lstm_gate gates[4]; /* input, forget, cell, output */
+    nn_wide_lstm_factor forget, admitted, hidden;
+    int32_t cell_clip; /* 0: none */
+    int32_t reserved;
+    nn_sigmoid_constants squash; /* for a cell */
+    int32_t padding[2];
+} nn_wide_lstm_constants;
+
+/* hidden, cell: int16 (batch, cells). scratch: an int16 a cell. */
+void nn_lstm_s16(const nn_lstm_geometry *geometry, const void *constants, const int8_t *in,
+                 void *hidden, void *cell, int8_t *out, void *scratch);
+
 #endif

@@ -10,7 +10,7 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
-from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
+from buildtool.emit.recurrent_blocks import lstm_block, sigmoid_words, svdf_block, wide_lstm_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.geometry import attributes
@@ -206,8 +206,7 @@ def _leaky(graph: Graph, op: Op) -> bytes:
 
 def _sigmoid(graph: Graph, op: Op) -> bytes:
     """Packs nn_sigmoid_constants."""
-    table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
-    return words(*wide.sigmoid_factor(_scale(graph, op))) + table.tobytes()
+    return sigmoid_words(_scale(graph, op))
 
 
 def _wide_lut(graph: Graph, op: Op) -> bytes:
@@ -336,6 +335,7 @@ PACKINGS: dict[str, Packing] = {
     "detection": _detection,
     "svdf": svdf_block,
     "lstm": lstm_block,
+    "wide_lstm": wide_lstm_block,
     "wide_conv": _wide_conv,
     "wide_depthwise": _wide_conv,
     "wide_fully_connected": _wide_conv,

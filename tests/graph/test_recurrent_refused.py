@@ -12,7 +12,7 @@ from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, Quantization, SvdfAttrs, Tensor
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 L = LstmInput
@@ -22,6 +22,11 @@ def _lstm() -> Graph:
     net = NetBuilder(1)
     x = net.input((1, 3, 6))
     return net.graph([lstm(net, x, 5, outputs=4, peepholes=True, normed=True)])
+
+
+def _wide_lstm(**parts: bool) -> Graph:
+    net = WideNetBuilder(1)
+    return net.graph([lstm(net, net.input((1, 3, 6)), 5, **parts)])
 
 
 def _svdf() -> Graph:
@@ -83,7 +88,7 @@ LSTM = {
     "diagonal": ((L.RECURRENT_TO_OUTPUT, _make_diagonal), "diagonal"),
     "short rows": ((L.RECURRENT_TO_CELL, _drop_row), "shape [4, 4], expected [5, 4]"),
     "float": ((L.X, _set_type(DType.FLOAT32)), "hybrid: int8 weights"),
-    "16 bits": ((L.X, _set_type(DType.INT16)), "only supports int8"),
+    "16 bits": ((L.X, _set_type(DType.INT16)), "a zero point is outside"),
     "bias of 16 bits": ((L.CELL_BIAS, _set_type(DType.INT16)), "must be an int32"),
     "cell of 8 bits": ((L.CELL_STATE, _set_type(DType.INT8)), "the cell must be a variable tensor of int16"),
     "cell's scale": ((L.CELL_STATE, _set_scale(0.0003)), "not a power of two"),
@@ -116,9 +121,24 @@ SVDF = {
 }
 
 
+WIDE = {
+    "CIFG": ([L.INPUT_TO_INPUT, L.RECURRENT_TO_INPUT, L.INPUT_BIAS], "input_to_input is missing"),
+    "bias of 32 bits": ((L.CELL_BIAS, _set_type(DType.INT32)), "must be an int64"),
+    "state of 8 bits": ((L.HIDDEN_STATE, _set_type(DType.INT8)), "must be a variable tensor of int16"),
+    "zero point": ((L.X, _set_scale(0.01, -5)), "the zero point of int16 must be 0"),
+    "cell's scale": ((L.CELL_STATE, _set_scale(0.0003)), "not a power of two"),
+    "large sums": ((L.INPUT_TO_CELL, _set_scale(1e6)), "too large"),
+    "hidden scale": ((L.HIDDEN_STATE, _set_scale(1e-12)), "too far apart"),
+}
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "case"),
-    [(_lstm, "LSTM", c) for c in LSTM.values()] + [(_svdf, "SVDF", c) for c in SVDF.values()],
+    [
+        *((_lstm, "LSTM", c) for c in LSTM.values()),
+        *((_wide_lstm, "LSTM", c) for c in WIDE.values()),
+        *((_svdf, "SVDF", c) for c in SVDF.values()),
+    ],
 )
 def test_tensors_that_do_not_fit_are_refused_with_the_reason(make, kind, case):
     change, text = case
@@ -126,6 +146,12 @@ def test_tensors_that_do_not_fit_are_refused_with_the_reason(make, kind, case):
     with pytest.raises(BuildtoolError) as caught:
         read_model(write_model(graph))
     assert text in str(caught.value) and kind in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["peepholes", "normed"])
+def test_parts_that_tensorflow_lite_micro_lacks_in_int16_are_refused(part):
+    with pytest.raises(BuildtoolError, match="which TensorFlow Lite Micro's kernel of int16 does not take"):
+        read_model(write_model(_wide_lstm(**{part: True})))
 
 
 def _patch_writer(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> None:

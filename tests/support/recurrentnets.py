@@ -11,7 +11,7 @@ from litert import interpreter
 
 from buildtool.graph.reference import execute, next_states
 from buildtool.graph.types import Activation, Graph, OpKind, TransposeAttrs
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 CELL_BITS = range(9, 16)
@@ -50,6 +50,16 @@ def drawn_lstm(seed: int) -> Graph:
     return net.graph([y])
 
 
+def drawn_wide_lstm(seed: int) -> Graph:
+    """Returns a network of one LSTM of int16, of any geometry."""
+    net = WideNetBuilder(seed, "wide_lstm")
+    batch, steps, inputs, cells = (int(net.rng.integers(1, n)) for n in (4, 5, 20, 14))
+    major, clipped = (bool(net.rng.integers(2)) for _ in range(2))
+    x = net.input((steps, batch, inputs) if major else (batch, steps, inputs))
+    bits = CELL_BITS[seed % len(CELL_BITS)]
+    return net.graph([lstm(net, x, cells, time_major=major, cell_bits=bits, clipped=clipped)])
+
+
 def keyword_svdf() -> Graph:
     """A keyword network like TFLM's: one frame per invoke, SVDF and dense layers alternately."""
     net = NetBuilder(3, "keyword_svdf")
@@ -76,6 +86,14 @@ def digit_rows() -> Graph:
     net = NetBuilder(5, "digit_rows")
     x = lstm(net, net.input((1, 14, 14)), 20)
     return net.graph([net.softmax(net.dense(net.flatten(x), 10))])
+
+
+def wide_digit_rows() -> Graph:
+    """The same of int16, with a convolution before the LSTM."""
+    net = WideNetBuilder(5, "wide_digit_rows")
+    x = net.conv(net.input((1, 14, 1, 14)), 16)
+    x = lstm(net, net.move(OpKind.RESHAPE, x, (1, 14, 16)), 20, clipped=True)
+    return net.graph([net.dense(net.flatten(x), 10)])
 
 
 def inputs_for_steps(graph: Graph, steps: int, seed: int) -> list[np.ndarray]:

@@ -270,11 +270,13 @@ def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple
 
 
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds an LSTM over the columns of the mean row, with any of its optional parts."""
-    cells = pick(draw, CHANNELS[:12])
+    """Adds an LSTM over the columns of the mean row, with any of its optional parts (of int16: without)."""
+    cells, rows = pick(draw, CHANNELS[:12]), net.mean(x, (1,))
+    if isinstance(net, WideNetBuilder):
+        return lstm(net, rows, cells, cell_bits=int(draw.integers(9, 16)), clipped=chance(draw, 3))
     return lstm(
         net,
-        net.mean(x, (1,)),
+        rows,
         cells,
         outputs=pick(draw, [n for n in CHANNELS if n <= cells]) if chance(draw, 3) else 0,
         input_gate=not chance(draw, 4),

@@ -57,6 +57,11 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
         return _make_numpy_referrer(source, graph)
     if any(op.kind is OpKind.SUM and not touches_floats(source, op) for op in source.ops):
         raise ToolError("LiteRT's reference kernel of SUM reads int8 and int16 as uint8")
+    if any(
+        op.kind is OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM and source.tensors[op.inputs[0]].dtype is DType.INT16
+        for op in source.ops
+    ):
+        raise ToolError("LiteRT has no kernel of UNIDIRECTIONAL_SEQUENCE_LSTM of int16")
     if _has_narrow_svdf(model):
         raise ToolError("LiteRT's kernel of SVDF reads an 8-bit state as 16 bits")
     places = dict[int, int]()

@@ -133,25 +133,35 @@ def sigmoid_factor(scale: float) -> tuple[int, int]:
 
 def logistic(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes LOGISTIC."""
-    x, result = _look_up_sigmoid(graph, op, inputs, 9, 0x7FFF << 10)
-    result = np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1)
-    return [(result >> 10).astype(np.int16)]
+    scale = quantization(graph, op, op.inputs[0]).scale
+    return [logistic_of(inputs[0].astype(np.int64), scale).astype(np.int16)]
+
+
+def logistic_of(values: Int64, scale: float) -> Int64:
+    """Returns the logistic function of int16 values with this scale, in steps of 2^-15."""
+    x, result = _look_up_sigmoid(values, scale, 9, 0x7FFF << 10)
+    return np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1) >> 10
 
 
 def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes TANH as 2 * sigmoid(2x) - 1."""
-    x, result = _look_up_sigmoid(graph, op, inputs, 8, 0xFFFF << 8)
-    result = np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1)
-    return [(result >> 8).astype(np.int16)]
+    """Computes TANH."""
+    scale = quantization(graph, op, op.inputs[0]).scale
+    return [tanh_of(inputs[0].astype(np.int64), scale).astype(np.int16)]
 
 
-def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
+def tanh_of(values: Int64, scale: float) -> Int64:
+    """Returns tanh of int16 values with this scale, as 2 * sigmoid(2x) - 1, in steps of 2^-15."""
+    x, result = _look_up_sigmoid(values, scale, 8, 0xFFFF << 8)
+    return np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1) >> 8
+
+
+def _look_up_sigmoid(values: Int64, scale: float, bits: int, most: int) -> tuple[Int64, Int64]:
     """Returns x in steps of 1 / 12288, and the interpolated sigmoid of |x|.
 
     The table has one entry for every 2^bits steps. From its last entry on, the sigmoid is `most`.
     """
-    multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
-    x = (inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
+    multiplier, right = sigmoid_factor(scale)
+    x = (values * multiplier + (1 << right >> 1)) >> right
     place, table = np.abs(x), sigmoid_table()
     index, part = np.minimum(place >> bits, 255), place & ((1 << bits) - 1)
     return x, np.where(place >> bits >= 255, most, (table[index] << bits) + part * np.diff(table)[index])

@@ -17,21 +17,22 @@ from buildtool.graph.tflite.svdf8 import NarrowSvdf
 from buildtool.graph.types import Activation, Attrs, DType, LstmInput, Op, Quantization, Tensor
 
 _INTERMEDIATES = 5  # intermediate tensors of an integer LSTM: the sums of four gates, and the hidden product
+_UNUSED = Quantization((1.0,), (0,))  # of the hidden product, which the kernel of int16 does not read
 _RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8, for int8 activations and 16-bit state"
 
 
 def _check_ends(view: OpView) -> None:
-    """Refuses an operator that has an int16 input or not exactly one output."""
+    """Refuses an operator that has not exactly one output."""
     if len(view.op.outputs) != 1:
         raise ModelError(f"{len(view.op.outputs)} outputs, expected 1")
-    if view.input(0).dtype == "int16":
-        view.refuse("int16 activations: LiteRT's integer kernel only supports int8", _RECONVERT)
 
 
 def svdf(view: OpView) -> None:
     """Decodes SVDF (x, feature weights, time weights, bias, state)."""
     options = view.options(tflite.SVDFOptions)
     _check_ends(view)
+    if view.input(0).dtype == "int16":
+        view.refuse("int16 activations: LiteRT's integer kernel only supports int8", _RECONVERT)
     if len(view.op.inputs) != 5:
         raise ModelError(f"{len(view.op.inputs)} inputs, expected 5")
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
@@ -53,7 +54,10 @@ def lstm(view: OpView) -> None:
         raise ModelError(f"{len(view.op.inputs)} inputs, expected {len(LstmInput)}")
     for place in (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE):
         view.input(place)
-    hidden, gates = _read_intermediates(view)
+    wide = view.input(LstmInput.X).dtype == "int16"
+    if wide and options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH:
+        view.refuse("the activation of an LSTM of int16 must be TANH")
+    hidden, gates = (_UNUSED, ()) if wide else _read_intermediates(view)
     clips = {"cell": float(options.CellClip()), "projection": float(options.ProjClip())}
     for name, value in clips.items():
         if not (math.isfinite(value) and value >= 0):

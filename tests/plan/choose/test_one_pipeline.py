@@ -63,7 +63,7 @@ def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image
     ("options", "board", "image"),
     [
         (OPTIONS[1], "cortex-m4", "stream"),
-        # both boards and both image modes by turns: an option's effect depends on neither
+        # both boards and both image modes, alternately: an option's effect depends on neither
         *(
             pytest.param(options, BOARDS[number % 2], IMAGES[number // 2 % 2], marks=pytest.mark.slow)
             for number, options in enumerate(OPTIONS)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from litert import run_graph
 from namednets import u_net
 
 import buildtool.graph.types as g
+from buildtool.api.checking.floatcases import in_floats
 from buildtool.base.errors import PlanError
 from buildtool.emit.rows import find_scale
 from buildtool.graph.types import OpKind
@@ -31,7 +32,7 @@ def _read(graph) -> np.ndarray:
     Channel c of the image is 0 except in row c, so that the output's channel c shows where that row goes.
     """
     _, rows, _, channels = graph.tensors[graph.inputs[0]].shape
-    image = np.zeros((1, rows, 1, channels), np.int8)
+    image = np.zeros((1, rows, 1, channels), graph.tensors[graph.inputs[0]].dtype.value)
     image[0, np.arange(rows), 0, np.arange(rows)] = 127
     return run_graph(graph, [image])[graph.outputs[0]][0, :, 0, :] != 0
 
@@ -43,13 +44,17 @@ def _spans(axis: AxisTable, rows: int) -> np.ndarray:
 
 
 @_examples
-@given(_sizes, _sizes, st.booleans(), st.sampled_from([*MODES, (True, True)]))
-def test_the_table_of_a_resizing_has_the_rows_that_litert_reads(size, out, nearest, mode):
+@example(5, 35, False, MODES[0], True)  # other rows than in int8
+@example(8, 56, False, MODES[0], True)
+@given(_sizes, _sizes, st.booleans(), st.sampled_from([*MODES, (True, True)]), st.booleans())
+def test_the_table_of_a_resizing_has_the_rows_that_litert_reads(size, out, nearest, mode, real):
     kind = OpKind.RESIZE_NEAREST_NEIGHBOR if nearest else OpKind.RESIZE_BILINEAR
     attrs = g.ResizeAttrs(*(mode if nearest or mode != (True, True) else MODES[0]))
     net = NetBuilder(1)
     x = net.input((1, size, 1, size), q=quant(1.0))
     graph = net.graph([net.move(kind, x, (1, out, 1, size), attrs)])
+    if real:
+        graph = in_floats(graph)
     axis = axes(graph, graph.ops[0])[0]
     assert isinstance(axis, AxisTable)
     read, told = _read(graph), _spans(axis, size)
