@@ -46,7 +46,7 @@ TRAINED = (
     "mlperf_resnet8",
 )
 TRAINED += ("mlperf_ad",)
-PRUNED = ("ds_cnn-30%", "mobilenetv1-30%", "resnet8-30%")
+PRUNED = ("ds_cnn-30%", "mobilenetv1_025_96-30%", "resnet8-30%")
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore")
 _LAYERS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
