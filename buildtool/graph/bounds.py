@@ -177,26 +177,26 @@ def _bound_taps(graph: Graph, op: Op, source: Bounds) -> tuple[Int64, Int64]:
     zero_point = tensors.quantization(graph, op, op.inputs[0]).zero_point
     assert filters.data is not None
     own = tensors.quantization(graph, op, op.inputs[1]).zero_point
-    weights = filters.data.astype(np.int64) - own
+    weights = filters.data.astype(np.float64)  # exact: sums stay below 2^52
+    weights -= own
     low, high = source.low - zero_point, source.high - zero_point
     if op.kind is OpKind.DEPTHWISE_CONV_2D:
         times = weights.shape[3] // len(low)
         weights = weights[0].reshape(-1, weights.shape[3]).T  # (channels, taps)
-        ends = [weights * np.repeat(end, times)[:, None] for end in (low, high)]
+        ends = [(weights * np.repeat(end, times)[:, None]).astype(np.int64) for end in (low, high)]
         return np.minimum(*ends), np.maximum(*ends)
     if op.kind is OpKind.FULLY_CONNECTED:
         weights = weights[:, None]
     channels, depth = weights.shape[0], weights.shape[-1]
-    taps = weights.reshape(channels, -1, depth).astype(np.float64)  # exact: sums stay below 2^53
-    above, below = np.maximum(taps, 0), np.minimum(taps, 0)
+    taps = weights.reshape(channels, -1, depth)
+    sizes, middle, half = np.abs(taps), (low + high) / 2, (high - low) / 2
     groups = max(len(low) // depth, 1)
     share = channels // groups
     result = np.empty((2, channels, taps.shape[1]))
     for i in range(groups):
         rows, part = slice(i * share, (i + 1) * share), slice(i * depth, (i + 1) * depth)
-        ends = [end[part].astype(np.float64) for end in (low, high)]
-        result[0, rows] = above[rows] @ ends[0] + below[rows] @ ends[1]
-        result[1, rows] = above[rows] @ ends[1] + below[rows] @ ends[0]
+        centre, reach = taps[rows] @ middle[part], sizes[rows] @ half[part]
+        result[:, rows] = centre - reach, centre + reach
     least, greatest = result.astype(np.int64)
     return least, greatest
 

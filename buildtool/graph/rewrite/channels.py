@@ -191,32 +191,28 @@ def _is_apart(graph: Graph, op: Op, channels: int) -> bool:
 
 def _find_needs(graph: Graph, op: Op, source: Bounds) -> Mask | None:
     """Returns which input channels the sum of each output channel needs: (outputs, inputs)."""
-    taps = _taps(graph, op)
-    if taps.shape[2] != len(source.low):  # groups
+    if graph.tensors[op.inputs[1]].shape[-1] != len(source.low):  # groups
         return None
-    used: Mask = (taps != 0).any(axis=1)
+    used: Mask = (_taps(graph, op) != quantization(graph, op, op.inputs[1]).zero_point).any(axis=1)
     constant = np.flatnonzero(source.constant & used.any(axis=0))
-    amounts = _added(graph, op, taps, source, constant)
+    amounts = _added(graph, op, source, constant)
     if _fits_bias(graph, op, amounts):
         used[:, constant] &= (amounts != amounts[:1]).any(axis=0)
     return used
 
 
-def _taps(graph: Graph, op: Op) -> npt.NDArray[np.int64]:
-    """Returns a layer's weights minus their zero point: (outputs, taps, inputs)."""
+def _taps(graph: Graph, op: Op) -> npt.NDArray[np.generic]:
+    """Returns a layer's stored weights: (outputs, taps, inputs)."""
     data = graph.tensors[op.inputs[1]].data
     assert data is not None
-    weights = data.astype(np.int64) - quantization(graph, op, op.inputs[1]).zero_point
-    return weights.reshape(weights.shape[0], -1, weights.shape[-1])
+    return data.reshape(data.shape[0], -1, data.shape[-1])
 
 
-def _added(
-    graph: Graph, op: Op, taps: npt.NDArray[np.int64], source: Bounds, constant: npt.NDArray[np.intp]
-) -> npt.NDArray[np.int64]:
+def _added(graph: Graph, op: Op, source: Bounds, constant: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
     """Returns what constant channels add to sums: (kinds of windows, outputs, channels)."""
-    zero_point = quantization(graph, op, op.inputs[0]).zero_point
-    values = source.low[constant] - zero_point
-    each = taps[:, :, constant] * values
+    zero_points = [quantization(graph, op, t).zero_point for t in op.inputs[:2]]
+    values = source.low[constant] - zero_points[0]
+    each = (_taps(graph, op)[:, :, constant].astype(np.int64) - zero_points[1]) * values
     if op.kind is OpKind.FULLY_CONNECTED:
         return np.asarray(each.sum(axis=1)[None])
     if op.kind is OpKind.TRANSPOSE_CONV:  # a pixel may meet any of the taps
@@ -278,8 +274,7 @@ def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[T
     filters, bias = graph.tensors[op.inputs[1]], op.inputs[2]
     assert filters.data is not None
     bounds = find_bounds(graph)[op.inputs[0]]
-    taps = _taps(graph, op)[out]
-    gone = np.flatnonzero(~source & bounds.constant & (taps != 0).any(axis=(0, 1)))
+    gone = np.flatnonzero(~source & bounds.constant)
     inputs = list(op.inputs)
     data = np.ascontiguousarray(filters.data[out][..., source])
     quant = filters.quant
@@ -287,7 +282,7 @@ def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[T
         quant = replace(quant, scales=_chosen(quant.scales, out), zero_points=_chosen(quant.zero_points, out))
     tensors.append(replace(filters, shape=data.shape, data=data, quant=quant, source=None))
     inputs[1] = len(tensors) - 1
-    amounts = _added(graph, op, taps, bounds, gone)[0].sum(axis=1)
+    amounts = _added(graph, op, bounds, gone)[0, out].sum(axis=1)
     if bias >= 0:
         inputs[2] = _pick(graph.tensors[bias], out, 0, tensors, amounts)
     elif not source.all():  # even of zeros: with other weights, a plan's network has the same operands
