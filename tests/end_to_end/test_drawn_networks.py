@@ -145,12 +145,12 @@ def view_jobs(drawn_ones: list, is_whole: bool) -> list[Job]:
 
 
 @slow
-@pytest.mark.parametrize(("batch", "count", "is_whole"), [(1, 12, False), (1, 6, True), (2, 6, True)])
-def test_networks_with_views(batch, count, is_whole, tmp_path_factory):
+@pytest.mark.parametrize(("most", "batch", "count", "is_whole"), [(2, 1, 8, False), (1, 2, 8, True)])
+def test_networks_with_views(most, batch, count, is_whole, tmp_path_factory):
     def check(drawn_ones):
         assert_exact(view_jobs(drawn_ones, is_whole), tmp_path_factory.mktemp("batch"))
 
-    examples(st.tuples(sliced_networks(batch=batch), points, st.booleans()), count, check)
+    examples(st.tuples(sliced_networks(batch=batch), points, st.booleans()), count, check, most)
 
 
 # What planning options make of small networks.
