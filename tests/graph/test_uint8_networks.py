@@ -241,9 +241,11 @@ def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None
     """The biases are sums with different results, for scales of a public network and drawn scales."""
     rng, cases = np.random.default_rng(1), 0
     for scales in ((0.023528477, 0.006837657, 0.023528477), *rng.uniform(0.002, 0.03, (2000, 3))):
+        if cases == 6:
+            break
         x_scale, w_scale, y_scale = map(float, np.float32(scales))
         sums = edges(x_scale, w_scale, y_scale)[:7]
-        if not len(sums) or cases == 3:
+        if not len(sums):
             continue
         s, zero = Sheet(), 200 if wide else 131
         x = s.tensor((1, 2, 2, 8), x_scale, 128)
@@ -260,4 +262,4 @@ def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None
         graph = assert_equals_litert(s.bytes([x], [y]))
         assert any(isinstance(op.attrs, AsUint8) for op in graph.ops) == wide
         cases += 1
-    assert cases == 3
+    assert cases == 6
