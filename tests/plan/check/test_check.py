@@ -66,7 +66,7 @@ def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data())
 def test_a_damaged_plan_is_refused_or_still_runs(data):
     graph = data.draw(graphs(most_ops=6))

@@ -45,7 +45,7 @@ def test_the_least_of_the_front_is_the_plan_of_least_memory(graph: Graph) -> Non
 
 @pytest.mark.slow
 @given(branching_networks())
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 def test_so_it_is_in_more_networks_with_branches(graph: Graph) -> None:
     hold_against_the_front(graph)
 

@@ -22,7 +22,7 @@ from buildtool.plan.place.solver import Status, decide, improve, minimise, runs,
 BUDGET = 200_000
 TOP = 40  # above the heights of all `problems`
 
-deterministic = settings(derandomize=True, deadline=None, max_examples=70)
+deterministic = settings(derandomize=True, deadline=None, max_examples=50)
 
 
 SMALL = {"most": 6, "lower": (0, 5), "sizes": (1, 5), "distances": (0, 3)}
@@ -85,7 +85,7 @@ def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: i
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=70)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     ANY | problems(**WIDE, alignments=(1, 2, 3, 8)) | problems(**WIDE, alignments=(4, 8, 48), sizes=(0, 21))
 )
