@@ -3,11 +3,10 @@
  * constants: nn_mve_head; for each four outputs their multipliers, their shifts and their lows (as
  * in nn_dense_channel; int32[12]); then, with n = ceil(inputs / 16) and weights padded to 16 n
  * bytes an output, tiles of six outputs: int32[6], their biases, then n times 16 weights of each;
- *   the outputs left: int32, the bias, then 16 n weights; at least 128 bytes in all, because factors
- *   are loaded for eight outputs at a time.
- * Modes: NN_MVE_ODD if every shift is -2 or less: the half that rounds is then at least 2^32, and
- * the lower half of the 64-bit product only has a say by its carry; NN_MVE_PLAIN if all lows are 0
- * as well, and there is none; else NN_MVE_GENERAL.
+ *   the outputs left: int32, the bias, then 16 n weights; at least 128 bytes in all, because
+ * factors are loaded for eight outputs at a time. Modes: NN_MVE_ODD if every shift is -2 or less:
+ * the half that rounds is then at least 2^32, and the lower half of the 64-bit product only has a
+ * say by its carry; NN_MVE_PLAIN if all lows are 0 as well, and there is none; else NN_MVE_GENERAL.
  */
 #include "nn_conv.h"
 #include "nn_mve_dense.h"
