@@ -78,6 +78,7 @@ class OpKind(enum.StrEnum):
     MAXIMUM = "MAXIMUM"
     MINIMUM = "MINIMUM"
     SQUARED_DIFFERENCE = "SQUARED_DIFFERENCE"
+    POW = "POW"
     DIV = "DIV"
     EQUAL = "EQUAL"
     NOT_EQUAL = "NOT_EQUAL"

@@ -56,6 +56,8 @@ void nn_squared_difference_f32(const nn_view *in1, const nn_view *in2, const nn_
                                const nn_window *window);
 void nn_prelu_f32(const nn_view *in1, const nn_view *in2, const nn_view *out,
                   const nn_window *window);
+void nn_pow_f32(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                const nn_window *window);
 
 /* constants: nn_float_truth */
 void nn_compare_f32(const void *constants, const nn_view *in1, const nn_view *in2,

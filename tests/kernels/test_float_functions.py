@@ -51,6 +51,31 @@ def test_functions_have_the_executors_bits_and_are_close_to_the_truth(name):
     assert not (np.isfinite(result) ^ np.isfinite(nearest)).any()
 
 
+def pairs(count, seed):
+    """Bases and exponents: of all sizes, whole ones, bases around 1, every pair of special numbers."""
+    rng = np.random.default_rng(seed)
+    ends = np.array([*SPECIAL, -1, 0.5, 2, 3, -2, -3, -0.5, 2**24, 2**24 + 2, 1e-45, 1 - 2**-24, 1 + 2**-23])
+    a = [np.exp(rng.normal(size=count) * 3), rng.normal(size=count), np.repeat(ends, len(ends))]
+    b = [rng.normal(size=count) * 5, np.round(rng.normal(size=count) * 9), np.tile(ends, len(ends))]
+    a.append(1 + rng.normal(size=count) * np.exp2(rng.uniform(-23, -3, count)))
+    b.append(rng.normal(size=count) * np.exp2(rng.uniform(3, 28, count)))
+    return np.concatenate(a).astype(np.float32), np.concatenate(b).astype(np.float32)
+
+
+def test_powers_have_the_executors_bits_and_are_close_to_the_truth():
+    function = ckernels.library().nn_real_pow
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * 2
+    a, b = pairs(8000, 3)
+    result = np.array([function(*both) for both in zip(a.tolist(), b.tolist(), strict=True)], np.float32)
+    with np.errstate(all="ignore"):
+        assert not distance(result, realfunctions.power(a, b)).any()
+        true = np.power(a.astype(np.longdouble), b.astype(np.longdouble))
+        nearest = true.astype(np.float32)
+        apart = distance(result, nearest)
+        assert apart.max() <= 1 and np.mean(apart > 0) < 0.02
+        assert (np.isfinite(result) == np.isfinite(nearest)).all()
+
+
 def test_roots_are_rounded_to_the_nearest():
     """The plain C for cores without a root of their own, through a kernel of one pixel."""
     x = np.abs(drawn(12000, 2))

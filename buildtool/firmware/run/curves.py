@@ -93,8 +93,10 @@ class Curves:
         ours: Mapping[int, Array],
     ) -> bool:
         """Whether an operator keeps its bound where its operand is known to be equal."""
-        x = op.inputs[0]
+        x, *others = op.inputs
         if x not in litert or x not in ours:
+            return True
+        if any(t in litert and distance(ours[t], litert[t].reshape(ours[t].shape)).any() for t in others):
             return True
         same = distance(ours[x], litert[x].reshape(ours[x].shape)) == 0
         if op.kind in (OpKind.SOFTMAX, OpKind.LOG_SOFTMAX):
@@ -102,7 +104,7 @@ class Curves:
         if (least := curve_units(op, ours[x])) is not None:
             y = op.outputs[0]
             steps = distance(ours[y], litert[y].reshape(ours[y].shape), least)
-        largest = int(steps[same].max(initial=0))
+        largest = int(steps[np.broadcast_to(same, steps.shape)].max(initial=0))
         self.largest = max(self.largest, largest)
         return largest <= bound
 

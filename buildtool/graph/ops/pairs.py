@@ -186,6 +186,15 @@ DEFS = (
         no_uint8=NO_UINT8,
     ),
     _plain(
+        OpKind.POW,
+        floats="floats:power",
+        reference="",
+        no_integers="LiteRT's kernel does not support int8; use MUL for a square, SQRT for a root",
+        written=Plain(1),
+        types=quantrules.refuse_integers,
+        case="",
+    ),
+    _plain(
         OpKind.DIV,
         floats="floats:divide",
         reference="pairs:divide",

@@ -82,6 +82,7 @@ add, subtract, multiply, divide = (_pair(f) for f in (np.add, np.subtract, np.mu
 larger = _pair(lambda a, b: np.where(a > b, a, b))
 smaller = _pair(lambda a, b: np.where(a < b, a, b))
 squared_difference = _pair(lambda a, b: (a - b) * (a - b))
+power = _pair(realfunctions.power)
 prelu = _pair(lambda a, b: np.where(a >= 0, a, a * b))
 
 

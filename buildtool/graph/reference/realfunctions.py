@@ -95,21 +95,26 @@ def exp(x: Floats) -> Floats:
     return np.where(inside, _join(p, n - 31), ends).astype(np.float32)
 
 
-def log(x: Floats) -> Floats:
-    """Returns the natural logarithm: -infinity of 0, NaN below 0."""
-    x = np.asarray(x, np.float32)
-    inside = (x > 0) & np.isfinite(x)
-    m, e = _split(np.where(inside, x, np.float32(1)))
+def _logarithm(x: Floats, bits: int) -> _Int64:
+    """Returns the natural logarithm of finite numbers above 0, Q55, from a series in Qn of n `bits`."""
+    m, e = _split(x)
     up = 24 - np.frexp(m.astype(np.float64))[1].astype(np.int64)  # of subnormal numbers
     m, e = m << up.astype(np.uint64), e - up - 127
     half = m > 0xB504F3  # above the root of 2
     m, e = np.where(half, m, m << np.uint64(1)), np.where(half, e + 1, e)  # Q24
     part = (m >> np.uint64(19)).astype(np.intp) - _FIRST_PART
     r = m.astype(np.int64) * np.array(_INVERSES, np.int64)[part] - (1 << 32)  # Q32
-    q = np.full(r.shape, (1 << 32) // 7, np.int64)
+    q = np.full(r.shape, (1 << bits) // 7, np.int64)
     for divisor in (6, 5, 4, 3, 2, 1):
-        q = (1 << 32) // divisor - (r * q >> 32)
-    total = e * _LN2_FINE + np.array(_LOGARITHMS, np.int64)[part] + (r * q >> 9)  # Q55
+        q = (1 << bits) // divisor - (r * q >> 32)
+    return e * _LN2_FINE + np.array(_LOGARITHMS, np.int64)[part] + (r * q >> (bits - 23))  # Q55
+
+
+def log(x: Floats) -> Floats:
+    """Returns the natural logarithm: -infinity of 0, NaN below 0."""
+    x = np.asarray(x, np.float32)
+    inside = (x > 0) & np.isfinite(x)
+    total = _logarithm(np.where(inside, x, np.float32(1)), 32)
     size = np.abs(total).astype(np.uint64)
     large = size >= 1 << 52
     result = _join(np.where(large, size >> np.uint64(11), size), np.where(large, -44, -55))
@@ -172,3 +177,47 @@ def erfc(x: Floats) -> Floats:
     ends = np.where(x > 0, np.float32(0), np.float32(2))
     result = np.where(size < 10.5, np.where(x < 0, below, above), ends)
     return np.where(np.isnan(x), x, result).astype(np.float32)
+
+
+def _high_half(a: _Uint64, b: _Uint64) -> _Uint64:
+    """Returns the upper 64 bits of a product."""
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + (a0 * b0 >> half)
+    return np.asarray(a1 * b1 + (middle >> half) + ((a0 * b1 + (middle & low)) >> half), np.uint64)
+
+
+def _finite_power(a: Floats, b: Floats) -> Floats:
+    """Returns a^b of finite numbers, those of `a` above 0."""
+    total, (m, e) = _logarithm(a, 35), _split(np.abs(b))
+    size = np.abs(total).astype(np.uint64)
+    zeros = np.zeros(size.shape, np.int64)
+    for step in (32, 16, 8, 4, 2, 1):
+        up = size >> np.uint64(64 - step) == 0
+        size, zeros = np.where(up, size << np.uint64(step), size), zeros + np.where(up, step, 0)
+    steps, right = _high_half(size, m * np.uint64(_LOG2_E)), 147 - e + zeros
+    left = np.clip(-right, 0, 63).astype(np.uint64)
+    far = (right < 0) & (_shift(steps, np.clip(64 + right, 0, 63)) != 0)
+    steps = np.where(right < 0, steps << left, _shift(steps, np.maximum(right, 0)))
+    far |= steps >= np.uint64(256 << 32)
+    down = (total < 0) != (b < 0)
+    exact = np.where(far | (total == 0) | (b == 0), np.uint64(0), steps).astype(np.int64)
+    p, n = _power_of_steps(np.where(down, -exact, exact))
+    return np.where(far, np.where(down, np.float32(0), np.float32(np.inf)), _join(p, n - 31)).astype(
+        np.float32
+    )
+
+
+def power(base: Floats, exponent: Floats) -> Floats:
+    """Returns base^exponent, with the special cases of C's pow."""
+    x, y = np.broadcast_arrays(np.asarray(base, np.float32), np.asarray(exponent, np.float32))
+    a, one, infinite = np.abs(x), np.float32(1), np.float32(np.inf)
+    whole = np.isfinite(y) & (np.trunc(y) == y)
+    odd = whole & (np.abs(y) < 2.0**24) & (np.fmod(y, np.float32(2)) != 0)
+    ends = (a == 0) | np.isinf(a) | np.isinf(y)
+    plain = ~ends & ~np.isnan(x) & ~np.isnan(y)
+    result = _finite_power(np.where(plain, a, one), np.where(plain, y, one))
+    result = np.where(ends, np.where((a > 1) == (y > 0), infinite, np.float32(0)), result)
+    result = np.where(ends & (a == 1), one, np.where(odd & np.signbit(x), -result, result))
+    result = np.where(plain & (x < 0) & ~whole | np.isnan(x) | np.isnan(y), np.float32(np.nan), result)
+    return np.where((y == 0) | (x == 1), one, result).astype(np.float32)

@@ -30,7 +30,6 @@ _GIVES = "its output is integers, which are folded where they are a parameter of
 _TAKES = "its input is integers; it is folded where its output is a parameter of another operator"
 NO_INT8: dict[int, str] = {
     _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
-    _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
     **dict.fromkeys(_WITHOUT, _LACKS),
     **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
     **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
