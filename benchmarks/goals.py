@@ -42,8 +42,9 @@ def model(name: str) -> str:
 
 
 def options(image: str, limit: float, **more: Any) -> dict[str, Any]:
-    """Returns the options for the least arena within a limit on F."""
-    return {"strategy": "best", "objective": "ram", "image": image, "max_f": limit, **more}
+    """Returns the options for the least arena within a limit on F, with all channels, as the goals have."""
+    limits = {"objective": "ram", "image": image, "max_f": limit}
+    return {"strategy": "best", "simplify": "structure", **limits, **more}
 
 
 def plan(name: str, board: str, chosen: dict[str, Any]) -> dict[str, Any]:

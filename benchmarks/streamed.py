@@ -59,7 +59,8 @@ HAND_OFFS = {"1": 1, "4": 4, "8": 8, "row": ROW}
 WIDE = ("8", "row")
 PARTS = ("loops", "set-up", "scratch", "arithmetic")
 SCRATCH = re.compile(r"(nn_)?(dsp_|mve_)?(fill|widen|gather|spread|take_rests|copy)|.*mem(cpy|set|move)")
-LAYERWISE = PlanOptions(strategy="layerwise")
+ALL_CHANNELS = PlanOptions(simplify="structure")  # as in the networks that others measured
+LAYERWISE = replace(ALL_CHANNELS, strategy="layerwise")
 ADDRESSES = Path(__file__).resolve().parent / "addresses.c"
 ADDRESSES_SEEN = 1 << 21  # bytes; the plugin gives addresses modulo this
 
@@ -159,7 +160,7 @@ def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str
 
 def options(pixels: int, max_f: float = 1.0) -> PlanOptions:
     """Returns options for plans with hand-offs of at least `pixels` pixels, and F up to `max_f`."""
-    return PlanOptions(image="stream", objective="ram", max_f=max_f, hand_off=pixels)
+    return replace(ALL_CHANNELS, image="stream", objective="ram", max_f=max_f, hand_off=pixels)
 
 
 def _predicted(found: Counted) -> str:

@@ -36,7 +36,7 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
 
     Of the choices with the least cost, run operator by operator, it is the one with the fewest constants.
     """
-    if how is not Simplify.WEIGHTS:
+    if how != Simplify.WEIGHTS:
         return Simplified(graph, graph)
     choices = [Simplified(graph, graph)]
     for multiple in _MULTIPLES:
