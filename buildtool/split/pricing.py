@@ -24,7 +24,7 @@ from buildtool.api.requests.kinds import Front
 from buildtool.api.requests.kinds import Plan as PlanRequest
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.identity import code_digest
-from buildtool.base.modes import Objective, Strategy
+from buildtool.base.modes import Objective, Simplify, Strategy
 from buildtool.base.session import Session
 from buildtool.client.files import Located
 from buildtool.emit.image import image_layout
@@ -245,11 +245,15 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
 
 
 def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
-    """Returns for a request of kind `plan` or `front` its target and its planning problem."""
+    """Returns for a request of kind `plan` or `front` its target and its planning problem.
+
+    The network keeps all channels, as its weights are not trained yet.
+    """
     parsed = parse(Located(request).request)
     assert isinstance(parsed, Front | PlanRequest)
     target = load_target(parsed.target, session)
-    return target, prepare(load_network(parsed.model, session), target, parsed.options, session)
+    options = replace(parsed.options, simplify=Simplify.STRUCTURE)
+    return target, prepare(load_network(parsed.model, session), target, options, session)
 
 
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
