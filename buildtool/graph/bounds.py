@@ -36,6 +36,7 @@ from buildtool.graph.types import (
 
 Int64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+_AT_ONCE = 1 << 20  # weights that are held as floats
 _LARGEST_SUM = 1 << 62  # of 64-bit sums
 _BOUNDED = (DType.INT8, DType.INT16, DType.BOOL)
 
@@ -174,29 +175,25 @@ def _stays_exact(graph: Graph, op: Op, ends: Int64) -> Mask:
 def _bound_taps(graph: Graph, op: Op, source: Bounds) -> tuple[Int64, Int64]:
     """Returns the least and greatest sum of each tap over the input channels: (channels, taps)."""
     filters = graph.tensors[op.inputs[1]]
-    zero_point = tensors.quantization(graph, op, op.inputs[0]).zero_point
+    zero_points = [tensors.quantization(graph, op, t).zero_point for t in op.inputs[:2]]
     assert filters.data is not None
-    own = tensors.quantization(graph, op, op.inputs[1]).zero_point
-    weights = filters.data.astype(np.float64)  # exact: sums stay below 2^52
-    weights -= own
-    low, high = source.low - zero_point, source.high - zero_point
+    low, high = source.low - zero_points[0], source.high - zero_points[0]
     if op.kind is OpKind.DEPTHWISE_CONV_2D:
-        times = weights.shape[3] // len(low)
-        weights = weights[0].reshape(-1, weights.shape[3]).T  # (channels, taps)
-        ends = [(weights * np.repeat(end, times)[:, None]).astype(np.int64) for end in (low, high)]
+        weights = filters.data[0].reshape(-1, filters.shape[3]).T.astype(np.int64) - zero_points[1]
+        times = weights.shape[0] // len(low)
+        ends = [weights * np.repeat(end, times)[:, None] for end in (low, high)]
         return np.minimum(*ends), np.maximum(*ends)
-    if op.kind is OpKind.FULLY_CONNECTED:
-        weights = weights[:, None]
-    channels, depth = weights.shape[0], weights.shape[-1]
-    taps = weights.reshape(channels, -1, depth)
-    sizes, middle, half = np.abs(taps), (low + high) / 2, (high - low) / 2
-    groups = max(len(low) // depth, 1)
-    share = channels // groups
-    result = np.empty((2, channels, taps.shape[1]))
-    for i in range(groups):
-        rows, part = slice(i * share, (i + 1) * share), slice(i * depth, (i + 1) * depth)
-        centre, reach = taps[rows] @ middle[part], sizes[rows] @ half[part]
-        result[:, rows] = centre - reach, centre + reach
+    taps = filters.data.reshape(filters.shape[0], -1, filters.shape[-1])
+    depth, groups = taps.shape[2], len(low) // taps.shape[2]
+    share, step = len(taps) // groups, max(1, _AT_ONCE // (taps.shape[1] * depth))
+    result = np.empty((2, *taps.shape[:2]))
+    for group, part in enumerate(np.split(np.arange(len(low)), groups)):
+        middle, half = (low + high)[part] / 2, (high - low)[part] / 2
+        for first in range(group * share, (group + 1) * share, step):
+            rows = slice(first, min(first + step, (group + 1) * share))
+            weights = taps[rows].astype(np.float64) - zero_points[1]  # exact: sums stay below 2^52
+            centre, reach = weights @ middle, np.abs(weights) @ half
+            result[:, rows] = centre - reach, centre + reach
     least, greatest = result.astype(np.int64)
     return least, greatest
 
