@@ -23,7 +23,7 @@ from buildtool.firmware.planned import Planned, plan_model, read_plan
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, to_text
-from buildtool.plan.types import Plan
+from buildtool.plan.types import Plan, Removed
 
 SLOW_BOARD = b"""\
 extends = "host"
@@ -120,7 +120,12 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 def mentions(value: Any) -> Iterator[tuple[str | int, ...]]:
-    """Yields the paths in a plan to all numbers that name a tensor, an operator or a buffer."""
+    """Yields the paths in a plan to all numbers that name a tensor, an operator or a buffer.
+
+    Removed channels are left out: they say which network the plan is for, and are compared with it.
+    """
+    if isinstance(value, Removed):
+        return
     if dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             held = getattr(value, field.name)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgpack
-
 if TYPE_CHECKING:
     from buildtool.schema.builds import EmitAnswer, NetworkNeeds
 
@@ -45,6 +43,8 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
 
 def _removed(plan: bytes) -> tuple[tuple[int, int], _Channels]:
     """Returns a plan's schema and number of operators, and the channels that it removes."""
+    import msgpack  # few commands print about a plan
+
     schema, fields = msgpack.unpackb(plan)
     kernels, removed = fields[5], fields[-1]
     return (schema, len(kernels)), {(tensor, channel) for tensor, channels in removed for channel in channels}

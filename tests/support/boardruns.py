@@ -27,8 +27,9 @@ from buildtool.firmware.run.execute import Outcome, build_temporarily, execute
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, SecondPass
+from buildtool.plan.choose.channels import simplify_as
 from buildtool.plan.models import load_network, tflite_file
-from buildtool.plan.types import Plan
+from buildtool.plan.types import Plan, Removed
 
 SEED = 20
 
@@ -54,11 +55,11 @@ def _open_session(model: str) -> Session:
 
 @functools.lru_cache(maxsize=2)
 def _run_references(
-    model: str, inputs: int, passes: tuple[SecondPass, ...]
+    model: str, inputs: int, passes: tuple[SecondPass, ...], removed: tuple[Removed, ...]
 ) -> list[tuple[list[Array], dict[int, Array]]]:
     """Returns sets of inputs, each with LiteRT's tensors by their index in the rewritten graph."""
     network = load_network(model, _open_session(model))
-    graph = with_second_passes(network.graph, passes)
+    graph = with_second_passes(simplify_as(network.graph, removed).graph, passes)
     file = tflite_file(network.model, network.source)
     return [
         (values, _run_litert(file, network.source, graph, values))
@@ -94,7 +95,7 @@ def exact(
     planned = plan_model(request.model, request.target, request.options, _open_session(model))
     sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
     refuse_unless_fits(planned, len(sources.image.data))
-    sets = _run_references(model, inputs, planned.plan.second_passes)
+    sets = _run_references(model, inputs, planned.plan.second_passes, planned.plan.removed)
     with build_temporarily(planned, sources, trace=True) as image:
         outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):

@@ -1,4 +1,4 @@
-"""Networks of zeros, for tests that only plan a network.
+"""Networks of ones, for tests that only plan a network.
 
 net = Net((1, 16, 16, 3))
 graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
@@ -22,7 +22,7 @@ _QUANT = Quantization((0.5,), (0,))
 
 
 class Net(NetBuilder):
-    """Builds networks of zeros: all weights are 0, and all tensors have one quantisation.
+    """Builds networks of ones: all weights are 1, and all tensors have one quantisation.
 
     A method adds an operator and returns the index of its output tensor.
     """
@@ -39,8 +39,8 @@ class Net(NetBuilder):
         return self.constant(shape), -1, 1.0
 
     def constant(self, shape: Sequence[int], dtype: DType = DType.INT8) -> int:
-        """A constant of zeros."""
-        return self.tensor(shape, _QUANT, dtype, np.zeros(shape, dtype.value))
+        """A constant of ones. (Channels of zeros would be removed.)"""
+        return self.tensor(shape, _QUANT, dtype, np.ones(shape, dtype.value))
 
     def add_op(
         self, kind: OpKind, inputs: Sequence[int], attrs: Attrs, shape: Sequence[int] | None = None

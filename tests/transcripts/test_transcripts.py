@@ -31,7 +31,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 def wake_word(*, is_wider: bool) -> bytes:
     """A small network for 32x32 pictures as a .tflite; `is_wider`: `expand` makes 24 channels of 12 first."""
-    net = NetBuilder(7, "wake")
+    net = NetBuilder(14, "wake")
     x = net.input((1, 32, 32, 1))
     names = {x: "picture"}
     names[x := net.conv(x, 12, kernel=(3, 3), stride=(2, 2), same=True)] = "stem"

@@ -90,17 +90,20 @@ def _make_numpy_referrer(source: Graph, graph: Graph) -> Referrer:
     narrowed = any(tensor.source is not None and tensor.source.channels for tensor in graph.tensors)
     whole = rewrite(source) if narrowed else graph
     places = {(t.source.index, t.source.perm): i for i, t in enumerate(whole.tensors) if t.source is not None}
-    state = initial_states(whole)
+    state, own_state = initial_states(whole), initial_states(graph)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
-        nonlocal state
+        nonlocal state, own_state
         values = execute(whole, inputs, initial_states(whole) if reset else state)
         state = next_states(whole, values)
         if not narrowed:
             return dict(values)
+        # tensors that are not in the file have no place in the network with all channels
+        own = execute(graph, inputs, initial_states(graph) if reset else own_state)
+        own_state = next_states(graph, own)
         origins = {t: graph.tensors[t].source for t in graph.activations()}
         found = ((t, o, places.get((o.index, o.perm))) for t, o in origins.items() if o is not None)
-        return {t: _pick(values[place], o) for t, o, place in found if place in values}
+        return {**own, **{t: _pick(values[place], o) for t, o, place in found if place in values}}
 
     return refer
 

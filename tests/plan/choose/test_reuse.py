@@ -67,7 +67,8 @@ def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cac
 def test_a_block_more_needs_new_tables_of_its_own_chains_alone(tmp_path: Path) -> None:
     def planned(wide: Sequence[int], session: Session) -> bytes:
         model = {"name": "net.tflite", "data": inverted(wide)}
-        request = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"objective": "ram"}}
+        options = {"objective": "ram", "simplify": "structure"}
+        request = {"kind": "plan", "model": model, "board": "cortex-m4", "options": options}
         plan: bytes = handle(request, session)["plan"]
         return plan
 
