@@ -136,18 +136,13 @@ def survey(folder: Path) -> Iterator[str]:
         read += 1
         kept = find_kept(graph)
         left = without_channels(graph, kept)
-        pairs = [(total_macs(graph), total_macs(left)), (constant_bytes(graph), constant_bytes(left))]
+        pairs = [(total_macs(graph), total_macs(left)), (graph.constant_bytes, left.constant_bytes)]
         narrow += left is not graph
         if any(after < 0.99 * before for before, after in pairs):
             removed, channels = count_removed(Simplified(left, graph))
             cells = [f"{removed:,} of {channels:,}", *(change(*pair) for pair in pairs)]
             yield f"| {path.stem} | {' | '.join(cells)} |"
     yield f"\n{narrow} of {read} files that can be read have such channels."
-
-
-def constant_bytes(graph: Graph) -> int:
-    """Returns the bytes of all constants, before packing."""
-    return sum(tensor.size for tensor in graph.tensors if tensor.is_constant)
 
 
 def main() -> None:

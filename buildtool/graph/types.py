@@ -664,6 +664,11 @@ class Graph:
         """Results that `cached_on_graph` has cached. A graph never changes, so they stay valid."""
         return {}
 
+    @cached_property
+    def constant_bytes(self) -> int:
+        """Bytes of all constants, before packing for the kernels."""
+        return sum(tensor.size for tensor in self.tensors if tensor.is_constant)
+
     def producers(self) -> dict[int, int]:
         """Maps each tensor's index to the index in `ops` of the operator that writes it."""
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}

@@ -16,7 +16,7 @@ from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.rewrite.channels import find_kept, without_channels
 from buildtool.graph.topology import topology_digest
-from buildtool.graph.types import Activation, OpKind, SliceAttrs
+from buildtool.graph.types import Activation, OpKind, PadAttrs, SliceAttrs
 from buildtool.plan.choose.channels import simplify_as
 from buildtool.plan.types import Removed
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
@@ -98,6 +98,27 @@ def test_a_constant_that_is_the_first_operand_loses_the_same_channels(kind):
     assert any(not mask[1] for mask in check_every_byte(net, [y]).values() if len(mask) == 4)
 
 
+def test_a_constant_beside_padding_of_another_value():
+    net = NetBuilder(4)
+    x = net.conv(net.input((256, 1, 1, 1)), 4)
+    with_zeros(net, 0, [0, 2])
+    value = -100 if net.tensors[x].quant.zero_point > 0 else 100
+    x = net.move(OpKind.PAD, x, attrs=PadAttrs(((0, 0), (1, 0), (0, 1), (0, 0)), value=value))
+    check_every_byte(net, [net.conv(x, 3, kernel=(2, 2))])
+
+
+def test_sums_whose_shift_leaves_32_bits_have_any_value():
+    """The least and the greatest sum give one output. A sum between them wraps, and gives another one."""
+    net = NetBuilder(1)
+    x = net.conv(net.input((256, 1, 1, 1), q=quant(1.0, -128)), 2, per_channel=False, bias=False)
+    filters = net.ops[0].inputs[1]
+    ones = np.full((2, 1, 1, 1), -1, np.int8)
+    net.tensors[filters] = replace(net.tensors[filters], data=ones, quant=quant(1.0))
+    net.tensors[x] = replace(net.tensors[x], quant=quant(2.0**-25, 127))
+    kept = check_every_byte(net, [net.conv(x, 2)])
+    assert all(mask.all() for mask in kept.values())
+
+
 def test_a_slice_that_loses_the_dimension_of_channels():
     net = NetBuilder(5)
     x = net.conv(net.input((256, 1, 1, 1)), 8)
@@ -133,7 +154,7 @@ def test_a_plan_leaves_out_the_same_channels_of_other_weights(wide):
 @pytest.mark.parametrize(
     ("removed", "words"),
     [
-        (Removed(3, (1,)), "removes channel 1 which cannot be removed with these weights"),
+        (Removed(3, (1,)), "removes channel 1, which cannot be removed with these weights"),
         (Removed(3, (4,)), "for another network: it removes channels that tensor 3 does not have here"),
         (Removed(99, (0,)), "for another network: it removes channels that tensor 99 does not have here"),
     ],

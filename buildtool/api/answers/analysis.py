@@ -55,14 +55,13 @@ def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
 def _describe_network(graph: Graph) -> answers.NetworkFacts:
     bound = live_sum_bound(graph)
     op = graph.ops[bound.position] if graph.ops else None
-    constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
     return {
         "operators": len(graph.ops),
         "kinds": dict(sorted(Counter(str(o.kind) for o in graph.ops).items())),
         "inputs": [_describe_interface(graph, t) for t in graph.inputs],
         "outputs": [_describe_interface(graph, t) for t in graph.outputs],
         "macs": total_macs(graph),
-        "weight_bytes": sum(graph.tensors[t].size for t in constants),
+        "weight_bytes": graph.constant_bytes,
         "activation_bytes": sum(r.size for r in live_ranges(graph)),
         "state_bytes": sum(graph.tensors[state.before].size for state in graph.states),
         "live_bound_bytes": bound.bytes,

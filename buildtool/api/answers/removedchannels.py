@@ -5,7 +5,6 @@ from __future__ import annotations
 from buildtool.graph.bounds import count_channels
 from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import Graph
 from buildtool.plan.choose.channels import Simplified
 from buildtool.schema.plans import NarrowLayer, RemovedChannels
 
@@ -21,8 +20,8 @@ def describe(simplified: Simplified) -> RemovedChannels | None:
         "of": channels,
         "macs": total_macs(simplified.graph),
         "macs_of": total_macs(simplified.whole),
-        "weight_bytes": _weight_bytes(simplified.graph),
-        "weight_bytes_of": _weight_bytes(simplified.whole),
+        "weight_bytes": simplified.graph.constant_bytes,
+        "weight_bytes_of": simplified.whole.constant_bytes,
         "layers": [
             layer for layer in layers if layer["macs"] < layer["macs_of"] or layer["channels"] < layer["of"]
         ],
@@ -49,7 +48,3 @@ def _list_layers(simplified: Simplified) -> list[NarrowLayer]:
         for after, before in pairs
         if before.kind not in ALIAS_KINDS
     ]
-
-
-def _weight_bytes(graph: Graph) -> int:
-    return sum(tensor.size for tensor in graph.tensors if tensor.is_constant)

@@ -65,10 +65,11 @@ def simplify_as(graph: Graph, removed: tuple[Removed, ...]) -> Simplified:
     for t, mask in kept.items():
         missing = np.flatnonzero(needed[t] & ~mask)
         if missing.size:
-            what = f"channel {missing[0]}" if missing.size == 1 else f"{missing.size} channels"
-            first = "" if missing.size == 1 else f", the first of them {missing[0]},"
+            single = f"channel {missing[0]}, which"
+            several = f"{missing.size} channels (the first is {missing[0]}) that"
+            what = single if missing.size == 1 else several
             raise PlanError(
-                f"the plan removes {what}{first} which cannot be removed with these weights",
+                f"the plan removes {what} cannot be removed with these weights",
                 tensor=graph.tensors[t].name,
                 hint=Hint(
                     "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
@@ -90,4 +91,4 @@ def _price(graph: Graph, target: Target) -> tuple[float, int]:
     cost = sum(
         once(pricer, kernel, graph, op) for kernel, op in zip(kernels, graph.ops, strict=True) if kernel
     )
-    return cost, sum(tensor.size for tensor in graph.tensors if tensor.is_constant)
+    return cost, graph.constant_bytes
