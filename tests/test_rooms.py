@@ -236,3 +236,11 @@ def test_plugins_see_the_errors_and_the_plugin_interface_only():
             if base.partition(".")[0] == "buildtool":
                 assert base.split(".")[1] in ("base", "target"), f"{module} imports {base}"
     assert circle(imported(modules("buildtool_plugins", ROOT / "plugins"))) == []
+
+
+def test_no_import_changes_another_module():
+    places = [ROOT / name for name in ("buildtool", "plugins", "benchmarks", "tests/support")]
+    for path in (path for place in places for path in place.rglob("*.py")):
+        assigned = [target for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.Assign)
+                    for target in node.targets]  # fmt: skip
+        assert not [target.lineno for target in assigned if isinstance(target, ast.Attribute)], path

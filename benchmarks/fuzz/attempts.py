@@ -26,7 +26,6 @@ from buildtool.base.files import File
 from buildtool.firmware.datasets.arrays import from_file
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.reader import read_model
-from buildtool.target import family
 
 MOST_MEMORY = 256 << 20  # bytes that one file may take: they all are small
 
@@ -187,8 +186,6 @@ def _plan(number: int, data: bytes, folder: Path) -> Outcome:
 
 
 _checker = Checker()
-# What is read anew for every command and does not depend on the files: once a process here.
-family.load_family = functools.cache(family.load_family)
 
 
 def _image(number: int, data: bytes, folder: Path) -> Outcome:

@@ -6,6 +6,7 @@ is known by the lines. Children are forked from a parent that has imported every
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.fuzz.attempts import Outcome
+from buildtool.target import family
 
 BATCH = 500  # files of one child
 MOST_ADDRESSES = 3 << 30  # bytes of address space
@@ -82,6 +84,8 @@ def _serve(work: Work, numbers: Sequence[int], writing: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+        # Every command reads the catalogues, which no damaged file changes: this process reads each once.
+        family.load_family = functools.cache(family.load_family)
         with tempfile.TemporaryDirectory(prefix="buildtool-fuzz-") as name:
             for number in numbers:
                 signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS)
