@@ -338,7 +338,7 @@ def test_memory_is_flat_over_hundreds_of_requests(tmp_path):
             for index in range(number):
                 request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
                 if index % 4 == 0:
-                    request["options"] = {"ram": 300_000 + index}
+                    request["options"] = {"ram": 300_000 + index % 60}  # the first round has had all of them
                 link.request(request, "on", None)
                 if index % 10 == 0:
                     link.close()
@@ -351,5 +351,5 @@ def test_memory_is_flat_over_hundreds_of_requests(tmp_path):
         before = round_of(60)
         after = round_of(200)
         assert len(before) == len(after)
-        assert sum(after) - sum(before) < 3 << 20, (before, after)
+        assert sum(after) - sum(before) < 1 << 20, (before, after)
         assert daemon.counts()["requests"] == 320
