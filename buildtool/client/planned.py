@@ -46,5 +46,5 @@ def _removed(plan: bytes) -> tuple[tuple[int, int], _Channels]:
     import msgpack  # few commands print about a plan
 
     schema, fields = msgpack.unpackb(plan)
-    kernels, removed = fields[5], fields[-1]
+    kernels, removed = fields[5], fields[-2]
     return (schema, len(kernels)), {(tensor, channel) for tensor, channels in removed for channel in channels}
