@@ -19,7 +19,7 @@ from buildtool.target.types import Argument, KernelVariant, Role
 
 _PARAMETERS = {
     Argument.GEOMETRY: "const nn_conv_geometry *geometry",
-    Argument.CONSTANTS: "const int8_t *stored",
+    Argument.CONSTANTS: "const void *stored",
     Argument.IN: "const nn_view *in",
     Argument.OUT: "const nn_view *out",
     Argument.WINDOW: "const nn_window *window",

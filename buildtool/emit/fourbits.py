@@ -25,8 +25,9 @@ from buildtool.target.types import KernelVariant
 PIECE = 32  # bytes
 LEAST, MOST = -8, 7  # the values of four bits
 _MAP_BYTES = 8  # the map of the pieces has a multiple of this many bytes
-# What is added to the bytes at even addresses: some kernels read pairs of weights with an offset of 128.
-_OFFSETS = (0, 128)
+# What is added to the weights at even and at odd addresses: some kernels read unsigned bytes, or pairs.
+_OFFSETS = ((0, 0), (128, 0), (128, 128))
+_Offset = tuple[int, int]
 _WEIGHT, _BIAS = 5, 0x21212121  # values that show which pieces have weights alone
 _AGAIN = Hint(
     "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
@@ -39,30 +40,31 @@ def encode(block: bytes) -> bytes:
     return min((_encode(block, offset) for offset in _OFFSETS), key=len)
 
 
-def _encode(block: bytes, offset: int) -> bytes:
+def _encode(block: bytes, offset: _Offset) -> bytes:
     pieces = _pieces(block, offset)
     narrow = np.all((pieces >= LEAST) & (pieces <= MOST), axis=1)
     values = (pieces - LEAST).astype(np.uint8)
     halves = values[:, : PIECE // 2] | values[:, PIECE // 2 :] << 4
-    wide = _pieces(block, 0)
+    wide = _pieces(block, (0, 0))
     parts = [half.tobytes() if is_narrow else piece.tobytes()
              for half, piece, is_narrow in zip(halves, wide, narrow, strict=True)]  # fmt: skip
     return _head(~narrow, offset) + b"".join(parts) + block[pieces.size :]
 
 
-def _pieces(block: bytes, offset: int) -> npt.NDArray[np.int8]:
-    """Returns the whole pieces of a block, without `offset` at even addresses."""
+def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
+    """Returns the whole pieces of a block, without `offset`."""
     whole = len(block) // PIECE * PIECE
     pieces = np.frombuffer(block[:whole], np.uint8).reshape(-1, PIECE).copy()
-    pieces[:, ::2] -= np.uint8(offset)
+    pieces[:, ::2] -= np.uint8(offset[0])
+    pieces[:, 1::2] -= np.uint8(offset[1])
     return pieces.view(np.int8)
 
 
-def _head(is_wide: npt.NDArray[np.bool_], offset: int) -> bytes:
-    """Returns what is flipped in all coded bytes but those of offset 128, and the map of the wide pieces."""
-    flipped = 0x80808080 if offset == 0 else 0x80008000
+def _head(is_wide: npt.NDArray[np.bool_], offset: _Offset = (0, 0)) -> bytes:
+    """Returns what is flipped in a sum, all highest bits but those of weights plus 128, and the map."""
+    flipped = bytes(128 - one for one in offset) * 2
     bitmap = np.packbits(is_wide, bitorder="little").tobytes()
-    return flipped.to_bytes(_MAP_BYTES, "little") + bitmap + bytes(-len(bitmap) % _MAP_BYTES)
+    return flipped.ljust(_MAP_BYTES, b"\0") + bitmap + bytes(-len(bitmap) % _MAP_BYTES)
 
 
 def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
@@ -94,7 +96,7 @@ def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> 
 def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:
     """Returns the bytes of a block whose weights are `_WEIGHT`, if all pieces with other bytes are wide."""
     narrow = np.all((pieces == 0) | (pieces == _WEIGHT), axis=1)
-    return len(_head(narrow, 0)) + pieces.size - PIECE // 2 * int(narrow.sum())
+    return len(_head(narrow)) + pieces.size - PIECE // 2 * int(narrow.sum())
 
 
 def _blocks(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> list[bytes]:

@@ -24,7 +24,7 @@ from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
-from buildtool.firmware.fourbits import narrow, with_narrowed
+from buildtool.firmware.narrowing import narrow, with_narrowed
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views

@@ -9,7 +9,8 @@ static inline void copy(int8_t *to, const int8_t *from) {
     vstrbq_s8(to, vldrbq_s8(from));
 }
 
-const int8_t *nn_expand_s4_mve(const int8_t *stored, int8_t *out, int32_t bytes) {
+const void *nn_expand_s4_mve(const void *constants, int8_t *out, int32_t bytes) {
+    const int8_t *stored = (const int8_t *)constants;
     const int32_t pieces = bytes / PIECE;
     const uint8_t *is_wide = (const uint8_t *)stored + 8;
     uint32_t word;

@@ -1,4 +1,5 @@
-/* Expands constants whose weights are stored in four bits. */
+/* Expands constants whose weights are stored in four bits. What is stored is read in words, since
+ * some chips read nothing smaller from flash. */
 #include "nn.h"
 
 enum { PIECE = 32, HALF = PIECE / 2 }; /* bytes */
@@ -11,14 +12,18 @@ static inline uint32_t less_eight(uint32_t bytes, uint32_t flipped) {
     return (bytes + 0x78787878U) ^ flipped;
 }
 
-const int8_t *nn_expand_s4(const int8_t *stored, int8_t *out, int32_t bytes) {
+const void *nn_expand_s4(const void *constants, int8_t *out, int32_t bytes) {
+    const int8_t *stored = (const int8_t *)constants;
     const int32_t pieces = bytes / PIECE;
-    const uint8_t *is_wide = (const uint8_t *)stored + 8; /* a bit for each piece */
-    uint32_t flipped;
+    const int8_t *map = stored + 8; /* a bit for each piece: whether it is wide */
+    uint32_t flipped, wide = 0;
     __builtin_memcpy(&flipped, aligned(stored), sizeof flipped);
     stored += 8 + (pieces + 63) / 64 * 8;
-    for (int32_t i = 0; i < pieces; i++, out += PIECE) {
-        if ((is_wide[i / 8] >> (i % 8)) & 1) {
+    for (int32_t i = 0; i < pieces; i++, out += PIECE, wide >>= 1) {
+        if (i % 32 == 0) {
+            __builtin_memcpy(&wide, aligned(map + i / 8), sizeof wide);
+        }
+        if (wide & 1) {
             __builtin_memcpy(aligned(out), aligned(stored), PIECE);
             stored += PIECE;
             continue;
