@@ -34,8 +34,10 @@ from buildtool.target.partitions import weights_room
 from buildtool.target.types import KernelVariant, Target
 
 _MOST_WHOLE = 8192  # bytes of constants that are expanded at once
-_MOST_SLICE = 4096  # bytes of larger constants that are expanded at a time, if that is possible
-_STEPS = (16, 8, 4)  # of channels in a slice, the preferred first
+_MOST_SLICE = 4096  # bytes of larger constants that are expanded at a time, in a multiple of _USUAL channels
+_USUAL = 16  # the fewest channels of a slice, at which kernels are quick,
+_MOST_BYTES = 12288  # unless these have more bytes;
+_SMALL = (8, 4)  # then these, the larger first
 
 
 class _Choice(NamedTuple):
@@ -143,11 +145,11 @@ def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> 
     if whole <= _MOST_WHOLE or values["groups"] > 1 or not takes_parts(graph, kernel, op):
         yield channels
         return
-    for step in _STEPS:
-        size = min(channels, max(step, channels * _MOST_SLICE // whole // step * step))
-        if size < channels and all(
-            _serves(graph, op, kernel, target, each) for each, _ in slices_of(channels, size)
-        ):
+    usual = channels * _MOST_SLICE // whole // _USUAL * _USUAL
+    most = channels * _MOST_BYTES // whole
+    for size in [max(usual, _USUAL), *_SMALL]:
+        is_usual = size <= most or size == _SMALL[-1]
+        if is_usual and all(_serves(graph, op, kernel, target, one) for one, _ in slices_of(channels, size)):
             yield size
     yield channels
 
