@@ -24,7 +24,7 @@ import numpy as np
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.api.answers.removedchannels import count_removed
+from buildtool.api.answers.simplified import count_removed
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of

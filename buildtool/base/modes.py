@@ -21,6 +21,7 @@ class Objective(enum.StrEnum):
 
     COST = "cost"  # the cost that the target estimates
     RAM = "ram"  # the size of the arena
+    FLASH = "flash"  # the size of the weight image, then the cost
 
 
 class CostUnit(enum.StrEnum):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import EmitAnswer, NetworkNeeds
-
-_Channels = set[tuple[int, int]]  # (tensor, channel)
 
 
 def planned_line(needs: NetworkNeeds) -> str:
@@ -29,22 +27,28 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
     """
     name = f"{answer['net']}.plan"
     try:
-        before = _removed((folder / name).read_bytes())
-        now = _removed(answer["files"][name])
+        before = _read((folder / name).read_bytes())
+        now = _read(answer["files"][name])
     except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or one of another version
         return planned_line(answer)
-    if before[0] != now[0] or before[1] == now[1]:
+    if before.kind != now.kind or before == now:
         return planned_line(answer)
-    return (
-        f"{planned_line(answer)}\n"
-        f"{answer['net']}: planned again, as other channels can be removed with these weights"
-    )
+    other = "channels can be removed" if before.removed != now.removed else "weights fit into four bits"
+    return f"{planned_line(answer)}\n{answer['net']}: planned again, as other {other} with these weights"
 
 
-def _removed(plan: bytes) -> tuple[tuple[int, int], _Channels]:
-    """Returns a plan's schema and number of operators, and the channels that it removes."""
+class _Simplified(NamedTuple):
+    """A plan's schema and number of operators, and what it simplifies: channels, and operators' weights."""
+
+    kind: tuple[int, int]
+    removed: set[tuple[int, int]]  # (tensor, channel)
+    narrowed: list[list[int]]
+
+
+def _read(plan: bytes) -> _Simplified:
     import msgpack  # few commands print about a plan
 
     schema, fields = msgpack.unpackb(plan)
-    kernels, removed = fields[5], fields[-1]
-    return (schema, len(kernels)), {(tensor, channel) for tensor, channels in removed for channel in channels}
+    kernels, removed, narrowed = fields[5], fields[-2], fields[-1]
+    pairs = {(tensor, channel) for tensor, channels in removed for channel in channels}
+    return _Simplified((schema, len(kernels)), pairs, narrowed)

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import msgpack
 import numpy as np
 
+from buildtool.emit.fourbits import pack_stored
 from buildtool.emit.packing import pack
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
 from buildtool.graph.topology import filling, topology_digest
 from buildtool.graph.types import Graph
-from buildtool.target.catalogue import constants_bytes, operands
+from buildtool.target.catalogue import constants_bytes, expands, operands
 from buildtool.target.types import KernelVariant
 
 MAGIC = b"NTWI"
@@ -129,7 +130,8 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
             block = _align(np.ascontiguousarray(values[place]).tobytes())
         else:
             assert kernel is not None
-            block = pack(graph, graph.ops[position], kernel)
+            op = graph.ops[position]
+            block = (pack_stored if expands(op) else pack)(graph, op, kernel)
         assert len(block) == size
         blocks.append(block)
     payload, digest = b"".join(blocks), layout_digest(graph, places)

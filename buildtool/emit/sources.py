@@ -11,6 +11,7 @@ from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.ctext import COLUMNS, identifier, indent_lines, join_continuations, shape
+from buildtool.emit.expanding import callers, with_callers
 from buildtool.emit.header import banner, harness, header, plan_check, quantization, stack_bytes, stack_macro
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import arenas, interface, state, state_memory
@@ -39,6 +40,7 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     """Returns the routines that the emitted code of a plan calls."""
     kernels = target.kernels_by_name(plan.kernels)
     routines = [target.routine(role, k) for k in kernels if k for role, op in _BESIDE if op == k.op]
+    routines += [target.routine(Role.EXPAND)] if plan.narrowed else []
     pooled = (kernels[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return routines + [
         target.routine(role, k) for k in pooled if k for role in (Role.ACCUMULATE, Role.FINISH)
@@ -71,7 +73,9 @@ def emit(
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    network = Network(identifier(name), graph, plan, target, kernels, image, holders, timeline)
+    network = Network(
+        identifier(name), graph, plan, target, with_callers(graph, kernels), image, holders, timeline
+    )
     net, source = network.net, _emit_source(network)
     stack = stack_macro(network.macro, stack_bytes(network, source, plan_routines(plan, target)))
     files = {
@@ -244,6 +248,7 @@ def _emit_source(network: Network) -> str:
             state(network),
             *([loads.declarations()] if plan.loads else []),
             *state_memory(network),
+            *callers(network),
             *functions,
             *join_continuations(interface(network, arena_names)),
         ]

@@ -21,9 +21,10 @@ import msgpack
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named, NetworkSpec
-from buildtool.base.modes import Image, Strategy
+from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
+from buildtool.firmware.narrowing import narrow, with_narrowed
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
@@ -75,11 +76,18 @@ class Planned:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
-    key = (network.model.digest, network.model.path, planning_digest(target), options.simplify)
+    model = network.model
+    key = (model.digest, model.path, planning_digest(target), options.simplify)
     simplified = session.remember(
         "simplified", key, lambda: simplify(network.graph, target, options.simplify), MOST_MODELS
     )
-    prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=network.model.path)
+    narrow_key = (*key, options.objective == Objective.FLASH, options.max_flash)
+    simplified = session.remember(
+        "narrowed", narrow_key, lambda: narrow(simplified, target, options), MOST_MODELS
+    )
+    if options.objective == Objective.FLASH:
+        options = replace(options, objective=Objective.COST)
+    prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=model.path)
     return replace(prepared, simplified=simplified)
 
 
@@ -99,7 +107,7 @@ def plan_model(
         network.source,
         prepared.graph_for(choice.index, choice.plan),
         prepared.target.with_firmware(choice.firmware),
-        replace(choice.plan, removed=prepared.simplified.removed),
+        replace(choice.plan, **prepared.simplified.in_plan),
         chosen_target,
         options,
         session,
@@ -129,7 +137,7 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        simplified = simplify_as(network.graph, locked.plan.removed)
+        simplified = with_narrowed(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed)
         graph = _find_order(locked.plan, simplified.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:

@@ -17,6 +17,8 @@ from buildtool.graph import types as g
 from buildtool.graph.numbering import number_tensors
 from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, cached_on_graph
 
+# Attributes that are left out where they have their defaults.
+_RARE = {"expanded", "stored"}
 Plain = bool | int | float | str | tuple["Plain", ...]
 
 # Attributes that training or quantisation changes.
@@ -126,7 +128,12 @@ def filling(state: State) -> int | None:
 
 def _describe_attrs(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
     """Returns the name of the class, and (name, value) of every field that training does not change."""
-    names = [f.name for f in dataclasses.fields(attrs) if (type(attrs), f.name) not in _TRAINED]
+    names = [
+        f.name
+        for f in dataclasses.fields(attrs)
+        if (type(attrs), f.name) not in _TRAINED
+        and not (f.name in _RARE and getattr(attrs, f.name) == f.default)
+    ]
     return type(attrs).__name__, tuple((name, to_tuples(getattr(attrs, name))) for name in names)
 
 

@@ -153,7 +153,20 @@ class Attrs:
 
 
 @dataclass(frozen=True)
-class ConvAttrs(Attrs):
+class WeightedAttrs(Attrs):
+    """Attributes of an operator with a filter.
+
+    If the weight image stores the filter in four bits, `expanded` is the number of output channels whose
+    weights become bytes at a time, and `stored` is the number of bytes that the image has of the operator.
+    Both are 0 if the image stores a byte for each weight.
+    """
+
+    expanded: int = field(default=0, kw_only=True)
+    stored: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class ConvAttrs(WeightedAttrs):
     """Attributes of CONV_2D and TRANSPOSE_CONV. The filter is OHWI.
 
     The number of groups of a CONV_2D is its input channels divided by the filter's I.
@@ -203,7 +216,7 @@ class DepthwiseAsUint8(DepthwiseAttrs, AsUint8):
 
 
 @dataclass(frozen=True)
-class FullyConnectedAttrs(Attrs):
+class FullyConnectedAttrs(WeightedAttrs):
     """Attributes of FULLY_CONNECTED. The filter has shape (outputs, inputs)."""
 
     activation: Activation = Activation.NONE
@@ -537,7 +550,10 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor. With `data`, an array of `shape` that becomes read-only, it is a constant."""
+    """A tensor. With `data`, an array of `shape` that becomes read-only, it is a constant.
+
+    `is_int4`: whether the file has four bits for each value, whose type is INT8 here.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -545,6 +561,7 @@ class Tensor:
     quant: Quantization | None = None
     data: npt.NDArray[np.generic] | None = field(default=None, repr=False)
     source: Source | None = None
+    is_int4: bool = False
 
     def __post_init__(self) -> None:
         if self.data is not None:

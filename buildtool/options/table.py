@@ -154,7 +154,8 @@ _TABLE: tuple[Group | Option, ...] = (
         "other), msf-cnn or xcore-strips (as these systems plan)."
     ),
     choice("objective MODE", modes.Objective, "cost")(
-        "What to minimise: cost (the target's estimate) or ram (bytes of the arena)."
+        "What to minimise: cost (the target's estimate), ram (bytes of the arena) or flash (bytes of the "
+        "weight image: weights that fit into four bits are stored in four bits)."
     ),
     row("ram BYTES", parsers.size, "the board's memory")(
         "Upper limit for the arena, in bytes, such as 65536 or 64K."

@@ -9,7 +9,7 @@ from typing import TypeVar
 from buildtool.base.modes import CostUnit
 from buildtool.graph.types import SecondPass
 
-SCHEMA = 11  # version of the format of a plan's bytes
+SCHEMA = 12  # version of the format of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -178,6 +178,18 @@ class Removed:
 
 
 @dataclass(frozen=True)
+class Narrowed:
+    """An operator whose weights the weight image stores in four bits (see `WeightedAttrs`).
+
+    `op` is its position in the rewritten network, in the order of the file.
+    """
+
+    op: int
+    expanded: int
+    stored: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a graph runs on a target."""
 
@@ -213,6 +225,7 @@ class Plan:
     # Channels that the network does not compute. Tensors elsewhere in the plan are those of the network
     # without these channels.
     removed: tuple[Removed, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
 
     @property
     def state_bytes(self) -> int:

@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 from buildtool.base.errors import ErrorData, HintData, Value
 from buildtool.schema.boards import NamedBytes, Price
-from buildtool.schema.plans import FloatWork, RemovedChannels
+from buildtool.schema.plans import FloatWork, FourBitWeights, RemovedChannels
 
 
 class Interface(TypedDict):
@@ -113,7 +113,9 @@ class Verdict(Price):
     `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most
     live bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`:
     cycles, issues or instructions. `floats` is null without operators of float32, `removed` if all
-    channels are computed. `cures` and `smaller` are there where the request names one or two boards.
+    channels are computed, `four_bits` if no weights are stored in four bits.
+
+    `cures` and `smaller` are there where the request names one or two boards.
     `cures` has up to three ways to make the network fit, the cheapest first. Each is planned and counted.
     `smaller` is the next smaller plan of a network that fits, and `smallest` the plan with the least
     memory, if it is another one. `advice` has further help where it does not fit. `stack` is null where
@@ -133,6 +135,7 @@ class Verdict(Price):
     cost_unit: str
     floats: FloatWork | None
     removed: RemovedChannels | None
+    four_bits: FourBitWeights | None
     binding_operator: str
     binding_layer: str
     binding_bytes: int

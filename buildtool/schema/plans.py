@@ -359,6 +359,18 @@ class RemovedChannels(TypedDict):
     layers: list[NarrowLayer]
 
 
+class FourBitWeights(TypedDict):
+    """Operators whose weights the weight image stores in four bits: `operators` of `of` with weights.
+
+    Their constants have `bytes` bytes there, instead of `bytes_of`.
+    """
+
+    operators: int
+    of: int
+    bytes: int
+    bytes_of: int
+
+
 class FloatWork(TypedDict):
     """The operators that read or write float32, and their share of the plan's cost.
 
@@ -397,7 +409,8 @@ class PlannedModel(PlanDetails, BoardFacts):
     `estimated_ms` is the cost at the board's clock. It is null where costs are not times or the clock is
     not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
     are counted, times the mean number of cycles per instruction. `removed` is null if all channels are
-    computed. `memories` is null unless the arena is in two memories.
+    computed, and `four_bits` if no weights are stored in four bits. `memories` is null unless the arena is in
+    two memories.
     """
 
     model: str
@@ -406,6 +419,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     estimated_ms: float | None
     cost_by_ratio: list[str]
     removed: RemovedChannels | None
+    four_bits: FourBitWeights | None
     memories: MemoriesView | None
     search_factor: float
     placing_ended: bool

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
@@ -34,6 +34,7 @@ from buildtool.graph.types import (
     PoolAttrs,
     SvdfAttrs,
     Tensor,
+    WeightedAttrs,
     WidenedAttrs,
 )
 from buildtool.target.hardware import Core
@@ -90,6 +91,8 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         **dict(zip(("lines", "scattered"), lines(graph, op), strict=True)),
         **_read_attributes(graph, op, first, result),
     }
+    if isinstance(op.attrs, WeightedAttrs):
+        values |= {"expanded": op.attrs.expanded, "stored": op.attrs.stored}
     met = (count for axis in AXES for count in taps_met(*(values[name] for name in axis)))
     return values | dict(zip(MET, met, strict=True))
 
@@ -148,7 +151,7 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         if variant.types != types or variant.form != form(op):
             continue
         if variant.when == "True" or evaluate(variant.when, values):
-            return contract_for(variant, op)
+            return contract_for(variant, graph, op)
     if not candidates:
         hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
         text = f"board '{target.board.name}' has no kernel for {op.kind}"
@@ -170,18 +173,26 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
     )
 
 
-def contract_for(variant: KernelVariant, op: Op) -> KernelVariant:
+def contract_for(variant: KernelVariant, graph: Graph, op: Op) -> KernelVariant:
     """Returns the variant with the contract that holds when it is called for `op`.
 
     Calls on parts of the channels, row by row, do not compute the elements in ascending order. If the input
     is some channels of a wider tensor, the kernel does not read that tensor's elements in sequence, and the
-    inputs of a concatenation are not contiguous.
+    inputs of a concatenation are not contiguous. If weights are expanded for some output channels at a time,
+    the kernel reads its whole input for each of them.
     """
     if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
     if op.seen and variant.overlap is Contract.PARTS:
         return dataclasses.replace(variant, overlap=Contract.NONE)
+    if variant.overlap is not Contract.NONE and is_sliced(graph, op):
+        return dataclasses.replace(variant, overlap=Contract.NONE)
     return variant
+
+
+def expands(op: Op) -> bool:
+    """Whether the weight image stores the operator's weights in four bits."""
+    return isinstance(op.attrs, WeightedAttrs) and op.attrs.expanded > 0
 
 
 def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
@@ -236,15 +247,61 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
 
     `columns` is the largest number of output columns of a call (None: all). The formula has it as `ow`.
     """
+    if not expands(op):
+        return _own_scratch_bytes(variant, graph, op, columns)
+    sizes = slice_sizes(graph, op)
+    own = max(_own_scratch_bytes(variant, graph, op, columns, size) for size in sizes)
+    return max(expanded_bytes(variant, graph, op, size) for size in sizes) + own
+
+
+def _own_scratch_bytes(
+    variant: KernelVariant, graph: Graph, op: Op, columns: int | None, channels: int = 0
+) -> int:
+    """Returns the bytes of scratch of a call for `columns` output columns and `channels` (0: all)."""
     if variant.scratch == "0" and variant.ask is None:
         return 0
     values = features(graph, op)
+    if channels:
+        values |= of_channels(values, channels)
     if columns is not None and op.kind is not OpKind.FULLY_CONNECTED:
         values["ow"] = min(values["ow"], columns)
     value = evaluate(variant.scratch, values) if variant.ask is None else variant.ask(values)
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)
+
+
+def is_sliced(graph: Graph, op: Op) -> bool:
+    """Whether an operator's weights are expanded for some of its output channels at a time."""
+    return isinstance(op.attrs, WeightedAttrs) and 0 < op.attrs.expanded < features(graph, op)["cout"]
+
+
+def slice_sizes(graph: Graph, op: Op) -> tuple[int, ...]:
+    """Returns the numbers of output channels for which an operator's weights are expanded, each once."""
+    values = features(graph, op)
+    return tuple(size for size, _ in slices_of(values["cout"], values["expanded"]))
+
+
+def slices_of(channels: int, expanded: int) -> list[tuple[int, int]]:
+    """Returns (size, how many) for slices of `expanded` channels each; the last one may be smaller."""
+    count, rest = divmod(channels, expanded)
+    return [pair for pair in ((expanded, count), (rest, 1)) if all(pair)]
+
+
+def of_channels(values: Mapping[str, int], channels: int) -> dict[str, int]:
+    """Returns those of an operator's variables that differ for a slice of its output channels."""
+    shares = {name: values[name] * channels // values["cout"] for name in ("outputs", "macs")}
+    return {"cout": channels, **shares}
+
+
+def expanded_bytes(variant: KernelVariant, graph: Graph, op: Op, channels: int) -> int:
+    """Returns the bytes of a kernel's constants for a slice of `channels`, after their expansion."""
+    values = features(graph, op)
+    return _round_up(-int(-evaluate(variant.constants, values | of_channels(values, channels)) // 1))
+
+
+def _round_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
@@ -263,7 +320,10 @@ def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
-    """Returns the bytes of the kernel's packed constants for `op`, a multiple of 16."""
+    """Returns the bytes of the kernel's constants for `op` in the weight image, a multiple of 16."""
+    if expands(op):
+        assert isinstance(op.attrs, WeightedAttrs)
+        return op.attrs.stored
     if variant.constants == "0":
         return 0
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
@@ -285,7 +345,7 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
 
     Raises TargetError for lengths below 0, and for a group of channels that is not a multiple of the unit.
     """
-    if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
+    if expands(op) or variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
     values = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
     step, unit = max(values["step"], 1), max(values["unit"], 1)

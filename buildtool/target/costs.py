@@ -8,6 +8,7 @@ outside the kernels:
     row = "60 + bytes"                 # one row of a streamed input image that the application delivers
     move = "40 + 0.5 * bytes"          # copying a tensor within the arena
     load = "40 + 0.5 * bytes"          # loading constants into the arena
+    expand = "30 + 3 * bytes"          # expanding constants that are stored in four bits
     sums = "70 + 3 * oh * ow * cin"    # adding a part of a global pooling's input to its sums
     sums_end = "60 + 40 * cin"         # computing the output of such a pooling from its sums
 
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 from buildtool.base.expression import compiled, evaluate
 from buildtool.graph.types import Graph, Op
-from buildtool.target.catalogue import features
+from buildtool.target.catalogue import features, of_channels, slices_of
 from buildtool.target.types import Costs, KernelVariant
 from buildtool.target.variables import Geometry, taps_met
 
@@ -128,16 +129,28 @@ class Pricer:
         key = (kernel.cost, of, rows, columns)
         price = self._calls.get(key)
         if price is None:
-            formula, total = compiled(kernel.cost), 0.0
-            for piece, times in terms(columns):
-                values = variables(of, rows, piece)
-                try:
-                    total += formula(values) * times
-                except ArithmeticError:
-                    evaluate(kernel.cost, values)  # its error names the formula and the mistake
-                    raise
+            if of.expanded:
+                total = self._stated_cost("expand", {"bytes": of.stored})
+                for size, count in slices_of(of.cout, of.expanded):
+                    part_of = of._replace(**of_channels(of._asdict(), size))
+                    total += count * self._formula_cost(kernel, part_of, rows, columns)
+            else:
+                total = self._formula_cost(kernel, of, rows, columns)
             price = self._calls[key] = round_cost(total) + self.call
         return price
+
+    @staticmethod
+    def _formula_cost(kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
+        """Returns the value of a kernel's formula for these rows and columns."""
+        formula, total = compiled(kernel.cost), 0.0
+        for piece, times in terms(columns):
+            values = variables(of, rows, piece)
+            try:
+                total += formula(values) * times
+            except ArithmeticError:
+                evaluate(kernel.cost, values)  # its error names the formula and the mistake
+                raise
+        return total
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
         """Returns the cost of adding `rows` x `columns` pixels of a global pooling's input to its sums."""

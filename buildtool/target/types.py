@@ -121,6 +121,7 @@ class Role(Word):
     JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
     ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
     FINISH = "finish", "Computes the pooling's output from these sums."
+    EXPAND = "expand", "Expands constants whose weights are stored in four bits, before a kernel reads them."
 
 
 class Step(enum.StrEnum):
@@ -593,6 +594,9 @@ class Costs:
     ] = "0"
     move: Annotated[str, OF_BYTES, Key("Copying a tensor within the arena.", NEXT)] = "0"
     load: Annotated[str, OF_BYTES, Key("Loading constants into the arena.", NEXT)] = "0"
+    expand: Annotated[
+        str, OF_BYTES, Key("Expanding constants that the weight image stores in this many bytes.", NEXT)
+    ] = "0"
     sums: Annotated[str, OF_PART, Key("Adding a part of a global pooling's input to its sums.", NEXT)] = "0"
     sums_end: Annotated[str, OF_PART, Key("Computing the output of such a pooling from its sums.", NEXT)] = (
         "0"

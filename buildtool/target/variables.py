@@ -59,6 +59,10 @@ class Geometry(NamedTuple):
     below: Annotated[int, "channels of the output before those, for such an ADD; else 0"] = 0
     lines: Annotated[int, "contiguous lines of bytes that a copying operator moves; else 0"] = 0
     scattered: Annotated[int, "bytes of lines with gaps, which it moves one by one; else 0"] = 0
+    expanded: Annotated[
+        int, "output channels whose weights are expanded at a time, if they are stored in four bits; else 0"
+    ] = 0
+    stored: Annotated[int, "bytes of such constants in the weight image; else 0"] = 0
 
 
 # Variables of a window.

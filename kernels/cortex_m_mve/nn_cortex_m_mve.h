@@ -39,6 +39,7 @@ void nn_maximum_s8_mve(const nn_view *in1, const nn_view *in2, const nn_view *ou
                        const nn_window *window);
 void nn_minimum_s8_mve(const nn_view *in1, const nn_view *in2, const nn_view *out,
                        const nn_window *window);
+const void *nn_expand_s4_mve(const void *stored, int8_t *out, int32_t bytes);
 void nn_lut_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
 void nn_avg_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

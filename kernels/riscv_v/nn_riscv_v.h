@@ -43,6 +43,7 @@ void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2
 void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 
+const void *nn_expand_s4_rvv(const void *stored, int8_t *out, int32_t bytes);
 void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
 void nn_avg_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -21,6 +21,7 @@ from namednets import (
     u_net,
     wired,
 )
+from narrownets import narrow_network
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
 
@@ -32,6 +33,7 @@ from buildtool.firmware.run.execute import build_temporarily
 from buildtool.firmware.sizes import size_report
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes
@@ -280,3 +282,17 @@ def test_a_mobilenets_code_is_a_quarter_of_an_interpreters(board):
     sizes = {s["name"]: s["bytes"] for s in sections if not s["name"].startswith(".nn_")}
     assert {".text", ".rodata"} <= set(sizes)
     assert 4 * sum(sizes.values()) <= TFLM
+
+
+@slow
+@pytest.mark.parametrize(
+    "board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v256", "esp8266", "xcore"]
+)
+def test_weights_that_are_stored_in_four_bits(board, tmp_path):
+    model = tmp_path / "narrow.tflite"
+    model.write_bytes(write_model(narrow_network()))
+    run = exact(str(model), board, {"objective": "flash"})
+    assert len(run.plan.narrowed) >= 4
+    channels = {one.op: run.made.graph.tensors[op.outputs[0]].nhwc[3] for one in run.plan.narrowed
+                for op in [run.made.graph.ops[one.op]]}  # fmt: skip
+    assert any(one.expanded < channels[one.op] for one in run.plan.narrowed)

@@ -218,7 +218,7 @@ POOL = one_op(
     PoolAttrs(kernel=(2, 3), stride=(2, 2), pad=Pad(1, 0, 1, 0)),
 )  # fmt: skip
 STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
-WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept"), 0)
+WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept", "expanded", "stored"), 0)
 WIDENED = (
     OpKind.ADD, (1, 6, 5, 12), (1, 6, 5, 7), (1, 6, 5, 12), WidenedAttrs(before=2),
 )  # fmt: skip

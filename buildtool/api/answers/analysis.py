@@ -11,7 +11,7 @@ from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, next_smaller
 from buildtool.api.answers.estimate import price
 from buildtool.api.answers.floatwork import float_work
-from buildtool.api.answers.removedchannels import describe
+from buildtool.api.answers.simplified import describe, describe_four_bits
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.base.modes import Objective
 from buildtool.emit.ctext import shape
@@ -143,6 +143,9 @@ def verdict_of(
         "cost_unit": plan.cost_unit,
         "floats": _floats(fitting),
         "removed": describe(fitting.prepared.simplified) if fitting.prepared.simplified else None,
+        "four_bits": describe_four_bits(fitting.prepared.simplified, fitting.prepared.target)
+        if fitting.prepared.simplified
+        else None,
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_layer": layer_name(graph, at.op) if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,

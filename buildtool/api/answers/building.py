@@ -38,7 +38,7 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 
 def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
     """What a network needs with its plan: memory, flash, and work over its own work."""
-    from buildtool.api.answers.removedchannels import count_removed
+    from buildtool.api.answers.simplified import count_removed
     from buildtool.base.modes import Level
     from buildtool.firmware.run.levels import reality
     from buildtool.plan.summary.fit import available_bytes

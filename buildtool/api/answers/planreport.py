@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
 from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
-from buildtool.api.answers.removedchannels import describe
+from buildtool.api.answers.simplified import describe, describe_four_bits
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -73,6 +73,7 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
         "estimated_ms": estimate_ms(details["cost"], planned.target),
         "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
         "removed": describe(planned.simplified),
+        "four_bits": describe_four_bits(planned.simplified, planned.target),
         "memories": memories_of(planned),
         "search_factor": planned.search_factor,
         "placing_ended": planned.placing_ended,

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, Spelling, from_data, in_requests
-from buildtool.fronts.texts.table import Cell, count, floats_text, layer, removed_text, shorten, table
+from buildtool.fronts.texts.table import (
+    Cell,
+    count,
+    floats_text,
+    four_bits_text,
+    layer,
+    removed_text,
+    shorten,
+    table,
+)
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
@@ -166,6 +175,8 @@ def _verdict(
     yield f"  the plan: {_price(board, board['cost_unit'])}"
     if board["removed"] is not None:
         yield f"    channels: {removed_text(board['removed'])}"
+    if board["four_bits"] is not None:
+        yield f"    flash: {four_bits_text(board['four_bits'])}"
     if board["floats"] is not None:
         yield f"    floats: {floats_text(board['floats'])}"
     place = shorten(board["binding_layer"], PLACE_WIDTH)

@@ -16,6 +16,7 @@ from buildtool.fronts.texts.table import (
     Cell,
     count,
     floats_text,
+    four_bits_text,
     listing,
     removed_text,
     shorten,
@@ -69,6 +70,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     if answer["state_bytes"]:
         yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
     yield f"weights  {count(answer['flash_bytes'], 'byte')} of flash"
+    if answer["four_bits"] is not None:
+        yield f"         - {four_bits_text(answer['four_bits'])}"
     ms = answer["estimated_ms"]
     yield (
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import FloatWork, RemovedChannels
+    from buildtool.schema.plans import FloatWork, FourBitWeights, RemovedChannels
     from buildtool.schema.runs import Run
 
 
@@ -240,6 +240,12 @@ def removed_text(removed: RemovedChannels) -> str:
     macs = f"MACs {removed['macs_of']:,} -> {removed['macs']:,}"
     sizes = f"{removed['weight_bytes_of']:,} -> {removed['weight_bytes']:,} bytes"
     return f"{some}; {macs}, weights before packing {sizes}"
+
+
+def four_bits_text(weights: FourBitWeights) -> str:
+    """Returns words that say how many operators' weights are stored in four bits, and what that saves."""
+    some = f"{weights['operators']:,} of {count(weights['of'], 'operator')} with weights"
+    return f"weights of {some} in four bits: {weights['bytes_of']:,} -> {weights['bytes']:,} bytes"
 
 
 def floats_text(work: FloatWork) -> str:

@@ -67,7 +67,8 @@ class Network:
 
 def _convert_tensor(raw: RawTensor) -> Tensor:
     """Returns `raw` as a tensor of the graph. Refuses what a static integer network cannot have."""
-    dtype = "int8" if raw.dtype == HALF_BYTES and raw.is_constant else raw.dtype
+    is_int4 = raw.dtype == HALF_BYTES and raw.is_constant
+    dtype = "int8" if is_int4 else raw.dtype
     if dtype not in frozenset(DType):
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=REEXPORT)
     if raw.sparse:
@@ -83,7 +84,7 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"the tensor has no elements: shape {list(raw.shape)}", tensor=raw.name)
     quant = None if raw.dtype == DType.FLOAT32 else raw.quant  # a file may have the range of a float32
-    return Tensor(raw.name, raw.shape, DType(dtype), quant, data, Source(raw.index))
+    return Tensor(raw.name, raw.shape, DType(dtype), quant, data, Source(raw.index), is_int4)
 
 
 # ---- state -----------------------------------------------------------------------------------------

@@ -102,9 +102,9 @@ The columns are the data types of an operator's activations. Truth values are by
 write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. The filters of int8 CONV_2D,
-DEPTHWISE_CONV_2D and FULLY_CONNECTED may have 4 bits; a weight image has them as int8. Operators of float32
-run in a network with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a larger
-float network is refused as a whole; `buildtool quantize` makes an integer network of it
+DEPTHWISE_CONV_2D and FULLY_CONNECTED may have 4 bits ([four-bit weights](four-bit-weights.md)). Operators of
+float32 run in a network with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a
+larger float network is refused as a whole; `buildtool quantize` makes an integer network of it
 ([quantize.md](quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
 ([detection.md](detection.md)). All other custom operators are refused.

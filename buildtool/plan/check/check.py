@@ -148,7 +148,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' reads no part of a wider tensor's channels", operator=op.place)
         if op.outputs[0] in parts(graph) and (sums_up(graph, op) or not writes_parts(graph, variant, op)):
             raise PlanError(f"kernel '{name}' writes no part of a wider tensor's channels", operator=op.place)
-        chosen.append(contract_for(variant, op))
+        chosen.append(contract_for(variant, graph, op))
     return chosen
 
 

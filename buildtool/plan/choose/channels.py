@@ -6,7 +6,7 @@ channels at a time, so on some targets it is quicker to remove fewer. The target
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from buildtool.base.modes import Simplify
 from buildtool.graph.bounds import count_channels
 from buildtool.graph.rewrite.channels import Kept, find_kept, without_channels
 from buildtool.graph.types import Graph
-from buildtool.plan.types import Removed
+from buildtool.plan.types import Narrowed, Removed
 from buildtool.target.catalogue import select_all
 from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
@@ -24,11 +24,20 @@ _MULTIPLES = (1, 4, 8, 16, 32)  # of channels, at which kernels are quick
 
 
 class Simplified(NamedTuple):
-    """A network, the network with all channels, and the channels of the latter that are not computed."""
+    """A network, the network with all channels, and the channels of the latter that are not computed.
+
+    `narrowed` are the operators of `graph` whose weights are stored in four bits.
+    """
 
     graph: Graph
     whole: Graph
     removed: tuple[Removed, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+
+    @property
+    def in_plan(self) -> dict[str, Any]:
+        """The fields of a plan that say what was simplified."""
+        return {"removed": self.removed, "narrowed": self.narrowed}
 
 
 def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:

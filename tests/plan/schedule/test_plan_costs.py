@@ -89,7 +89,7 @@ def _all_rows(found, candidate) -> bool:
 def test_columns_in_pieces_cost_what_the_pieces_cost(low, size, ring, kernel):
     """The cost is that of one call per piece, without the cost of calls without columns."""
     sizes = {"iw": 30, "ow": 30, "kw": kernel, "pl": kernel // 2}
-    of = Geometry(**(ONE | sizes))
+    of = Geometry(**(ONE | sizes | {"expanded": 0, "stored": 0}))
     target = make_target(cost="200 + 7 * oh + 9 * ceil_div(ow, 4) + 5 * (ow % 4 > 0) + 3 * columns_inside")
     kernel_, pricer = target.kernels[0], Pricer(target.costs)
     row, found = part(of, 0, 0, 1), part(of, 1, low, low + size, Rings(0, ring))

@@ -26,7 +26,7 @@ from buildtool.fronts.texts.html.verdicts import (
     sentence,
 )
 from buildtool.fronts.texts.regions import SCHEMES, runs
-from buildtool.fronts.texts.table import removed_text
+from buildtool.fronts.texts.table import four_bits_text, removed_text
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import BufferView
@@ -94,7 +94,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": [*board_lines(answer), *_removed(answer)],
+        "notes": [*board_lines(answer), *_removed(answer), *_four_bits(answer)],
         "counted": counting_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
@@ -116,6 +116,11 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         if any(counts)
         else share,  # of a layer, in the share that the table shows
     }
+
+
+def _four_bits(answer: ReportAnswer) -> list[str]:
+    weights = answer["four_bits"]
+    return [] if weights is None else [four_bits_text(weights)]
 
 
 def _removed(answer: ReportAnswer) -> list[str]:

@@ -1,12 +1,17 @@
-"""Which channels are removed from a plan's network, and what that saves."""
+"""What a network's weights allow: removed channels, weights of four bits, and what that saves."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from buildtool.graph.bounds import count_channels
 from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import WeightedAttrs
 from buildtool.plan.choose.channels import Simplified
-from buildtool.schema.plans import NarrowLayer, RemovedChannels
+from buildtool.schema.plans import FourBitWeights, NarrowLayer, RemovedChannels
+from buildtool.target.catalogue import constants_bytes, select_all
+from buildtool.target.types import Target
 
 
 def describe(simplified: Simplified) -> RemovedChannels | None:
@@ -25,6 +30,25 @@ def describe(simplified: Simplified) -> RemovedChannels | None:
         "layers": [
             layer for layer in layers if layer["macs"] < layer["macs_of"] or layer["channels"] < layer["of"]
         ],
+    }
+
+
+def describe_four_bits(simplified: Simplified, target: Target) -> FourBitWeights | None:
+    """Returns how many operators' weights are stored in four bits, and the bytes of their constants."""
+    if not simplified.narrowed:
+        return None
+    graph, kernels = simplified.graph, select_all(target, simplified.graph)
+    sizes = []
+    for one in simplified.narrowed:
+        kernel, op = kernels[one.op], graph.ops[one.op]
+        assert kernel is not None and isinstance(op.attrs, WeightedAttrs)
+        in_bytes = replace(op, attrs=replace(op.attrs, expanded=0, stored=0))
+        sizes.append(constants_bytes(kernel, graph, in_bytes))
+    return {
+        "operators": len(sizes),
+        "of": sum(isinstance(op.attrs, WeightedAttrs) for op in graph.ops),
+        "bytes": sum(one.stored for one in simplified.narrowed),
+        "bytes_of": sum(sizes),
     }
 
 

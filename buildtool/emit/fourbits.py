@@ -1,0 +1,152 @@
+"""Constants whose weights the weight image stores in four bits.
+
+An operator's constants are packed for its kernel as always, or, if its weights are expanded for some output
+channels at a time, once for each slice of its output channels, as if it had only these. Then each packed
+block is encoded: 32 bytes become 16 if each of them is a value from -8 to 7 (see nn_expand_s4 in nn.h). The
+firmware expands a block into scratch before its kernel reads it. So every kernel reads the bytes that it
+always reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import Hint, PlanError
+from buildtool.emit.blocks import BIAS, FILTER, align
+from buildtool.emit.packing import pack
+from buildtool.graph.types import Graph, Op, OpKind, Quantization, Tensor, WeightedAttrs
+from buildtool.target.catalogue import features, slices_of
+from buildtool.target.types import KernelVariant
+
+PIECE = 32  # bytes
+LEAST, MOST = -8, 7  # the values of four bits
+_MAP_BYTES = 8  # the map of the pieces has a multiple of this many bytes
+# What is added to the weights at even and at odd addresses: some kernels read unsigned bytes, or pairs.
+_OFFSETS = ((0, 0), (128, 0), (128, 128))
+_Offset = tuple[int, int]
+_WEIGHT, _BIAS = 5, 0x21212121  # values that show which pieces have weights alone
+_AGAIN = Hint(
+    "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
+    "with --simplify structure only weights of int4 in the file are stored in four bits"
+)
+
+
+def encode(block: bytes) -> bytes:
+    """Returns a block of constants, a multiple of 16 bytes, in the form that nn_expand_s4 reads."""
+    return min((_encode(block, offset) for offset in _OFFSETS), key=len)
+
+
+def _encode(block: bytes, offset: _Offset) -> bytes:
+    pieces = _pieces(block, offset)
+    narrow = np.all((pieces >= LEAST) & (pieces <= MOST), axis=1)
+    values = (pieces - LEAST).astype(np.uint8)
+    halves = values[:, : PIECE // 2] | values[:, PIECE // 2 :] << 4
+    wide = _pieces(block, (0, 0))
+    parts = [half.tobytes() if is_narrow else piece.tobytes()
+             for half, piece, is_narrow in zip(halves, wide, narrow, strict=True)]  # fmt: skip
+    return _head(~narrow, offset) + b"".join(parts) + block[pieces.size :]
+
+
+def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
+    """Returns the whole pieces of a block, without `offset`."""
+    whole = len(block) // PIECE * PIECE
+    pieces = np.frombuffer(block[:whole], np.uint8).reshape(-1, PIECE).copy()
+    pieces[:, ::2] -= np.uint8(offset[0])
+    pieces[:, 1::2] -= np.uint8(offset[1])
+    return pieces.view(np.int8)
+
+
+def _head(is_wide: npt.NDArray[np.bool_], offset: _Offset = (0, 0)) -> bytes:
+    """Returns what is flipped in a sum, all highest bits but those of weights plus 128, and the map."""
+    flipped = bytes(128 - one for one in offset) * 2
+    bitmap = np.packbits(is_wide, bitorder="little").tobytes()
+    return flipped.ljust(_MAP_BYTES, b"\0") + bitmap + bytes(-len(bitmap) % _MAP_BYTES)
+
+
+def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
+    """Returns an operator's constants in the weight image: its encoded slices, one after the other.
+
+    Raises PlanError if these weights need more bytes than the operator's attributes say.
+    """
+    assert isinstance(op.attrs, WeightedAttrs)
+    blocks = b"".join(map(encode, _blocks(graph, op, kernel, op.attrs.expanded)))
+    if len(blocks) > op.attrs.stored:
+        text = f"the plan stores these weights in four bits, in {op.attrs.stored:,} bytes"
+        raise PlanError(f"{text}; they need {len(blocks):,}", operator=op.place, hint=_AGAIN)
+    return blocks.ljust(op.attrs.stored, b"\0")
+
+
+def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> int:
+    """Returns the bytes that an operator's constants need if they are expanded by `expanded` channels.
+
+    They are those of any weights from -8 to 7, where the packing keeps each weight as a byte, and at least
+    those of the operator's own.
+    """
+    own = sum(len(encode(block)) for block in _blocks(graph, op, kernel, expanded))
+    shown, any_weights = _with_constants(graph, op), 0
+    for block in _blocks(shown, op, kernel, expanded):
+        any_weights += min(_shown_bytes(_pieces(block, offset)) for offset in _OFFSETS) + len(block) % PIECE
+    return len(align(bytes(max(own, any_weights))))
+
+
+def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:
+    """Returns the bytes of a block whose weights are `_WEIGHT`, if all pieces with other bytes are wide."""
+    narrow = np.all((pieces == 0) | (pieces == _WEIGHT), axis=1)
+    return len(_head(narrow)) + pieces.size - PIECE // 2 * int(narrow.sum())
+
+
+def _blocks(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> list[bytes]:
+    """Returns the packed constants of each slice of `expanded` output channels."""
+    whole = replace(op.as_seen, attrs=replace(op.attrs, expanded=0, stored=0))  # type: ignore[call-arg]
+    channels = features(graph, op)["cout"]
+    if expanded >= channels:
+        return [pack(graph, whole, kernel)]
+    sizes = [size for size, count in slices_of(channels, expanded) for _ in range(count)]
+    ends = accumulate(sizes)
+    return [
+        pack(*slice_of(graph, whole, end - size, end), kernel) for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
+    """Returns an operator that computes output channels [first, end) of a convolution or a dense layer.
+
+    The first axis of its filter counts the output channels. The graph has only this operator.
+    """
+    assert op.kind in (OpKind.CONV_2D, OpKind.FULLY_CONNECTED)
+    tensors = list(graph.tensors)
+    for t in (t for t in op.inputs[FILTER : BIAS + 1] if t >= 0):
+        of = tensors[t]
+        assert of.data is not None
+        tensors[t] = _with_data(of, of.data[first:end], _part_of(of.quant, first, end))
+    out = tensors[op.outputs[0]]
+    tensors[op.outputs[0]] = replace(out, shape=(*out.shape[:-1], end - first))
+    attrs = replace(op.attrs, expanded=0, stored=0)  # type: ignore[call-arg]
+    sliced = replace(op.as_seen, attrs=attrs)
+    return Graph("", tuple(tensors), (sliced,), sliced.inputs[:1], sliced.outputs), sliced
+
+
+def _part_of(quant: Quantization | None, first: int, end: int) -> Quantization | None:
+    if quant is None or len(quant.scales) == 1:
+        return quant
+    return Quantization(quant.scales[first:end], quant.zero_points[first:end], quant.axis)
+
+
+def _with_constants(graph: Graph, op: Op) -> Graph:
+    """Returns the graph with one value for all of an operator's weights, and one for its biases."""
+    tensors = list(graph.tensors)
+    for t, value in zip(op.inputs[FILTER : BIAS + 1], (_WEIGHT, _BIAS), strict=False):
+        if t >= 0:
+            data = tensors[t].data
+            assert data is not None
+            tensors[t] = _with_data(tensors[t], np.full_like(data, value), tensors[t].quant)
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _with_data(tensor: Tensor, data: npt.NDArray[np.generic], quant: Quantization | None) -> Tensor:
+    data = np.ascontiguousarray(data)
+    return replace(tensor, shape=data.shape, data=data, quant=quant, source=None)

@@ -1,0 +1,121 @@
+"""Which weights are stored in four bits, and what happens when they no longer fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flatfiles import FileTensor
+from narrownets import narrow_network, with_narrow_weights
+from samplefiles import Sheet
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.client.planned import emitted_lines
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.locked import from_text
+
+BOARD = "cortex-m4"
+FLASH = {"objective": "flash"}
+
+
+def asked(kind, model, options=None, **others):
+    return handle({"kind": kind, "model": model, "board": BOARD, "options": options or {}, **others})
+
+
+def file(graph, name="net.tflite"):
+    return {"name": name, "data": write_model(graph)}
+
+
+def narrowed(model, options):
+    return from_text(asked("plan", model, options)["locked"]).plan.narrowed
+
+
+def test_weights_are_stored_in_four_bits_only_where_flash_has_to_be_small():
+    model = file(narrow_network())
+    before, least = asked("plan", model), asked("plan", model, FLASH)
+    assert before["four_bits"] is None and least["four_bits"]["operators"] == 6
+    assert least["flash_bytes"] == before["flash_bytes"] - (
+        least["four_bits"]["bytes_of"] - least["four_bits"]["bytes"]
+    )
+    assert before["cost"] < least["cost"]
+    assert asked("plan", model, {"max_flash": before["flash_bytes"]})["four_bits"] is None
+
+
+def test_a_limit_narrows_what_costs_least_and_nothing_that_could_be_left_out():
+    model = file(narrow_network())
+    before, least = asked("plan", model), asked("plan", model, FLASH)
+    for limit in range(least["flash_bytes"], before["flash_bytes"], 1500):
+        answer = asked("plan", model, {"max_flash": limit})
+        assert answer["flash_bytes"] <= limit
+        assert answer["cost"] <= least["cost"]
+    little = asked("plan", model, {"max_flash": before["flash_bytes"] - 1})
+    assert little["four_bits"]["operators"] == 1
+    limit = least["flash_bytes"] - 1
+    with pytest.raises(PlanError, match=f"requires {limit + 1:,} bytes, {limit:,} are allowed") as caught:
+        asked("plan", model, {"max_flash": limit})
+    assert dict(caught.value.hints[0].settings) == {"max_flash": limit + 1}
+
+
+def test_wide_weights_stay():
+    graph = narrow_network()
+    filters = graph.tensors[graph.ops[0].inputs[1]]
+    data = filters.data.copy()
+    data[3, 1, 1, 2] = 8
+    tensors = [replace(filters, data=data) if one is filters else one for one in graph.tensors]
+    graph = graph_of("wide", tensors, graph.ops, graph.inputs, graph.outputs)
+    assert [one.op for one in narrowed(file(graph), FLASH)] == [1, 2, 3, 4, 7]
+
+
+def int4_file(seed):
+    """A network of one layer, whose filter has four bits in the file."""
+    sheet, shape = Sheet(seed), (32, 3, 3, 16)
+    x = sheet.add(FileTensor((1, 7, 6, 16), "int8", scale=0.05, zero=3))
+    values = sheet.rng.integers(-7, 8, shape).reshape(-1).astype(np.uint8) & 15
+    filters = sheet.add(FileTensor(shape, "int4", values[::2] | values[1::2] << 4, [0.02] * 32, [0] * 32, 0))
+    options = ("Conv2DOptions", {"Padding": 0, "StrideH": 1, "StrideW": 1})
+    y = sheet.apply("CONV_2D", [x, filters, sheet.bias(32)], (1, 7, 6, 32), *options, dtype="int8", scale=0.3)
+    return {"name": "four.tflite", "data": sheet.bytes([x], [y])}
+
+
+def test_what_serves_all_weights_of_a_structure_counts_on_files_of_int4_alone():
+    every = {**FLASH, "simplify": "structure"}
+    assert narrowed(file(narrow_network()), every) == ()
+    plan = asked("plan", int4_file(1), every)
+    assert plan["four_bits"]["operators"] == 1
+    before, after = (asked("emit", int4_file(seed), every)["files"] for seed in (1, 2))
+    assert before["four.plan"] == after["four.plan"] and before["four.c"] == after["four.c"]
+    assert len(before["four_weights.bin"]) == len(after["four_weights.bin"])
+    assert before["four_weights.bin"] != after["four_weights.bin"]
+    checked = asked("validate", int4_file(1), every, tensors=True)
+    assert checked["exact"]
+
+
+def test_a_locked_plan_serves_weights_of_four_bits_and_refuses_others(tmp_path):
+    model = file(narrow_network(ends=(-7, 7)))
+    lock = {"plan": {"name": "net.plan", "data": asked("plan", model, FLASH)["locked"]}}
+    other = with_narrow_weights(narrow_network(), np.random.default_rng(5), (-7, 7))
+    files = asked("emit", file(other), **lock)["files"]
+    assert files["net.c"] == asked("emit", model, FLASH)["files"]["net.c"]
+    wide = with_narrow_weights(narrow_network(), np.random.default_rng(5), (-9, 7))
+    with pytest.raises(PlanError, match=r"stores these weights in four bits, in [\d,]+ bytes; they need"):
+        asked("emit", file(wide), **lock)
+
+
+@pytest.mark.parametrize("change", [{"op": 99}, {"op": 5}, {"expanded": 0}, {"stored": -16}])
+def test_marks_that_a_network_cannot_have_are_refused(change):
+    import json
+
+    content = json.loads(asked("plan", file(narrow_network()), FLASH)["locked"])
+    content["plan"]["narrowed"][0] |= change
+    with pytest.raises(PlanError):
+        asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
+
+
+def test_a_build_says_that_other_weights_fit(tmp_path):
+    before = asked("emit", file(narrow_network()), FLASH)
+    (tmp_path / "net.plan").write_bytes(before["files"]["net.plan"])
+    assert "planned again" not in emitted_lines(before, tmp_path)
+    wide = with_narrow_weights(narrow_network(), np.random.default_rng(5), (-9, 7))
+    again = emitted_lines(asked("emit", file(wide), FLASH), tmp_path)
+    assert again.endswith("net: planned again, as other weights fit into four bits with these weights")
