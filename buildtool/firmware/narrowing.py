@@ -97,7 +97,7 @@ def _choose(choices: list[_Choice], excess: int) -> list[_Choice]:
 
 
 def _list_choices(
-    graph: Graph, kernels: tuple[KernelVariant | None, ...], target: Target, simplify: Simplify
+    graph: Graph, kernels: tuple[KernelVariant | None, ...], target: Target, simplify: Simplify | None
 ) -> Iterator[_Choice]:
     pricer = Pricer(target.costs)
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
@@ -119,7 +119,7 @@ def _list_choices(
             break
 
 
-def _is_narrow(graph: Graph, op: Op, simplify: Simplify) -> bool:
+def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
     """Whether all weights of an operator fit into four bits, in every network of this structure if asked."""
     if not isinstance(op.attrs, WeightedAttrs) or isinstance(op.attrs, AsUint8):
         return False

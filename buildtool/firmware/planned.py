@@ -21,7 +21,7 @@ import msgpack
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named, NetworkSpec
-from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.base.modes import Image, Objective, Simplify, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
 from buildtool.firmware.narrowing import narrow, with_narrowed
@@ -46,6 +46,7 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
 from buildtool.target.choice import load_target
 from buildtool.target.digest import planning_digest
+from buildtool.target.partitions import weights_room
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
@@ -76,12 +77,14 @@ class Planned:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
-    model = network.model
-    key = (model.digest, model.path, planning_digest(target), options.simplify)
+    model, how = network.model, simplification(options, target)
+    options = replace(options, simplify=how)
+    key = (model.digest, model.path, planning_digest(target), how)
     simplified = session.remember(
-        "simplified", key, lambda: simplify(network.graph, target, options.simplify), MOST_MODELS
+        "simplified", key, lambda: simplify(network.graph, target, how), MOST_MODELS
     )
-    narrow_key = (*key, options.objective == Objective.FLASH, options.max_flash)
+    room = weights_room(target.board)
+    narrow_key = (*key, options.objective == Objective.FLASH, options.max_flash, room)
     simplified = session.remember(
         "narrowed", narrow_key, lambda: narrow(simplified, target, options), MOST_MODELS
     )
@@ -89,6 +92,15 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
         options = replace(options, objective=Objective.COST)
     prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=model.path)
     return replace(prepared, simplified=simplified)
+
+
+def simplification(options: PlanOptions, target: Target) -> Simplify:
+    """Returns what may simplify a network.
+
+    On a board with slots for weight images, weights change without the firmware, so the structure alone may.
+    """
+    default = Simplify.STRUCTURE if target.board.image.slots > 1 else Simplify.WEIGHTS
+    return options.simplify or default
 
 
 def plan_model(

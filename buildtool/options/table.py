@@ -192,7 +192,7 @@ _TABLE: tuple[Group | Option, ...] = (
         "The smallest number of pixels that pass from operator to operator inside a group (the planner also "
         "tries more), or row for whole rows only."
     ),
-    choice("simplify MODE", modes.Simplify, "weights")(
+    choice("simplify MODE", modes.Simplify, "weights; structure on a board with slots for weight images")(
         "What may simplify the network (its outputs stay equal for every input): weights (channels that are "
         "constant or unused are removed) or structure (all channels stay; the plan serves all weights)."
     ),

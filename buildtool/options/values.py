@@ -49,7 +49,7 @@ class PlanOptions:
     hand_off: int | None = None
     segments: str = ""
     order: Order = Order.BETTER
-    simplify: Simplify = Simplify.WEIGHTS
+    simplify: Simplify | None = None  # see `firmware.planned.simplification`
 
 
 @dataclass(frozen=True)
