@@ -1,7 +1,8 @@
 """What an operator's rule sees of the file: its operands and their quantisations."""
 
+import contextlib
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -14,10 +15,11 @@ from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, printable_n
 from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import (
     NO_CLAMP,
+    ActivationValue,
     Clamp,
     Constant,
     IndexOutput,
-    Int8Value,
+    Operand,
     Pending,
     Quantized,
     Value,
@@ -40,13 +42,31 @@ COMMUTES = frozenset(
 )
 _NEAR = 0.001  # relative difference that TFLite allows between an output's scale and the kernel's own
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
+_FLOAT_CLAMPS = {
+    (0.0, math.inf): OpKind.RELU,
+    (0.0, 6.0): OpKind.RELU6,
+    (0.0, 1.0): OpKind.RELU_0_TO_1,
+    (-1.0, 1.0): OpKind.RELU_N1_TO_1,
+}
+
+
+class FloatOperand(Exception):
+    """An operator that was read as an integer one has a float32 operand."""
 
 
 class Context:
-    """The network that is being read: the values known so far by name, and the graph built so far."""
+    """The network that is being read: the values known so far by name, and the graph built so far.
 
-    def __init__(self, file: OnnxFile) -> None:
+    While `floats` is true, the operator that is being read computes in float32: its operands are dequantised,
+    and its result has no quantisation. `read_in_floats(tensor name)` reads a pending operator in this way.
+    """
+
+    def __init__(
+        self, file: OnnxFile, read_in_floats: Callable[[str], ActivationValue] | None = None
+    ) -> None:
         self.file = file
+        self.floats = False
+        self.read_in_floats = read_in_floats or self.refuse_float
         self.build = Builder(file.name)
         self.values: dict[str, Value] = {}
         self.makers: dict[str, Node] = {}
@@ -119,33 +139,41 @@ class Context:
 
     # ---- operands: activations, weights, or either ---------------------------------------------------
 
-    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Int8Value:
-        """Returns an operand that is an int8 activation. Emits its operator first if that is pending.
+    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> ActivationValue:
+        """Returns an operand that is an activation. Emits its operator first if that is pending.
 
         `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
+        Raises FloatOperand where nothing quantises the operand, unless `node` computes in float32.
         """
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Pending):
             quant = self.later_quantization(name)
-            if quant is None:
-                self.refuse_float(name)
-            value = self.settle(name, value, quant)
+            value = self.read_in_floats(name) if quant is None else self.settle(name, value, quant)
         if isinstance(value, IndexOutput):
             text = "an operator reads the result of an ArgMax or ArgMin"
             raise UnsupportedError(text, tensor=printable_name(name), hint="make it a network output")
-        if not isinstance(value, Int8Value):
+        if not isinstance(value, ActivationValue):
             text = "a constant where the operator needs an activation"
             raise UnsupportedError(text, tensor=printable_name(name), hint="fold constants before exporting")
-        if value.integers and not integers:
+        if value.integers and (self.floats or not integers):
             text = "computes on quantised integers without a DequantizeLinear before it"
             raise UnsupportedError(text, tensor=printable_name(name), hint="export in QDQ format")
+        if self.floats:
+            return self.build.dequantize(value)
+        if value.is_float:
+            raise FloatOperand
         return value
 
-    def operand(self, node: Node, position: int) -> Int8Value | Quantized:
-        """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8."""
+    def operand(self, node: Node, position: int) -> Operand:
+        """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8.
+
+        Where `node` computes in float32, all of them are float32.
+        """
         name = node.input(position)
         value = self.value(name)
+        if self.floats and isinstance(value, (Constant, Quantized)):
+            return scales.to_floats(value, name)
         if isinstance(value, Quantized):
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
                 text = "a constant operand that is not int8 with one scale"
@@ -156,10 +184,25 @@ class Context:
             return scales.exact_scalar(value.data, name)
         return self.held(node, position)
 
-    def weights(self, node: Node, position: int) -> Quantized:
-        """Returns a filter: an int8 constant whose zero points are 0."""
+    def number(self, value: float) -> Quantized | Constant:
+        """Returns a number as an operand: an exact int8 constant, or a float32 one."""
+        return (
+            Constant(np.full(1, value, np.float32)) if self.floats else scales.exact_scalar(np.float32(value))
+        )
+
+    def weights(self, node: Node, position: int) -> Quantized | Constant:
+        """Returns a filter: an int8 constant whose zero points are 0, or floats.
+
+        Refuses an int8 filter where the operator's result or its input is not quantised.
+        """
         name = node.input(position)
         value = self.value(name)
+        if self.floats and isinstance(value, Constant):
+            return scales.to_floats(value, name)
+        if self.floats and isinstance(value, Quantized):
+            before = self.value(node.input(0))
+            is_float = isinstance(before, ActivationValue) and before.is_float
+            self.refuse_float(node.input(0) if is_float else node.outputs[0])
         if isinstance(value, Constant):
             text = "weights that are not quantised"
             hint = "quantise weights to int8: put a DequantizeLinear between them and the operator"
@@ -251,6 +294,14 @@ class Context:
                 return self.quantization(node)
         return None
 
+    def is_only_quantized(self, name: str) -> bool:
+        """Returns whether nothing computes on the tensor's floats.
+
+        Operators that commute with quantisation may lie between the tensor and each QuantizeLinear.
+        """
+        allowed = COMMUTES | {"QuantizeLinear", "DequantizeLinear", "Shape", "Size"}
+        return all(node.kind in allowed for _, node in self.following(name, COMMUTES))
+
     def refuse_float(self, name: str) -> NoReturn:
         """Refuses a float value that is not quantised."""
         maker = self.makers.get(name)
@@ -258,7 +309,9 @@ class Context:
         tensor = f"the float result of {maker.place}" if maker else "the float network input"
         clause = f", which {reader.place} reads," if reader else ""
         text = f"{tensor}{clause} is not quantised"
-        raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE)
+        at = reader or maker
+        place = at.place if at else ""
+        raise UnsupportedError(text, tensor=printable_name(name), operator=place, hint=QUANTISE)
 
     # ---- operators whose result is not quantised yet -------------------------------------------------
 
@@ -282,37 +335,51 @@ class Context:
         """
         demanded = DEFS[kind].output
 
-        def make(out: Quantization, activation: Activation, name: str) -> Int8Value:
+        def make(out: Quantization | None, activation: Activation, name: str) -> ActivationValue:
             fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
             quant = own or out
-            if own is None and demanded is not None:
+            if out is not None and own is None and demanded is not None:
                 is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
                 quant = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(quant, out) else f"{name}/kernel"
             tensor = self.build.make(kind, tensors, inner, memory, quant, fused)
-            held = Int8Value(tensor, tuple(shape), layout, quant)
+            held = ActivationValue(tensor, tuple(shape), layout, quant)
             return self.build.requantize(held, out, name, remember=demanded is not None)
 
         return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), demanded_quant=demanded)
 
     # ---- emitting pending operators -----------------------------------------------------------------
 
-    def settle(self, name: str, pending: Pending, quant: Quantization) -> Int8Value:
-        """Emits a pending operator and returns its int8 result, which becomes the value of `name`."""
-        activation = scales.activation(pending.clamp, quant)
-        if activation is not None and (pending.fuses or activation is Activation.NONE):
-            held = pending.make(quant, activation, name)
-        else:
-            before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            held = self.emit_clamp(before, pending.clamp, quant, name)
+    def settle(self, name: str, pending: Pending, quant: Quantization | None) -> ActivationValue:
+        """Emits a pending operator and returns its result, which becomes the value of `name`."""
+        with self.in_floats(quant is None):
+            activation = scales.activation(pending.clamp, quant)
+            if activation is not None and (pending.fuses or activation is Activation.NONE):
+                held = pending.make(quant, activation, name)
+            else:
+                before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
+                held = self.emit_clamp(before, pending.clamp, quant, name)
         self.values[name] = held
         return held
 
-    def emit_clamp(self, x: Int8Value, clamp: Clamp, quant: Quantization, name: str) -> Int8Value:
+    @contextlib.contextmanager
+    def in_floats(self, floats: bool = True) -> Iterator[None]:
+        """Sets `floats` while an operator is read or emitted."""
+        before, self.floats = self.floats, floats
+        try:
+            yield
+        finally:
+            self.floats = before
+
+    def emit_clamp(
+        self, x: ActivationValue, clamp: Clamp, quant: Quantization | None, name: str
+    ) -> ActivationValue:
         """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
 
         Emits RELU, RELU6, an ADD of 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
         """
+        if quant is None:
+            return self._clamp_floats(x, clamp, name)
         build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
         if activation is Activation.NONE:
@@ -327,11 +394,31 @@ class Context:
             bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
             bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
             out = build.requantize(x, quant, f"{name}/uncut").tensor
-            for i, (kind, bound) in enumerate(bounds):
-                inner = name if i == len(bounds) - 1 else f"{name}/half"
-                limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-                out = build.make(kind, [out, limit], inner, shape, quant)
-        return Int8Value(out, x.shape, x.layout, quant)
+            limits = [(kind, np.full(1, bound, np.int8)) for kind, bound in bounds]
+            out = self._bound(out, limits, quant, name)
+        return ActivationValue(out, x.shape, x.layout, quant)
+
+    def _clamp_floats(self, x: ActivationValue, clamp: Clamp, name: str) -> ActivationValue:
+        if clamp == NO_CLAMP:
+            return x
+        if (kind := _FLOAT_CLAMPS.get(clamp)) is not None:
+            out = self.build.make(kind, [x.tensor], name, self.build.tensors[x.tensor].shape, None)
+        else:
+            pairs = zip((OpKind.MAXIMUM, OpKind.MINIMUM), clamp, strict=True)
+            limits = [(kind, np.full(1, bound, np.float32)) for kind, bound in pairs if math.isfinite(bound)]
+            out = self._bound(x.tensor, limits, None, name)
+        return replace(x, tensor=out)
+
+    def _bound(
+        self, tensor: int, limits: Sequence[tuple[OpKind, Array]], quant: Quantization | None, name: str
+    ) -> int:
+        """Emits a MAXIMUM and a MINIMUM with constants, as `limits` says, and returns the result."""
+        shape = self.build.tensors[tensor].shape
+        for i, (kind, bound) in enumerate(limits):
+            inner = name if i == len(limits) - 1 else f"{name}/half"
+            limit = self.build.constant(f"{inner}/limit", bound, quant)
+            tensor = self.build.make(kind, [tensor, limit], inner, shape, quant)
+        return tensor
 
 
 def join_clamps(a: Clamp, b: Clamp) -> Clamp:

@@ -77,6 +77,17 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 
+def to_floats(value: Constant | Quantized, name: str = "") -> Constant:
+    """Returns a constant as float32, with DequantizeLinear's product if it is quantised."""
+    if isinstance(value, Quantized):
+        scale, zero = _broadcast(value.quant, value.data)
+        return Constant((value.data.astype(np.int64) - zero).astype(np.float32) * scale)
+    if value.data.dtype.kind != "f":
+        raise ModelError(f"a constant operand of {value.data.dtype}", tensor=printable_name(name))
+    with np.errstate(over="ignore"):  # a double beyond float32 becomes infinite, as a Cast makes it
+        return Constant(value.data.astype(np.float32))
+
+
 def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     """Returns a float scalar as an exact int8 constant: 1, -1 or 0, with its magnitude as the scale."""
     data = np.asarray(data)
@@ -110,13 +121,13 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
     return min(max(low, -128), 127), min(max(high, -128), 127)
 
 
-def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
+def activation(clamp: Clamp, quant: Quantization | None) -> Activation | None:
     """Returns the fused activation that clamps to the range `clamp`, or None if there is none.
 
-    The ranges may differ if they give the same int8 limits in the quantisation `quant`.
+    The ranges may differ if they give the same int8 limits in `quant`, which is None in float32.
     """
-    if clamp in ACTIVATIONS:
-        return ACTIVATIONS[clamp]
+    if clamp in ACTIVATIONS or quant is None:
+        return ACTIVATIONS.get(clamp)
     limits = clamp_limits(clamp, quant)
     for activation in ACTIVATIONS.values():
         if activation_range(activation, quant, DType.INT8) == limits:

@@ -281,6 +281,12 @@ DEFS = (
         floats="floats:square",
         no_integers="LiteRT's kernel does not support int8; use MUL of a tensor with itself",
         written=Plain(1),
+        onnx={
+            "ReduceL2": "floats:norm",
+            "ReduceSumSquare": "floats:norm",
+            "LayerNormalization": "floats:layer_normalization",
+            "InstanceNormalization": "floats:instance_normalization",
+        },
         types=quantrules.refuse_integers,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.ELEMENT,
