@@ -69,6 +69,7 @@ class OpKind(enum.StrEnum):
     NEG = "NEG"
     SQRT = "SQRT"
     SQUARE = "SQUARE"
+    ERF = "ERF"  # of ONNX; .tflite has none
     RSQRT = "RSQRT"
     ELU = "ELU"
     RELU_N1_TO_1 = "RELU_N1_TO_1"

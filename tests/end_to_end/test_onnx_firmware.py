@@ -89,6 +89,41 @@ def test_networks_as_onnxruntime_writes_them_are_exact(name, board, tmp_path):
     _run_exact(onnx.load(path), tmp_path, board, strategy="best")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["cortex-m4", "qemu-virt-rv32"])
+def test_float_islands_that_onnxruntime_s_quantiser_leaves(board):
+    """Layer normalisations, and Div and Erf, which .tflite does not have; so the executor judges."""
+    model = str(ROOT / "tests/support/onnxrecorded/transformer_islands.onnx")
+    answer = handle({"kind": "validate", "model": model, "board": board, "tensors": True, "inputs": 2})
+    assert answer["exact"] and answer["tensors_compared"] > 50, answer["first_difference"]
+
+
+def test_a_float_network_with_erf_is_exact(tmp_path):
+    net = Qdq((1, 3, 9, 7), opset=20)
+    net.nodes.clear()
+    y = net.node(
+        "Relu", [net.node("Conv", ["image", net.const(net.rng.normal(size=(5, 3, 3, 3)), np.float32)])]
+    )
+    y = net.node("Erf", [net.node("LayerNormalization", [y, net.const(np.ones(5), np.float32)])])
+    model = _save(net.model([net.node("Softmax", [y], axis=1)]), tmp_path)
+    answer = handle({"kind": "validate", "model": model, "board": "host", "tensors": True, "inputs": 2})
+    assert answer["exact"], answer["first_difference"]
+    with pytest.raises(UnsupportedError, match="no operator for ERF") as caught:
+        handle({"kind": "validate", "model": model, "board": "host", "reference": "litert"})
+    assert "reference" in caught.value.hint and "numpy" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_float_island_equals_litert_to_the_bit(tmp_path):
+    """LiteRT runs the .tflite that is written from the graph: a layer normalisation has no exp or tanh."""
+    net = Qdq((1, 6, 8), opset=17)
+    y = net.node(
+        "LayerNormalization", [net.x, *(net.const(net.rng.normal(size=8), np.float32) for _ in "ab")]
+    )
+    model = net.model([net.q(net.node("MatMul", [net.q(y, 0.03, 4), net.weights((8, 5))]), 0.1)])
+    _run_exact(model, tmp_path, "cortex-m4")
+
+
 # ---- random networks -----------------------------------------------------------------------------------
 
 _styles = st.builds(Style, unsigned=st.booleans(), quantised_edges=st.booleans(), flat=st.booleans())

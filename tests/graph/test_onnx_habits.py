@@ -179,6 +179,11 @@ def a_product_with_an_asymmetric_constant_is_one_of_two_operands(n):
     return n.q(n.node("MatMul", [n.x, w]), 50.0)
 
 
+@habit((1, 4, 6, 5), "*", net=EIGHTHS)
+def a_product_of_a_tensor_and_its_own_transpose(n):
+    return n.q(n.node("MatMul", [n.x, n.node("Transpose", [n.x], perm=[0, 1, 3, 2])]), 5.0)
+
+
 # ---- where the file quantises ---------------------------------------------------------------------------
 
 

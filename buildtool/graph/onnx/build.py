@@ -45,7 +45,7 @@ class Builder:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self._kernels: dict[int, ActivationValue] = {}
-        self._transposes: dict[tuple[int, Layout], int] = {}
+        self._transposes: dict[tuple[int, Layout, Layout], int] = {}
         self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
         self._floats: dict[int, int] = {}
 
@@ -186,7 +186,7 @@ class Builder:
         """
         if source == target:
             return tensor
-        key = (tensor, target)
+        key = (tensor, source, target)  # a Transpose of the file gives the same bytes another layout
         if key not in self._transposes:
             step = find_transpose(source, target)
             if step is None:

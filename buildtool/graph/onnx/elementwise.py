@@ -158,7 +158,7 @@ def _combine(ctx: Context, kind: OpKind, a: Operand, b: Operand) -> Pending:
         tensors = [_in_order(ctx, x, order) for x in (a, b)]
         memory, layout = place_in_memory(shape, order)
     fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
-    attrs = QuotientAttrs(wraps=False) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
+    attrs = QuotientAttrs(wraps=ctx.floats) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
     return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 

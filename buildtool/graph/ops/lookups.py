@@ -275,6 +275,17 @@ DEFS = (
         traits=Trait.ELEMENT,
     ),
     OpDef(
+        OpKind.ERF,
+        geometry.same,
+        "",
+        floats="floats:error",
+        no_integers="TFLite has no such operator",
+        onnx={"Erf": _UNARY},
+        types=quantrules.refuse_integers,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
+    ),
+    OpDef(
         OpKind.SQUARE,
         geometry.same,
         "",

@@ -64,7 +64,8 @@ def _lower_op(low: Lowering, op: Op) -> FileOp:
     written = DEFS[op.kind].written
     if written is None:
         text = f".tflite has no operator for {op.kind}"
-        raise UnsupportedError(text, operator=op.place, hint="write the network before it is rewritten")
+        hint = "" if DEFS[op.kind].onnx else "write the network before it is rewritten"
+        raise UnsupportedError(text, operator=op.place, hint=hint)
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]
