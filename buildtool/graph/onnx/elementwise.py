@@ -1,7 +1,6 @@
 """Elementwise operators: sums, products, Max and Min, whose operands broadcast, and activations."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from buildtool.graph.onnx.context import Context, join_clamps
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of, clip_attributes
 from buildtool.graph.onnx.layout import place_in_memory
+from buildtool.graph.onnx.pairs import combine, in_order, sum_or_product
 from buildtool.graph.onnx.values import (
     NO_CLAMP,
     ActivationValue,
@@ -26,12 +26,10 @@ from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
     Attrs,
-    ElementwiseAttrs,
     GeluAttrs,
     LeakyReluAttrs,
     OpKind,
     Quantization,
-    QuotientAttrs,
     SoftmaxAttrs,
 )
 
@@ -119,61 +117,6 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
     return None
 
 
-def sum_or_product(ctx: Context, kind: OpKind, a: Operand, b: Operand) -> Pending:
-    """Returns an ADD, SUB, MUL or DIV, or another function of two numbers in float32.
-
-    In memory, its result has the larger operand's dimension order.
-
-    Operands may have any scale. So a LOGISTIC's result is used as its kernel computes it, not rounded again.
-    """
-    return _combine(
-        ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, ActivationValue) else x for x in (a, b))
-    )
-
-
-def _combine(ctx: Context, kind: OpKind, a: Operand, b: Operand) -> Pending:
-    """Returns an operator of kind `kind` on two operands, which keep their quantisations."""
-    shape = broadcast_of(*(x.shape if isinstance(x, ActivationValue) else x.data.shape for x in (a, b)))
-    leader = max(
-        (x for x in (a, b) if isinstance(x, ActivationValue)), key=lambda x: math.prod(x.shape), default=None
-    )
-    if leader is None:
-        raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
-    if all(
-        (x.shape, x.layout) == (leader.shape, leader.layout)
-        if isinstance(x, ActivationValue)
-        else x.data.size == 1 and x.data.ndim <= len(leader.shape)
-        for x in (a, b)
-    ):  # every operand has the leader's layout or is one number, so none needs another order of dimensions
-        memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
-        tensors = [
-            ctx.build.view(x.tensor, memory)
-            if isinstance(x, ActivationValue)
-            else ctx.build.constant("constant", x.data.reshape(1), x.quant)
-            for x in (a, b)
-        ]
-        layout = leader.layout
-    else:
-        _, order = ctx.build.without_move(_widen(leader, len(shape)))
-        tensors = [_in_order(ctx, x, order) for x in (a, b)]
-        memory, layout = place_in_memory(shape, order)
-    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
-    attrs = QuotientAttrs(wraps=ctx.floats) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
-    return ctx.pending(kind, tensors, shape, memory, layout, attrs)
-
-
-def _in_order(ctx: Context, x: Operand, order: Sequence[int]) -> int:
-    """Returns an operand as a tensor with the result's rank and its dimensions in `order`."""
-    if not isinstance(x, ActivationValue):
-        return ctx.build.spread(x, "constant", order)
-    return ctx.build.in_file_order(_widen(x, len(order)), order)
-
-
-def _widen(x: ActivationValue, rank: int) -> ActivationValue:
-    """Returns `x` with leading dimensions of 1, so that it has `rank` dimensions."""
-    return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
-
-
 def extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads Max or Min. All operands get the result's quantisation, so the kernel can compare their bytes."""
     kind = ONNX[node.kind].kind
@@ -204,7 +147,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         others: list[Operand] = [*rest, *(quantise(x, out) for x in constants)]
         for i, other in enumerate(others):
             last = i == len(others) - 1
-            pending = _combine(ctx, kind, result, other)
+            pending = combine(ctx, kind, result, other)
             result = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
         return result
 
@@ -336,7 +279,7 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
         shape = list(operand.data.shape)
         raise ModelError(f"slopes of shape {shape} for an input of shape {list(x.shape)}")
     tensor, order = ctx.build.without_move(x)
-    tensors = [tensor, _in_order(ctx, operand, order)]
+    tensors = [tensor, in_order(ctx, operand, order)]
     return [ctx.pending(OpKind.PRELU, tensors, x.shape, *place_in_memory(x.shape, order))]
 
 

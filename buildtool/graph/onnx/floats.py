@@ -7,9 +7,10 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.context import Context
-from buildtool.graph.onnx.elementwise import look_up, sum_or_product
+from buildtool.graph.onnx.elementwise import look_up
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of
+from buildtool.graph.onnx.pairs import sum_or_product
 from buildtool.graph.onnx.pools import make_mean, read_axes
 from buildtool.graph.onnx.values import ActivationValue, Constant, Pending, Value
 from buildtool.graph.types import Activation, OpKind

@@ -120,7 +120,7 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
 
 
 def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
-    """Returns the axes of a reduction, an attribute or an operand. There are none where it does nothing."""
+    """Returns the axes of a reduction, an attribute or an operand; () where it does nothing."""
     axes = node.integers("axes")
     if axes is None and node.input(1):
         axes = ctx.ints(node, 1, "the axes")

@@ -11,6 +11,7 @@ from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import broadcast_of
 from buildtool.graph.onnx.layout import Layout, canonical, place_in_memory, plain, tail_order
+from buildtool.graph.onnx.pairs import sum_or_product
 from buildtool.graph.onnx.values import NO_CLAMP, ActivationValue, Constant, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
@@ -288,8 +289,6 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
 
 def _scale_floats(ctx: Context, node: Node, factor: Array, shift: Array) -> Pending:
     """Returns a float32 operand with each channel multiplied by a factor, then increased by an offset."""
-    from buildtool.graph.onnx.elementwise import sum_or_product  # imports this module
-
     x = ctx.held(node)
     if len(x.shape) < 2 or factor.size != x.shape[1]:
         raise ModelError(f"{factor.size} factors for a tensor of shape {list(x.shape)}")
