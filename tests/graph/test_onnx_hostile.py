@@ -27,7 +27,7 @@ def refused(model, kind=UnsupportedError):
     return caught.value
 
 
-# ---- floats between integers ----------------------------------------------------------------------------------
+# ---- floats between integers -------------------------------------------------------------------------
 
 
 def _unquantised(net, name):
@@ -67,9 +67,15 @@ def _in_blocks(net):
     return net.node("MatMul", [net.x, net.node("DequantizeLinear", weights, axis=0, block_size=2)])
 
 
-def _asymmetric(net):
-    weights = net.const(np.arange(12, dtype=np.uint8).reshape(4, 3, 1, 1))
-    return net.node("Conv", [net.x, net.dq(weights, 0.01, 200, "uint8")])
+def _asymmetric(zero, kind="Conv"):
+    """Returns a function that adds a convolution with weights of these zero points."""
+
+    def build(net):
+        weights = net.const(np.arange(9, dtype=np.uint8).reshape(3, 3, 1, 1))
+        scale = np.full(np.shape(zero), 0.01)
+        return net.node(kind, [net.x, net.dq(weights, scale, zero, "uint8", axis=0)])
+
+    return build
 
 
 def _branching(net):
@@ -123,7 +129,8 @@ REFUSED = {  # name -> (function that adds a tensor, which is then quantised; wo
     "computed indices": (_twice("Gather"), "indices is not constant"),
     "a place that is read": (lambda net: net.node("Relu", [net.node("ArgMax", [net.x])]), "network output"),
     "scales known at run time": (lambda net: net.node("DynamicQuantizeLinear", [net.x], 3)[0], "statically"),
-    "weights with a zero point": (_asymmetric, "symmetric"),
+    "weights with several zero points": (_asymmetric([200, 128, 100]), "symmetric"),
+    "a zero point in a transposed convolution": (_asymmetric(200, "ConvTranspose"), "symmetric"),
     "pixels that TFLite never takes": (_on_x("Resize", "", DOUBLED, **NEAREST), "other pixels"),
     "an Expand that does not broadcast": (_on_x("Expand", [7, 3, 4, 5]), "do not broadcast"),
     "a MatMul that does not broadcast": (

@@ -52,7 +52,7 @@ def load(name):
 
 def test_there_are_networks_of_both_formats():
     kinds = {name: {n.op_type for n in onnx.load(FOLDER / f"{name}.onnx").graph.node} for name in NAMES}
-    assert len(NAMES) == 5
+    assert len(NAMES) == 6
     assert "QLinearConv" in kinds["classifier_qoperator"]
     assert "QLinearConv" not in kinds["classifier_int8"]
 

@@ -191,7 +191,7 @@ class Context:
         )
 
     def weights(self, node: Node, position: int) -> Quantized | Constant:
-        """Returns a filter: an int8 constant whose zero points are 0, or floats.
+        """Returns a filter: an int8 constant with at most one zero point, or floats.
 
         Refuses an int8 filter where the operator's result or its input is not quantised.
         """
@@ -210,7 +210,7 @@ class Context:
         if not isinstance(value, Quantized):
             hint = "store the weights as constants in the model"
             raise UnsupportedError("weights that are not constant", tensor=printable_name(name), hint=hint)
-        return scales.symmetric(value, name)
+        return scales.centre(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
         """Returns (quantisation, integer type) of a QuantizeLinear or DequantizeLinear, as in the file.

@@ -13,6 +13,7 @@ from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
 from buildtool.graph.types import Activation, DType, Quantization
 
 _SAME = 1e-5  # relative difference below which a bias scale counts as input scale * weight scale
+SYMMETRIC = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
 QUANTISE_CONSTANT = "quantise it: put a DequantizeLinear between it and the operator"
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
@@ -59,8 +60,11 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
     return Quantized(x, Quantization(quant.scales, quant.zero_points, axis))
 
 
-def symmetric(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights whose zero points are subtracted. Refuses weights that then do not fit int8."""
+def centre(value: Quantized, name: str) -> Quantized:
+    """Returns int8 weights whose zero points are subtracted, or with one zero point for all of them.
+
+    Refuses weights with several zero points that do not fit int8 without these.
+    """
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
         raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=printable_name(name), hint=hint)
@@ -70,10 +74,10 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     _, zero = _broadcast(quant, value.data)
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
-        hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
-        raise UnsupportedError(
-            "weights with a zero point other than 0", tensor=printable_name(name), hint=hint
-        )
+        if len(set(quant.zero_points)) == 1:
+            return value
+        text = "weights with several zero points, of which some are not in the middle of their range"
+        raise UnsupportedError(text, tensor=printable_name(name), hint=SYMMETRIC)
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 

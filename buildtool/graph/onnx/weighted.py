@@ -15,7 +15,9 @@ from buildtool.graph.onnx.pairs import sum_or_product
 from buildtool.graph.onnx.values import NO_CLAMP, ActivationValue, Constant, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
+    WITH_ZERO_POINT,
     Activation,
+    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -72,7 +74,9 @@ class _Layer:
         build, memory = self.ctx.build, self.memory
         weights = build.constant(f"{name}/weights", self.data, self.quant)
         operands = [self.x, weights, -1 if self.bias is None else self._make_bias(self.bias, name)]
-        fused = replace(self.attrs, activation=activation)
+        fused: Attrs = replace(self.attrs, activation=activation)
+        if self.quant is not None and any(self.quant.zero_points):
+            fused = WITH_ZERO_POINT[type(self.attrs)](**vars(fused))
         tensor = build.make(self.kind, operands, name, memory, out, fused)
         dense = self.kind is OpKind.FULLY_CONNECTED
         usual = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
@@ -103,11 +107,13 @@ class _Layer:
         data, axis = self.data, 3 if self.kind is OpKind.DEPTHWISE_CONV_2D else 0
         scale = np.broadcast_to(np.array(self.quant.scales), factor.shape)
         products = np.where(factor == 0, scale, scale * factor).astype(np.float32)
-        cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
-        quant = Quantization(tuple(float(s) for s in products), (0,) * len(products), axis)
+        zero = self.quant.zero_points[0]
+        kept = (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
+        cleared = np.where(kept, data, np.int8(zero))
+        quant = Quantization(tuple(float(s) for s in products), (zero,) * len(products), axis)
         real = np.zeros(self.memory[-1]) + (0 if self.bias is None else self.bias.real.reshape(-1))
         bias = Constant(real * factor + shift)
-        return replace(self, data=cleared.astype(np.int8), quant=quant, bias=bias).pending()
+        return replace(self, data=cleared, quant=quant, bias=bias).pending()
 
 
 def _read_filter(
@@ -165,6 +171,11 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
         text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
         raise UnsupportedError(text, hint="export it with explicit pads, one group and no dilations")
+    if w.quant is not None and any(w.quant.zero_points):
+        text = (
+            "weights of a transposed convolution with a zero point that is not in the middle of their range"
+        )
+        raise UnsupportedError(text, tensor=node.input(1), hint=scales.SYMMETRIC)
     n, cin, *sizes = image.shape
     if data.shape[0] != cin:
         raise ModelError(f"a filter of shape {list(w.data.shape)} for {cin} channels")
@@ -204,15 +215,8 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 def matmul(ctx: Context, node: Node) -> list[Value]:
     """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
-    computed = (ActivationValue, Pending)
-    is_dense = isinstance(first, computed) and not isinstance(second, computed)
-    if is_dense and ctx.floats:
-        is_dense = isinstance(second, (Constant, Quantized)) and second.data.ndim == 2
-    elif is_dense and isinstance(second, Quantized) and len(second.quant.scales) == 1:
-        # A dense layer needs a matrix whose zero points are 0 or can be made 0.
-        data = second.data.astype(np.int64) - second.quant.zero_point
-        is_dense = data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
-    if is_dense:
+    is_matrix = isinstance(second, (Constant, Quantized)) and second.data.ndim <= 2
+    if is_matrix and isinstance(first, (ActivationValue, Pending)):
         held, w = ctx.held(node), ctx.weights(node, 1)
         if w.data.ndim != 2 or not held.shape:
             text = f"a MatMul of shapes {list(held.shape)} and {list(w.data.shape)}"

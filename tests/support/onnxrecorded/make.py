@@ -1,6 +1,6 @@
 """Makes the files beside it: networks as onnxruntime quantises them, and what it computes in them.
 
-    python make.py [NAME ...]   # needs onnxruntime (made with 1.31.1, the transformer with 1.32.0)
+    python make.py [NAME ...]   # needs onnxruntime (made with 1.31.1, later ones with 1.32.0)
 
 The tests need the files only.
 
@@ -158,6 +158,7 @@ VARIANTS = {
     "classifier_int8": (classifier, {"activation_type": S8, "per_channel": True}),
     "classifier_qoperator": (classifier, {"activation_type": U8, "quant_format": QuantFormat.QOperator}),
     "transformer_islands": (transformer, {"activation_type": S8, "per_channel": True}),
+    "plain_asymmetric": (plain, {"activation_type": U8, "weight_type": U8, "reduce_range": False}),
     "plain_uint8": (plain, {"activation_type": U8}),
     "shuffle_symmetric": (
         shuffle,
