@@ -19,7 +19,6 @@ PARTS = {
     "Unsqueeze",
     "Identity",
     "Dropout",
-    "Sum",
     "Expand",
     "SpaceToDepth",
     "ReduceMin",

@@ -179,6 +179,12 @@ def a_product_with_an_asymmetric_constant_is_a_dense_layer_with_its_bias(n):
     return n.q(n.node("Add", [n.node("MatMul", [n.x, w]), [1.0, -200.0, 300.0, 0.5]]), 50.0)
 
 
+@habit(VOLUME, "SUM", equal=0.8, keepdims=0)
+@habit(VOLUME, "SUM", equal=0.8, keepdims=1)
+def a_sum_over_dimensions(n, keepdims):
+    return n.q(n.node("ReduceSum", [n.x, [2, 3]], keepdims=keepdims), 0.4)
+
+
 @habit((1, 4, 6, 5), "*", net=EIGHTHS)
 def a_product_of_a_tensor_and_its_own_transpose(n):
     return n.q(n.node("MatMul", [n.x, n.node("Transpose", [n.x], perm=[0, 1, 3, 2])]), 5.0)

@@ -110,7 +110,12 @@ CASES: dict[str, Callable[[Qdq, str], str]] = {
     "LayerNormalization of images": _normed("LayerNormalization", 4, 6, 5, axis=1),
     "layer normalisation in parts": _decomposed,
     "InstanceNormalization": _normed("InstanceNormalization", 4),
+    "RMSNormalization": lambda net, x: net.node("RMSNormalization", [x, _normal(net, 5)]),
+    "GroupNormalization": _normed("GroupNormalization", 4, num_groups=2),
+    "GroupNormalization before opset 21": _normed("GroupNormalization", 2, num_groups=2),
     "BatchNormalization": _batch_norm,
+    "Sum": lambda net, x: net.node("Sum", [x, _normal(net, 5), x]),
+    "Cast": _on("Cast", to=1),
     "Split and Concat": _halves,
     "Transpose": _on("Transpose", perm=[0, 3, 1, 2]),
     "Slice": _on("Slice", [1], [5], [2], [2]),
@@ -131,7 +136,8 @@ CASES: dict[str, Callable[[Qdq, str], str]] = {
 
 def network(name: str, seed: int = 1):
     """Returns a whole float network: the operator on the network input's negative."""
-    net = Qdq(SHAPE, seed=seed, opset=OPSET)
+    opset = {"RMSNormalization": 23, "GroupNormalization": 21}.get(name, OPSET)
+    net = Qdq(SHAPE, seed=seed, opset=opset)
     net.nodes.clear()
     net.constants.clear()
     return net.model([CASES[name](net, net.node("Neg", ["image"]))])

@@ -38,7 +38,7 @@ QUANTISE = (
 # These operators commute with quantisation: they move, pick or clamp values.
 COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
-    Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
+    Relu Clip Cast DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
 _NEAR = 0.001  # relative difference that TFLite allows between an output's scale and the kernel's own
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}

@@ -155,9 +155,15 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
 
 
 def sum_operands(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Sum of one or two operands."""
+    """Reads a Sum of one or two operands, in float32 of any number, from left to right."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
+    if ctx.floats:
+        total = sum_or_product(ctx, OpKind.ADD, ctx.operand(node, 0), ctx.operand(node, 1))
+        for i in range(2, len(node.inputs)):
+            part = total.make(None, Activation.NONE, f"{node.outputs[0]}/part{i}")
+            total = sum_or_product(ctx, OpKind.ADD, part, ctx.operand(node, i))
+        return [total]
     if len(node.inputs) > 2:
         hint = "use Adds of two tensors, and quantise the result of each"
         raise UnsupportedError("a Sum of more than two tensors", hint=hint)

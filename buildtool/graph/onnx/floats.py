@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,51 +42,70 @@ def norm(ctx: Context, node: Node) -> list[Value]:
     return [look_up(ctx, OpKind.SQRT, _emit(total, f"{name}/sum"))]
 
 
+# ---- normalisations ------------------------------------------------------------------------------------
+
+
 def layer_normalization(ctx: Context, node: Node) -> list[Value]:
-    """Reads LayerNormalization over the dimensions from `axis` on, with its factors and offsets."""
+    """Reads LayerNormalization and RMSNormalization over the dimensions from `axis` on.
+
+    RMSNormalization subtracts no mean.
+    """
     x = ctx.held(node)
     if len(node.outputs) > 1 and any(ctx.readers.get(n) or n in ctx.outputs for n in node.outputs[1:]):
         raise UnsupportedError("the mean of a LayerNormalization", hint="use only its result")
     axes = tuple(range(axis_of(node, len(x.shape), -1), len(x.shape)))
     parameters = [_read_floats(ctx, node, i) for i in (1, 2) if node.input(i)]
-    return [_normalize(ctx, node, x, axes, parameters)]
+    if node.kind != "RMSNormalization":
+        x = _subtract_mean(ctx, node, x, axes)
+    return [_scale(ctx, node, _divide_by_root(ctx, node, x, axes), parameters)]
 
 
-def instance_normalization(ctx: Context, node: Node) -> list[Value]:
-    """Reads InstanceNormalization, over all dimensions but batch and channels."""
-    x = ctx.held(node)
-    if len(x.shape) < 3:
-        raise ModelError(f"an InstanceNormalization of shape {list(x.shape)}")
-    channels = (x.shape[1], *(1,) * (len(x.shape) - 2))
-    parameters = [_read_floats(ctx, node, i) for i in (1, 2)]
-    if any(p.size != x.shape[1] for p in parameters):
-        raise ModelError(f"parameters of other sizes than {x.shape[1]} channels")
-    return [
-        _normalize(ctx, node, x, tuple(range(2, len(x.shape))), [p.reshape(channels) for p in parameters])
-    ]
+def group_normalization(ctx: Context, node: Node) -> list[Value]:
+    """Reads GroupNormalization, and InstanceNormalization, in which each channel is a group.
 
-
-def _normalize(
-    ctx: Context, node: Node, x: ActivationValue, axes: tuple[int, ...], parameters: Sequence[Array]
-) -> Pending:
-    """Returns (x - mean) / sqrt(variance + epsilon), times the first parameter, plus the second one.
-
-    These are the steps in which ONNX defines LayerNormalization, with a quotient in place of a product with a
-    reciprocal.
+    The factors and offsets are those of the channels, or of the groups (before opset 21).
     """
+    x = ctx.held(node)
+    n, channels, *sides = x.shape if len(x.shape) > 2 else (0, 0)
+    groups = node.integer("num_groups", 0) if node.kind == "GroupNormalization" else channels
+    if not sides or groups < 1 or channels % groups:
+        raise ModelError(f"{groups} groups in an input of shape {list(x.shape)}")
+    parameters = [_read_floats(ctx, node, i).reshape(-1) for i in (1, 2)]
+    if not {p.size for p in parameters} <= {groups, channels}:
+        raise ModelError(f"parameters of other sizes than {channels} channels")
+    spread = [np.repeat(p, channels // p.size).reshape(channels, *(1 for _ in sides)) for p in parameters]
+    split = replace(x, shape=(n, groups, channels // groups, *sides))
+    axes = tuple(range(2, len(split.shape)))
+    normal = _divide_by_root(ctx, node, _subtract_mean(ctx, node, split, axes), axes)
+    return [_scale(ctx, node, replace(normal, shape=x.shape), spread)]
+
+
+def _subtract_mean(ctx: Context, node: Node, x: ActivationValue, axes: tuple[int, ...]) -> ActivationValue:
     name = node.outputs[0]
     mean = _emit(make_mean(ctx, x, axes, True), f"{name}/mean")
-    centred = _emit(sum_or_product(ctx, OpKind.SUB, x, mean), f"{name}/centred")
-    squares = _emit(look_up(ctx, OpKind.SQUARE, centred), f"{name}/squares")
+    return _emit(sum_or_product(ctx, OpKind.SUB, x, mean), f"{name}/centred")
+
+
+def _divide_by_root(ctx: Context, node: Node, x: ActivationValue, axes: tuple[int, ...]) -> ActivationValue:
+    """Returns x / sqrt(mean of squares + epsilon), where ONNX multiplies with a reciprocal."""
+    name = node.outputs[0]
+    squares = _emit(look_up(ctx, OpKind.SQUARE, x), f"{name}/squares")
     variance = _emit(make_mean(ctx, squares, axes, True), f"{name}/variance")
     epsilon = ctx.number(node.number("epsilon", 1e-5))
     shifted = _emit(sum_or_product(ctx, OpKind.ADD, variance, epsilon), f"{name}/shifted")
-    result = sum_or_product(
-        ctx, OpKind.DIV, centred, _emit(look_up(ctx, OpKind.SQRT, shifted), f"{name}/deviation")
-    )
-    for kind, numbers, part in zip((OpKind.MUL, OpKind.ADD), parameters, ("normal", "scaled"), strict=False):
-        result = sum_or_product(ctx, kind, _emit(result, f"{name}/{part}"), Constant(numbers))
-    return result
+    root = _emit(look_up(ctx, OpKind.SQRT, shifted), f"{name}/deviation")
+    return _emit(sum_or_product(ctx, OpKind.DIV, x, root), f"{name}/normal")
+
+
+def _scale(ctx: Context, node: Node, x: ActivationValue, parameters: Sequence[Array]) -> Value:
+    """Returns x times the first parameter, plus the second one."""
+    if not parameters:
+        return x
+    product = sum_or_product(ctx, OpKind.MUL, x, Constant(parameters[0]))
+    if len(parameters) == 1:
+        return product
+    scaled = _emit(product, f"{node.outputs[0]}/scaled")
+    return sum_or_product(ctx, OpKind.ADD, scaled, Constant(parameters[1]))
 
 
 def _emit(pending: Pending, name: str) -> ActivationValue:

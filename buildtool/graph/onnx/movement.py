@@ -40,6 +40,14 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     return [replace(x, shape=shape)]
 
 
+def cast(ctx: Context, node: Node) -> list[Value]:
+    """Reads a Cast of an activation to float32, which it is already."""
+    if node.integer("to", 0) != 1:  # TensorProto.FLOAT
+        hint = "cast to float32, or leave the operator out of the network"
+        raise UnsupportedError("a Cast of an activation to another type than float32", hint=hint)
+    return [ctx.held(node)]
+
+
 def transpose(ctx: Context, node: Node) -> list[Value]:
     """Reads Transpose. Only the shape and the layout change."""
     x = ctx.held(node, integers=True)
