@@ -1,7 +1,6 @@
 """What an operator's rule sees of the file: its operands and their quantisations."""
 
 import contextlib
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -11,12 +10,11 @@ import numpy as np
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
+from buildtool.graph.onnx.clamps import emit_clamp
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, printable_name
 from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import (
-    NO_CLAMP,
     ActivationValue,
-    Clamp,
     Constant,
     IndexOutput,
     Operand,
@@ -41,13 +39,6 @@ COMMUTES = frozenset(
     Relu Clip Cast DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
 _NEAR = 0.001  # relative difference that TFLite allows between an output's scale and the kernel's own
-_UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
-_FLOAT_CLAMPS = {
-    (0.0, math.inf): OpKind.RELU,
-    (0.0, 6.0): OpKind.RELU6,
-    (0.0, 1.0): OpKind.RELU_0_TO_1,
-    (-1.0, 1.0): OpKind.RELU_N1_TO_1,
-}
 
 
 class FloatOperand(Exception):
@@ -358,7 +349,7 @@ class Context:
                 held = pending.make(quant, activation, name)
             else:
                 before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-                held = self.emit_clamp(before, pending.clamp, quant, name)
+                held = emit_clamp(self.build, before, pending.clamp, quant, name)
         self.values[name] = held
         return held
 
@@ -370,58 +361,3 @@ class Context:
             yield
         finally:
             self.floats = before
-
-    def emit_clamp(
-        self, x: ActivationValue, clamp: Clamp, quant: Quantization | None, name: str
-    ) -> ActivationValue:
-        """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
-
-        Emits RELU, RELU6, an ADD of 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
-        """
-        if quant is None:
-            return self._clamp_floats(x, clamp, name)
-        build, shape = self.build, self.build.tensors[x.tensor].shape
-        activation = scales.activation(clamp, quant)
-        if activation is Activation.NONE:
-            return build.requantize(x, quant, name)
-        if activation in _UNARY:
-            out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-        elif activation is not None:
-            zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, ElementwiseAttrs(activation))
-        else:
-            low, high = scales.clamp_limits(clamp, quant)
-            bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
-            bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-            out = build.requantize(x, quant, f"{name}/uncut").tensor
-            limits = [(kind, np.full(1, bound, np.int8)) for kind, bound in bounds]
-            out = self._bound(out, limits, quant, name)
-        return ActivationValue(out, x.shape, x.layout, quant)
-
-    def _clamp_floats(self, x: ActivationValue, clamp: Clamp, name: str) -> ActivationValue:
-        if clamp == NO_CLAMP:
-            return x
-        if (kind := _FLOAT_CLAMPS.get(clamp)) is not None:
-            out = self.build.make(kind, [x.tensor], name, self.build.tensors[x.tensor].shape, None)
-        else:
-            pairs = zip((OpKind.MAXIMUM, OpKind.MINIMUM), clamp, strict=True)
-            limits = [(kind, np.full(1, bound, np.float32)) for kind, bound in pairs if math.isfinite(bound)]
-            out = self._bound(x.tensor, limits, None, name)
-        return replace(x, tensor=out)
-
-    def _bound(
-        self, tensor: int, limits: Sequence[tuple[OpKind, Array]], quant: Quantization | None, name: str
-    ) -> int:
-        """Emits a MAXIMUM and a MINIMUM with constants, as `limits` says, and returns the result."""
-        shape = self.build.tensors[tensor].shape
-        for i, (kind, bound) in enumerate(limits):
-            inner = name if i == len(limits) - 1 else f"{name}/half"
-            limit = self.build.constant(f"{inner}/limit", bound, quant)
-            tensor = self.build.make(kind, [tensor, limit], inner, shape, quant)
-        return tensor
-
-
-def join_clamps(a: Clamp, b: Clamp) -> Clamp:
-    """Returns the range that results from clamping first to `a` and then to `b`."""
-    low, high = (min(max(v, b[0]), b[1]) for v in a)
-    return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

@@ -7,7 +7,8 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import Context, join_clamps
+from buildtool.graph.onnx.clamps import emit_clamp, join_clamps
+from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of, clip_attributes
 from buildtool.graph.onnx.layout import place_in_memory
@@ -207,7 +208,7 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
 
     def make(out: Quantization | None, _activation: Activation, result: str) -> ActivationValue:
-        return ctx.emit_clamp(x, limits, out, result)
+        return emit_clamp(ctx.build, x, limits, out, result)
 
     return [Pending(x.shape, make)]
 
