@@ -8,12 +8,13 @@ static float real(const nn_map *map, int32_t value) {
     return map->unit.scale * (float)(value - map->unit.zero_point);
 }
 
-static float sigmoid(float x) {
-    return 1.0F / (1.0F + nn_real_exponential(-x));
+/* Not inlined: there are many calls, of a function of some 500 bytes. */
+__attribute__((noinline)) static float exponential(float x) {
+    return nn_real_exponential(x);
 }
 
 static float probability(const nn_map *map, int32_t value) {
-    return sigmoid(real(map, value));
+    return 1.0F / (1.0F + exponential(-real(map, value)));
 }
 
 typedef float (*function)(const nn_map *map, int32_t value);
@@ -102,7 +103,7 @@ static float expected(const nn_map *map, const int8_t *logits, int32_t bins) {
     float sum = 0, total = 0;
     for (int32_t i = 0; i < bins; i++) {
         const float less = map->unit.scale * (float)(logits[i * map->step] - most);
-        const float weight = nn_real_exponential(less);
+        const float weight = exponential(less);
         sum += weight;
         total += (float)i * weight;
     }
