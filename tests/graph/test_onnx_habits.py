@@ -233,6 +233,19 @@ def _is_shifted(graph):
     return [graph.tensors[t].quant.zero_point for t in (*graph.inputs, *graph.outputs)] == [-28, -11]
 
 
+@habit(
+    IMAGE, "* CONV_2D", lambda g: g.tensors[g.inputs[0]].quant.scale == 1, net={"dtype": "uint8"}, equal=0.8
+)
+def preprocessing_of_stored_pixels(n):
+    n.nodes.clear()
+    pixels = n.node("Mul", [n.node("Cast", ["image"], to=TensorProto.FLOAT), 1 / 255])
+    means, deviations = (
+        [[[v]] for v in numbers] for numbers in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    )
+    y = n.node("Div", [n.node("Sub", [pixels, means]), deviations])
+    return n.q(n.conv(n.q(y, 4.76 / 255, -14), 3, 4), 0.08)
+
+
 @habit(IMAGE, "*", _is_shifted, net=UINT8, equal=0, dtype="uint8")
 def an_integer_output_is_shifted_to_int8(n):
     return n.quantize(n.conv(n.x, 3, 4), 0.05, 117, "uint8")

@@ -63,6 +63,7 @@ class Context:
         self.makers: dict[str, Node] = {}
         self.readers: dict[str, list[Node]] = {}
         self.outputs = frozenset(file.outputs)
+        self.cast_inputs: set[str] = set()  # network inputs whose stored integers a Cast makes floats
 
     def link(self, nodes: tuple[Node, ...]) -> None:
         """Notes the operators that make and read each tensor."""
@@ -284,6 +285,16 @@ class Context:
             if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
                 return self.quantization(node)
         return None
+
+    def stored_quantization(self, name: str, dtype: str) -> Quantization | None:
+        """Returns the quantisation of an integer network input that only Casts read, or None for others.
+
+        The numbers are the stored ones, so its scale is 1.
+        """
+        if any(node.kind != "Cast" for node in self.readers.get(name, ())) or name not in self.readers:
+            return None
+        self.cast_inputs.add(name)
+        return Quantization((1.0,), (-_SHIFT[dtype],))
 
     def is_only_quantized(self, name: str) -> bool:
         """Returns whether nothing computes on the tensor's floats.

@@ -41,11 +41,12 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
 
 
 def cast(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Cast of an activation to float32, which it is already."""
+    """Reads a Cast to float32 of an activation, which is float32 already, or of an integer network input."""
     if node.integer("to", 0) != 1:  # TensorProto.FLOAT
         hint = "cast to float32, or leave the operator out of the network"
         raise UnsupportedError("a Cast of an activation to another type than float32", hint=hint)
-    return [ctx.held(node)]
+    x = ctx.held(node, integers=node.input(0) in ctx.cast_inputs)
+    return [replace(x, integers=False)]
 
 
 def transpose(ctx: Context, node: Node) -> list[Value]:

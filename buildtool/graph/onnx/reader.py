@@ -309,7 +309,10 @@ class _Reader:
         if name in ctx.values:
             raise ModelError("two network inputs have the same name", tensor=printable_name(name))
         is_float = interface.dtype == "float32"
-        quant = None if is_float and not ctx.is_only_quantized(name) else ctx.later_quantization(name)
+        if is_float:
+            quant = ctx.later_quantization(name) if ctx.is_only_quantized(name) else None
+        else:
+            quant = ctx.stored_quantization(name, interface.dtype) or ctx.later_quantization(name)
         if quant is None and not is_float:
             ctx.refuse_float(name)
         order = order_input(ctx, name, len(shape))
