@@ -94,6 +94,8 @@ CASES: dict[str, Callable[[Qdq, str], str]] = {
         for kind in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2", "ReduceSumSquare")
     },
     **{kind: _on(kind) for kind in ("GlobalAveragePool", "GlobalMaxPool")},
+    **{kind: _on(kind) for kind in ("Softplus", "Softsign", "Mish", "Swish")},
+    "Swish of another slope": _on("Swish", alpha=1.7),
     "Gelu with tanh": _on("Gelu", approximate="tanh"),
     "Pow 2": _on("Pow", 2.0),
     "Pow 3": _on("Pow", 3.0),
@@ -136,7 +138,9 @@ CASES: dict[str, Callable[[Qdq, str], str]] = {
 
 def network(name: str, seed: int = 1):
     """Returns a whole float network: the operator on the network input's negative."""
-    opset = {"RMSNormalization": 23, "GroupNormalization": 21}.get(name, OPSET)
+    opset = {"RMSNormalization": 23, "GroupNormalization": 21}.get(
+        name, 24 if name.startswith("Swish") else OPSET
+    )
     net = Qdq(SHAPE, seed=seed, opset=opset)
     net.nodes.clear()
     net.constants.clear()

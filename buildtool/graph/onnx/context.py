@@ -42,7 +42,7 @@ _NEAR = 0.001  # relative difference that TFLite allows between an output's scal
 
 
 class FloatOperand(Exception):
-    """An operator that was read as an integer one has a float32 operand."""
+    """An operator that was read as an integer one has a float32 operand, or no integer form."""
 
 
 class Context:
@@ -295,6 +295,11 @@ class Context:
             return None
         self.cast_inputs.add(name)
         return Quantization((1.0,), (-_SHIFT[dtype],))
+
+    def demand_floats(self) -> None:
+        """Raises FloatOperand unless the operator that is being read computes in float32."""
+        if not self.floats:
+            raise FloatOperand
 
     def is_only_quantized(self, name: str) -> bool:
         """Returns whether nothing computes on the tensor's floats.

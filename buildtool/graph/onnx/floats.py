@@ -42,6 +42,52 @@ def norm(ctx: Context, node: Node) -> list[Value]:
     return [look_up(ctx, OpKind.SQRT, _emit(total, f"{name}/sum"))]
 
 
+# ---- activations -----------------------------------------------------------------------------------------
+
+
+def softplus(ctx: Context, node: Node) -> list[Value]:
+    """Reads Softplus: max(x, 0) + log(1 + exp(-|x|)), which no large x overflows."""
+    ctx.demand_floats()
+    return [_softplus(ctx, ctx.held(node), node.outputs[0])]
+
+
+def _softplus(ctx: Context, x: ActivationValue, name: str) -> Pending:
+    size = _emit(look_up(ctx, OpKind.ABS, x), f"{name}/size")
+    power = _emit(
+        look_up(ctx, OpKind.EXP, _emit(look_up(ctx, OpKind.NEG, size), f"{name}/less")), f"{name}/exp"
+    )
+    total = _emit(sum_or_product(ctx, OpKind.ADD, power, ctx.number(1)), f"{name}/sum")
+    rest = _emit(look_up(ctx, OpKind.LOG, total), f"{name}/log")
+    return sum_or_product(ctx, OpKind.ADD, _emit(look_up(ctx, OpKind.RELU, x), f"{name}/above"), rest)
+
+
+def mish(ctx: Context, node: Node) -> list[Value]:
+    """Reads Mish: x * tanh(softplus(x))."""
+    ctx.demand_floats()
+    x, name = ctx.held(node), node.outputs[0]
+    plus = _emit(_softplus(ctx, x, name), f"{name}/softplus")
+    return [sum_or_product(ctx, OpKind.MUL, x, _emit(look_up(ctx, OpKind.TANH, plus), f"{name}/tanh"))]
+
+
+def softsign(ctx: Context, node: Node) -> list[Value]:
+    """Reads Softsign: x / (1 + |x|)."""
+    ctx.demand_floats()
+    x, name = ctx.held(node), node.outputs[0]
+    size = _emit(look_up(ctx, OpKind.ABS, x), f"{name}/size")
+    below = _emit(sum_or_product(ctx, OpKind.ADD, size, ctx.number(1)), f"{name}/sum")
+    return [sum_or_product(ctx, OpKind.DIV, x, below)]
+
+
+def swish(ctx: Context, node: Node) -> list[Value]:
+    """Reads Swish: x * sigmoid(alpha * x)."""
+    ctx.demand_floats()
+    x, name, alpha = ctx.held(node), node.outputs[0], node.number("alpha", 1.0)
+    scaled = (
+        x if alpha == 1 else _emit(sum_or_product(ctx, OpKind.MUL, x, ctx.number(alpha)), f"{name}/scaled")
+    )
+    return [sum_or_product(ctx, OpKind.MUL, x, _emit(look_up(ctx, OpKind.LOGISTIC, scaled), f"{name}/gate"))]
+
+
 # ---- normalisations ------------------------------------------------------------------------------------
 
 

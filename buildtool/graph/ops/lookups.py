@@ -141,7 +141,7 @@ DEFS = (
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
-        onnx={"Sigmoid": _UNARY},
+        onnx={"Sigmoid": _UNARY, "Swish": "floats:swish"},
         wide="wide:logistic",
     ),
     _function(
@@ -150,7 +150,7 @@ DEFS = (
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
-        onnx={"Tanh": _UNARY},
+        onnx={"Tanh": _UNARY, "Mish": "floats:mish"},
         wide="wide:tanh",
     ),
     _function(
@@ -183,13 +183,18 @@ DEFS = (
         byte="activation:absolute",
         written=Plain(2),
         quant=quantrules.check_first_scale,
-        onnx={"Abs": _UNARY},
+        onnx={"Abs": _UNARY, "Softsign": "floats:softsign"},
     ),
     _signed(
         OpKind.EXP, floats="floats:exp", byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}
     ),
     _signed(
-        OpKind.LOG, floats="floats:log", byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}
+        OpKind.LOG,
+        floats="floats:log",
+        byte=_FLOAT,
+        wide=_CURVE,
+        written=Plain(2, ""),
+        onnx={"Log": _UNARY, "Softplus": "floats:softplus"},
     ),
     _function(
         OpKind.GELU,
