@@ -19,6 +19,7 @@ static const function functions[] = {{"exp", nn_real_exp, exp},
                                      {"log", nn_real_log, log},
                                      {"tanh", nn_real_tanh, tanh},
                                      {"expm1", nn_real_expm1, expm1},
+                                     {"erf", nn_real_erf, erf},
                                      {"erfc", nn_real_erfc, erfc}};
 
 int main(int count, char **words) {

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.geometry import attributes, demand
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
@@ -168,18 +169,10 @@ def _read_sizes(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _check_lstm_operands(op: Op, wide: bool) -> None:
-    """Demands the operands that every LSTM needs. Each optional group must be complete or absent.
-
-    One of int16 has no optional parts, and an input gate.
-    """
+    """Demands the operands that every LSTM needs. Each optional group must be complete or absent."""
     present = {place.name for place in LstmInput if op.inputs[place] >= 0}
-    for place in LstmInput if wide else ():
-        if place.name in present and place.name.startswith(("CELL_TO", "PROJECTION")) | place.name.endswith(
-            "NORM"
-        ):
-            text = f"{place.name.lower()}, which TensorFlow Lite Micro's kernel of int16 does not take"
-            raise QuantError(text)
-    demand(not wide or "INPUT_TO_INPUT" in present, "input_to_input is missing")
+    if wide:
+        _refuse_parts(present)
     gates = GATES if "INPUT_TO_INPUT" in present else GATES[1:]
     for part, needed in (
         *(("INPUT_TO_{}", True), ("RECURRENT_TO_{}", True), ("{}_BIAS", True)),
@@ -193,6 +186,22 @@ def _check_lstm_operands(op: Op, wide: bool) -> None:
             demand(name not in present, f"{name.lower()} without weights of the input gate")
     has_projection = "PROJECTION" in present or "PROJECTION_BIAS" not in present
     demand(has_projection, "projection_bias without the weights of a projection")
+
+
+def _refuse_parts(present: set[str]) -> None:
+    """Refuses the optional parts of an LSTM of int16, which no kernel computes, in one message."""
+    places = {
+        "peepholes": "CELL_TO_INPUT CELL_TO_FORGET CELL_TO_OUTPUT",
+        "a projection": "PROJECTION PROJECTION_BIAS",
+        "layer normalisation": "INPUT_NORM FORGET_NORM CELL_NORM OUTPUT_NORM",
+    }
+    parts = [part for part, names in places.items() if present & set(names.split())]
+    if present.isdisjoint({"INPUT_TO_INPUT", "RECURRENT_TO_INPUT", "INPUT_BIAS"}):
+        parts.append("no input gate (CIFG)")
+    if parts:
+        text = f"an LSTM of int16 with {', '.join(parts)}: LiteRT and TensorFlow Lite Micro compute none"
+        hint = "convert with OpsSet.TFLITE_BUILTINS_INT8: an LSTM of int8 with 16-bit cells may have these"
+        raise UnsupportedError(text, hint=hint)
 
 
 def _check_lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:

@@ -69,6 +69,7 @@ class OpKind(enum.StrEnum):
     NEG = "NEG"
     SQRT = "SQRT"
     SQUARE = "SQUARE"
+    ERF = "ERF"  # of ONNX; .tflite has none
     RSQRT = "RSQRT"
     ELU = "ELU"
     RELU_N1_TO_1 = "RELU_N1_TO_1"
@@ -199,7 +200,8 @@ class PoolAttrs(Attrs):
 class AsUint8(Attrs):
     """Attributes of an operator in a uint8 network whose results differ from LiteRT's int8 kernel.
 
-    In convolutions and dense layers, the filter has its own zero point, which is subtracted from its values.
+    In convolutions and dense layers, also of ONNX networks, the filter has its own zero point, which is
+    subtracted from its values.
     AVERAGE_POOL_2D rounds halves up. QUANTIZE rescales the operand of a CONCATENATION in floats.
     RESIZE_BILINEAR interpolates in floats.
     """
@@ -226,6 +228,14 @@ class FullyConnectedAttrs(WeightedAttrs):
 @dataclass(frozen=True)
 class FullyConnectedAsUint8(FullyConnectedAttrs, AsUint8):
     """Attributes of FULLY_CONNECTED in a uint8 network."""
+
+
+# Attributes of an operator with weights -> the same where its filter has a zero point.
+WITH_ZERO_POINT: dict[type[Attrs], type[Attrs]] = {
+    ConvAttrs: ConvAsUint8,
+    DepthwiseAttrs: DepthwiseAsUint8,
+    FullyConnectedAttrs: FullyConnectedAsUint8,
+}
 
 
 @dataclass(frozen=True)

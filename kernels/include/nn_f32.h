@@ -79,6 +79,7 @@ void nn_exp_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_log_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_tanh_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_logistic_f32(const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_erf_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_elu_f32(const nn_view *in, const nn_view *out, const nn_window *window);
 /* constants: nn_float_flag */
 void nn_gelu_f32(const void *constants, const nn_view *in, const nn_view *out,

@@ -7,6 +7,7 @@ float nn_real_exp(float x);
 float nn_real_log(float x);
 float nn_real_tanh(float x);
 float nn_real_expm1(float x); /* exp(x) - 1 of numbers up to 0; other numbers as they are */
+float nn_real_erf(float x);
 float nn_real_erfc(float x);
 float nn_real_pow(float base, float exponent);
 

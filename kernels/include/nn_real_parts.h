@@ -87,6 +87,17 @@ static inline nn_real_power nn_real_power_of(nn_real_parts p, int negative) {
     return nn_real_power_of_steps(negative ? -size : size);
 }
 
+/* exp(x), see nn_real.h. */
+static inline float nn_real_exponential(float x) {
+    const uint32_t bits = nn_float_bits(x), size = bits & ~NN_REAL_SIGN;
+    nn_real_power p;
+    if (size >= 0x43000000U) { /* 128, or NaN */
+        return size > NN_REAL_INFINITE ? x : nn_float_of(bits == size ? NN_REAL_INFINITE : 0);
+    }
+    p = nn_real_power_of(nn_real_split(bits), bits != size);
+    return nn_real_join(0, p.mantissa, p.exponent - 31);
+}
+
 /* over / under as Q32, over below under; the lowest bit is set where there is a rest. */
 static inline uint64_t nn_real_quotient(uint64_t over, uint64_t under) {
     uint64_t quotient = 0;

@@ -89,6 +89,48 @@ def test_networks_as_onnxruntime_writes_them_are_exact(name, board, tmp_path):
     _run_exact(onnx.load(path), tmp_path, board, strategy="best")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "board", "tensors"),
+    [
+        ("transformer_islands", "cortex-m4", 50),
+        ("transformer_islands", "qemu-virt-rv32", 50),
+        ("plain_asymmetric", "cortex-m4", 6),
+    ],
+)
+def test_what_no_tflite_file_has_equals_the_executor(name, board, tensors):
+    """Erf of float32, and filters of int8 operators with a zero point."""
+    model = str(ROOT / f"tests/support/onnxrecorded/{name}.onnx")
+    answer = handle({"kind": "validate", "model": model, "board": board, "tensors": True, "inputs": 2})
+    assert answer["exact"] and answer["tensors_compared"] >= tensors, answer["first_difference"]
+    with pytest.raises(UnsupportedError, match=r"tflite|not written") as caught:
+        handle({"kind": "validate", "model": model, "board": board, "reference": "litert"})
+    assert "numpy" in caught.value.hint
+
+
+def test_a_float_network_with_erf_is_exact(tmp_path):
+    net = Qdq((1, 3, 9, 7), opset=20)
+    net.nodes.clear()
+    y = net.node(
+        "Relu", [net.node("Conv", ["image", net.const(net.rng.normal(size=(5, 3, 3, 3)), np.float32)])]
+    )
+    y = net.node("Erf", [net.node("LayerNormalization", [y, net.const(np.ones(5), np.float32)])])
+    model = _save(net.model([net.node("Softmax", [y], axis=1)]), tmp_path)
+    answer = handle({"kind": "validate", "model": model, "board": "host", "tensors": True, "inputs": 2})
+    assert answer["exact"], answer["first_difference"]
+
+
+@pytest.mark.slow
+def test_a_float_island_equals_litert_to_the_bit(tmp_path):
+    """LiteRT runs the .tflite that is written from the graph: a layer normalisation has no exp or tanh."""
+    net = Qdq((1, 6, 8), opset=17)
+    y = net.node(
+        "LayerNormalization", [net.x, *(net.const(net.rng.normal(size=8), np.float32) for _ in "ab")]
+    )
+    model = net.model([net.q(net.node("MatMul", [net.q(y, 0.03, 4), net.weights((8, 5))]), 0.1)])
+    _run_exact(model, tmp_path, "cortex-m4")
+
+
 # ---- random networks -----------------------------------------------------------------------------------
 
 _styles = st.builds(Style, unsigned=st.booleans(), quantised_edges=st.booleans(), flat=st.booleans())

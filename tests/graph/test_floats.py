@@ -31,7 +31,7 @@ ENDS = {OpKind.DEQUANTIZE, OpKind.QUANTIZE}
 
 def test_the_networks_have_every_operator_with_a_float_form():
     found = set().union(*(kinds_of(every_operator(family)) for family in FAMILIES))
-    assert with_float_form() - ENDS <= found
+    assert with_float_form() - ENDS - {OpKind.ERF} <= found  # .tflite has no ERF: see test_onnx_floats.py
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -12,7 +12,7 @@ from onnxnets import Qdq, compared, kinds, read
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
-from buildtool.graph.types import Activation, MeanAttrs, OpKind, Pad
+from buildtool.graph.types import Activation, AsUint8, MeanAttrs, OpKind, Pad
 
 IMAGE, CONV, VOLUME = (1, 3, 6, 6), (1, 3, 9, 7), (1, 4, 5, 6)
 SCALE_2, SCALE_3 = {"scale": 0.02}, {"scale": 0.03}
@@ -173,10 +173,21 @@ def an_expand_repeats(n):
     return n.node("Identity", [n.node("Expand", [n.node("Expand", [n.x, [2, 1, 3, 4, 5]]), [1]])])
 
 
-@habit((1, 7, 5), "BATCH_MATMUL", net=EIGHTHS)
-def a_product_with_an_asymmetric_constant_is_one_of_two_operands(n):
+@habit((1, 7, 5), "*FULLY_CONNECTED*", net=EIGHTHS)
+def a_product_with_an_asymmetric_constant_is_a_dense_layer_with_its_bias(n):
     w = n.dq(n.const(np.arange(-128, -108, dtype=np.int8).reshape(5, 4)), 0.125, 100)
-    return n.q(n.node("MatMul", [n.x, w]), 50.0)
+    return n.q(n.node("Add", [n.node("MatMul", [n.x, w]), [1.0, -200.0, 300.0, 0.5]]), 50.0)
+
+
+@habit(VOLUME, "SUM", equal=0.8, keepdims=0)
+@habit(VOLUME, "SUM", equal=0.8, keepdims=1)
+def a_sum_over_dimensions(n, keepdims):
+    return n.q(n.node("ReduceSum", [n.x, [2, 3]], keepdims=keepdims), 0.4)
+
+
+@habit((1, 4, 6, 5), "*", net=EIGHTHS)
+def a_product_of_a_tensor_and_its_own_transpose(n):
+    return n.q(n.node("MatMul", [n.x, n.node("Transpose", [n.x], perm=[0, 1, 3, 2])]), 5.0)
 
 
 # ---- where the file quantises ---------------------------------------------------------------------------
@@ -222,6 +233,19 @@ def _is_shifted(graph):
     return [graph.tensors[t].quant.zero_point for t in (*graph.inputs, *graph.outputs)] == [-28, -11]
 
 
+@habit(
+    IMAGE, "* CONV_2D", lambda g: g.tensors[g.inputs[0]].quant.scale == 1, net={"dtype": "uint8"}, equal=0.8
+)
+def preprocessing_of_stored_pixels(n):
+    n.nodes.clear()
+    pixels = n.node("Mul", [n.node("Cast", ["image"], to=TensorProto.FLOAT), 1 / 255])
+    means, deviations = (
+        [[[v]] for v in numbers] for numbers in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    )
+    y = n.node("Div", [n.node("Sub", [pixels, means]), deviations])
+    return n.q(n.conv(n.q(y, 4.76 / 255, -14), 3, 4), 0.08)
+
+
 @habit(IMAGE, "*", _is_shifted, net=UINT8, equal=0, dtype="uint8")
 def an_integer_output_is_shifted_to_int8(n):
     return n.quantize(n.conv(n.x, 3, 4), 0.05, 117, "uint8")
@@ -246,6 +270,40 @@ def the_type_may_follow_from_an_attribute_alone(n, **more):
 def unsigned_weights_whose_differences_are_int8(n, zero):
     data = n.rng.integers(zero - 100, zero + 100, (40, 6)).astype(np.uint8)
     return n.q(n.node("MatMul", [n.x, n.dq(n.const(data), 0.01, zero, "uint8")]))
+
+
+def asymmetric(n, shape, zero, scale=0.01):
+    """Weights over the whole range of uint8: less their zero point they do not fit int8."""
+    return n.dq(n.const(n.rng.integers(0, 256, shape).astype(np.uint8)), scale, zero, "uint8")
+
+
+def _keeps_the_zero_point(graph):
+    filters = [op for op in graph.ops if isinstance(op.attrs, AsUint8)]
+    return all(any(graph.tensors[op.inputs[1]].quant.zero_points) for op in filters) and filters
+
+
+@habit(IMAGE, "CONV_2D", _keeps_the_zero_point, shape=(4, 3, 3, 3))
+@habit(IMAGE, "DEPTHWISE_CONV_2D", _keeps_the_zero_point, shape=(6, 1, 3, 3), group=3)
+@habit((1, 4, 6, 6), "CONV_2D", _keeps_the_zero_point, shape=(4, 2, 3, 3), group=2)
+def asymmetric_weights_keep_their_zero_point(n, shape, group=1):
+    y = n.node(
+        "Conv",
+        [n.x, asymmetric(n, shape, 90), n.const(np.linspace(-1, 1, shape[0]), np.float32)],
+        group=group,
+    )
+    return n.q(n.node("Relu", [y]), 0.02, -120)
+
+
+@habit(IMAGE, "CONV_2D", _keeps_the_zero_point)
+def a_batch_norm_scales_asymmetric_weights(n):
+    y = n.node("Conv", [n.x, asymmetric(n, (4, 3, 3, 3), 90)])
+    parameters = [[0.5, -1.2, 0.0, 2.0], [0.1, 0.2, -0.3, 0.4], [0.0, 0.1, 0.2, 0.3], [1.0, 0.5, 2.0, 1.5]]
+    return n.q(n.node("BatchNormalization", [y, *parameters]), 0.06)
+
+
+@habit((3, 40), "FULLY_CONNECTED", _keeps_the_zero_point)
+def a_gemm_with_asymmetric_weights(n):
+    return n.q(n.node("Gemm", [n.x, asymmetric(n, (40, 6), 140), n.const(np.ones(6), np.float32)]), 0.1)
 
 
 @habit((3, 40), "FULLY_CONNECTED", lambda g: len(g.tensors[g.ops[0].inputs[1]].quant.scales) == 6)

@@ -14,7 +14,8 @@ from buildtool.graph.ops.types import OpDef, Plain, load
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.types import OpKind
 
-MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # TFLite has no such operators
+# TFLite has no such operators.
+MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT, OpKind.ERF}
 
 
 def named(definition: OpDef) -> list[tuple[str, str]]:

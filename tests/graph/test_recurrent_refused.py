@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from buildtool.base.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.graph.tflite import recurrent as written
 from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model
@@ -24,7 +24,7 @@ def _lstm() -> Graph:
     return net.graph([lstm(net, x, 5, outputs=4, peepholes=True, normed=True)])
 
 
-def _wide_lstm(**parts: bool) -> Graph:
+def _wide_lstm(**parts: int) -> Graph:
     net = WideNetBuilder(1)
     return net.graph([lstm(net, net.input((1, 3, 6)), 5, **parts)])
 
@@ -122,7 +122,7 @@ SVDF = {
 
 
 WIDE = {
-    "CIFG": ([L.INPUT_TO_INPUT, L.RECURRENT_TO_INPUT, L.INPUT_BIAS], "input_to_input is missing"),
+    "half an input gate": ([L.INPUT_TO_INPUT], "recurrent_to_input without weights of the input gate"),
     "bias of 32 bits": ((L.CELL_BIAS, _set_type(DType.INT32)), "must be an int64"),
     "state of 8 bits": ((L.HIDDEN_STATE, _set_type(DType.INT8)), "must be a variable tensor of int16"),
     "zero point": ((L.X, _set_scale(0.01, -5)), "the zero point of int16 must be 0"),
@@ -148,10 +148,27 @@ def test_tensors_that_do_not_fit_are_refused_with_the_reason(make, kind, case):
     assert text in str(caught.value) and kind in str(caught.value)
 
 
-@pytest.mark.parametrize("part", ["peepholes", "normed"])
-def test_parts_that_tensorflow_lite_micro_lacks_in_int16_are_refused(part):
-    with pytest.raises(BuildtoolError, match="which TensorFlow Lite Micro's kernel of int16 does not take"):
-        read_model(write_model(_wide_lstm(**{part: True})))
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"peepholes": True}, "peepholes"),
+        ({"normed": True}, "layer normalisation"),
+        ({"outputs": 4}, "a projection"),
+        ({"input_gate": False}, "no input gate (CIFG)"),
+        (
+            {"peepholes": True, "outputs": 4, "input_gate": False},
+            "peepholes, a projection, no input gate (CIFG)",
+        ),
+    ],
+)
+def test_parts_that_no_kernel_of_int16_has_are_refused_and_the_hint_works(parts, words):
+    with pytest.raises(UnsupportedError) as caught:
+        read_model(write_model(_wide_lstm(**parts)))
+    assert f"an LSTM of int16 with {words}:" in caught.value.text
+    assert "TFLITE_BUILTINS_INT8" in caught.value.hint and "LSTM" in caught.value.operator
+    net = NetBuilder(1)
+    graph = net.graph([lstm(net, net.input((1, 3, 6)), 5, **parts)])
+    assert isinstance(read_model(write_model(graph)).ops[0].attrs, LstmAttrs)
 
 
 def _patch_writer(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> None:

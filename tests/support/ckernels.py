@@ -107,7 +107,7 @@ def library() -> ctypes.CDLL:
     return compile_library(sources())
 
 
-RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
+RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c", "nn_boxes.c")
 
 
 @functools.cache

@@ -109,6 +109,8 @@ def many_operators():
     a, b = net.node("Split", [y, [1, 3]], 2, axis=1)
     y = net.q(net.node("Mul", [a, b]))
     y = net.node("Transpose", [net.node("Reshape", [y, [1, 3, -1]])], perm=[0, 2, 1])
+    y = net.node("LayerNormalization", [net.node("Pow", [y, 2.0]), [0.5, 1.0, 2.0]])
+    y = net.q(net.node("Erf", [net.node("Div", [y, net.node("ReduceL2", [y, [-1]])])]))
     return net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
 
 

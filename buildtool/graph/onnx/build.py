@@ -10,7 +10,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.onnx.file import Array, printable_name
 from buildtool.graph.onnx.layout import Layout, find_transpose, order_of, place_in_memory, plain
-from buildtool.graph.onnx.values import Int8Value, Quantized
+from buildtool.graph.onnx.values import ActivationValue, Constant, Quantized
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Attrs,
@@ -41,11 +41,13 @@ class Builder:
         self.name = name
         self.index = -1
         self.spent = 0
+        self.float_weights = 0  # elements of float32 constants
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
-        self._kernels: dict[int, Int8Value] = {}
-        self._transposes: dict[tuple[int, Layout], int] = {}
+        self._kernels: dict[int, ActivationValue] = {}
+        self._transposes: dict[tuple[int, Layout, Layout], int] = {}
         self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._floats: dict[int, int] = {}
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
         """Returns the network. A .tflite file that is written from it has the same tensor numbers."""
@@ -62,11 +64,12 @@ class Builder:
 
     # ---- tensors and operators ---------------------------------------------------------------------
 
-    def activation(self, name: str, shape: Sequence[int], quant: Quantization) -> int:
-        """Adds an int8 activation and returns its number."""
+    def activation(self, name: str, shape: Sequence[int], quant: Quantization | None) -> int:
+        """Adds an int8 activation, or a float32 one without quantisation, and returns its number."""
         if any(n < 1 for n in shape) or math.prod(shape) > _LARGEST:
             raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=printable_name(name))
-        self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
+        dtype = DType.FLOAT32 if quant is None else DType.INT8
+        self.tensors.append(Tensor(_label(name), tuple(shape), dtype, quant))
         return len(self.tensors) - 1
 
     def int64_output(self, name: str, shape: Sequence[int]) -> int:
@@ -74,9 +77,10 @@ class Builder:
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT64, None))
         return len(self.tensors) - 1
 
-    def constant(self, name: str, data: Array, quant: Quantization) -> int:
-        """Adds an int8 or int32 constant and returns its number."""
+    def constant(self, name: str, data: Array, quant: Quantization | None) -> int:
+        """Adds an int8 or int32 constant, or a float32 one without quantisation, and returns its number."""
         self.spend(data.nbytes)
+        self.float_weights += data.size if quant is None else 0
         data = np.ascontiguousarray(data)
         data.setflags(write=False)
         self.tensors.append(Tensor(_label(name), data.shape, DType(data.dtype.name), quant, data))
@@ -98,7 +102,7 @@ class Builder:
         inputs: Sequence[int],
         name: str,
         shape: Sequence[int],
-        quant: Quantization,
+        quant: Quantization | None,
         attrs: Attrs | None = None,
     ) -> int:
         """Adds an operator with one output and returns the output's number."""
@@ -109,13 +113,13 @@ class Builder:
     def move(
         self,
         kind: OpKind,
-        x: Int8Value,
+        x: ActivationValue,
         tensor: int,
         order: Sequence[int],
         name: str,
         shape: Sequence[int],
         attrs: Attrs,
-    ) -> Int8Value:
+    ) -> ActivationValue:
         """Adds an operator that moves or picks elements of `x`. Returns its result.
 
         The result has the shape `shape` in the file. `tensor` is `x` with its dimensions in `order` in
@@ -125,21 +129,37 @@ class Builder:
         result = self.make(kind, [tensor], name, memory, x.quant, attrs)
         return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
-    def requantize(self, x: Int8Value, quant: Quantization, name: str, remember: bool = False) -> Int8Value:
+    def requantize(
+        self, x: ActivationValue, quant: Quantization | None, name: str, remember: bool = False
+    ) -> ActivationValue:
         """Returns `x` in the quantisation `quant`. With `remember`, `before_rounding` can go back to `x`.
 
         It cannot go back if `quant` saturates values of `x` by more than one step.
         """
         if same_quantization(x.quant, quant):
             return x
+        if quant is None:
+            return self.dequantize(x)
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
-        ends = ((end - x.quant.zero_point) * x.quant.scale / quant.scale for end in (-128, 127))
-        # No value of `x` lies more than one step outside the range of the result.
-        if remember and all(-129 <= end + quant.zero_point <= 128 for end in ends):
-            self._kernels[out] = x
-        return Int8Value(out, x.shape, x.layout, quant)
+        if remember and not x.is_float:
+            ends = ((end - x.steps.zero_point) * x.steps.scale / quant.scale for end in (-128, 127))
+            # No value of `x` lies more than one step outside the range of the result.
+            if all(-129 <= end + quant.zero_point <= 128 for end in ends):
+                self._kernels[out] = x
+        return ActivationValue(out, x.shape, x.layout, quant)
 
-    def before_rounding(self, x: Int8Value) -> Int8Value:
+    def dequantize(self, x: ActivationValue) -> ActivationValue:
+        """Returns `x` in float32. Adds a DEQUANTIZE if `x` is int8 and has none."""
+        if x.is_float:
+            return x
+        if x.tensor not in self._floats:
+            old = self.tensors[x.tensor]
+            self._floats[x.tensor] = self.make(
+                OpKind.DEQUANTIZE, [x.tensor], f"{old.name}/floats", old.shape, None
+            )
+        return replace(x, tensor=self._floats[x.tensor], quant=None)
+
+    def before_rounding(self, x: ActivationValue) -> ActivationValue:
         """Returns the kernel's own result that `requantize` rounded to `x`, or `x` if there is none.
 
         The result has the layout of `x`. Its values are at least as exact.
@@ -156,7 +176,6 @@ class Builder:
             return tensor
         key = (tensor, sizes)
         if key not in self._reshapes:
-            assert old.quant is not None
             self._reshapes[key] = self.make(OpKind.RESHAPE, [tensor], f"{old.name}/view", sizes, old.quant)
         return self._reshapes[key]
 
@@ -167,7 +186,7 @@ class Builder:
         """
         if source == target:
             return tensor
-        key = (tensor, target)
+        key = (tensor, source, target)  # a Transpose of the file gives the same bytes another layout
         if key not in self._transposes:
             step = find_transpose(source, target)
             if step is None:
@@ -175,7 +194,6 @@ class Builder:
                 self._transposes[key] = self._transpose(self._transpose(tensor, source, flat), flat, target)
             else:
                 old, (shape, perm) = self.tensors[tensor], step
-                assert old.quant is not None
                 x = self.view(tensor, shape)
                 sizes = [shape[p] for p in perm]
                 attrs = TransposeAttrs(perm)
@@ -183,12 +201,12 @@ class Builder:
                 self._transposes[key] = self.make(OpKind.TRANSPOSE, [x], name, sizes, old.quant, attrs)
         return self._transposes[key]
 
-    def in_file_order(self, x: Int8Value, order: Sequence[int]) -> int:
+    def in_file_order(self, x: ActivationValue, order: Sequence[int]) -> int:
         """Returns `x` as a tensor whose dimension i is the file's dimension order[i]."""
         memory, layout = place_in_memory(x.shape, order)
         return self.view(self._transpose(x.tensor, x.layout, layout), memory)
 
-    def without_move(self, x: Int8Value) -> tuple[int, tuple[int, ...]]:
+    def without_move(self, x: ActivationValue) -> tuple[int, tuple[int, ...]]:
         """Returns `x` as (tensor, order). Dimension i of the tensor is the file's dimension order[i].
 
         No element moves, unless a dimension of the file is split in memory. Then `x` is transposed to the
@@ -198,8 +216,8 @@ class Builder:
         order = tuple(range(len(x.shape))) if order is None else order
         return self.in_file_order(x, order), order
 
-    def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
-        """Adds an int8 constant operand with its dimensions in `order` and returns its number.
+    def spread(self, constant: Quantized | Constant, name: str, order: Sequence[int]) -> int:
+        """Adds a constant operand with its dimensions in `order` and returns its number.
 
         The constant may have fewer dimensions than `order`. The missing leading ones count as size 1. The
         result has no leading dimensions of size 1.
@@ -211,7 +229,7 @@ class Builder:
         return self.constant(name, data, constant.quant)
 
     def quant(self, tensor: int) -> Quantization:
-        """Returns the quantisation of an activation."""
+        """Returns the quantisation of an int8 activation."""
         quant = self.tensors[tensor].quant
         assert quant is not None
         return quant

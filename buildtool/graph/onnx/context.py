@@ -1,7 +1,7 @@
 """What an operator's rule sees of the file: its operands and their quantisations."""
 
-import math
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -10,14 +10,14 @@ import numpy as np
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
+from buildtool.graph.onnx.clamps import emit_clamp
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, printable_name
 from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import (
-    NO_CLAMP,
-    Clamp,
+    ActivationValue,
     Constant,
     IndexOutput,
-    Int8Value,
+    Operand,
     Pending,
     Quantized,
     Value,
@@ -36,22 +36,34 @@ QUANTISE = (
 # These operators commute with quantisation: they move, pick or clamp values.
 COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
-    Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
+    Relu Clip Cast DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
 _NEAR = 0.001  # relative difference that TFLite allows between an output's scale and the kernel's own
-_UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
+
+
+class FloatOperand(Exception):
+    """An operator that was read as an integer one has a float32 operand, or no integer form."""
 
 
 class Context:
-    """The network that is being read: the values known so far by name, and the graph built so far."""
+    """The network that is being read: the values known so far by name, and the graph built so far.
 
-    def __init__(self, file: OnnxFile) -> None:
+    While `floats` is true, the operator that is being read computes in float32: its operands are dequantised,
+    and its result has no quantisation. `read_in_floats(tensor name)` reads a pending operator in this way.
+    """
+
+    def __init__(
+        self, file: OnnxFile, read_in_floats: Callable[[str], ActivationValue] | None = None
+    ) -> None:
         self.file = file
+        self.floats = False
+        self.read_in_floats = read_in_floats or self.refuse_float
         self.build = Builder(file.name)
         self.values: dict[str, Value] = {}
         self.makers: dict[str, Node] = {}
         self.readers: dict[str, list[Node]] = {}
         self.outputs = frozenset(file.outputs)
+        self.cast_inputs: set[str] = set()  # network inputs whose stored integers a Cast makes floats
 
     def link(self, nodes: tuple[Node, ...]) -> None:
         """Notes the operators that make and read each tensor."""
@@ -119,33 +131,41 @@ class Context:
 
     # ---- operands: activations, weights, or either ---------------------------------------------------
 
-    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Int8Value:
-        """Returns an operand that is an int8 activation. Emits its operator first if that is pending.
+    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> ActivationValue:
+        """Returns an operand that is an activation. Emits its operator first if that is pending.
 
         `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
+        Raises FloatOperand where nothing quantises the operand, unless `node` computes in float32.
         """
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Pending):
             quant = self.later_quantization(name)
-            if quant is None:
-                self.refuse_float(name)
-            value = self.settle(name, value, quant)
+            value = self.read_in_floats(name) if quant is None else self.settle(name, value, quant)
         if isinstance(value, IndexOutput):
             text = "an operator reads the result of an ArgMax or ArgMin"
             raise UnsupportedError(text, tensor=printable_name(name), hint="make it a network output")
-        if not isinstance(value, Int8Value):
+        if not isinstance(value, ActivationValue):
             text = "a constant where the operator needs an activation"
             raise UnsupportedError(text, tensor=printable_name(name), hint="fold constants before exporting")
-        if value.integers and not integers:
+        if value.integers and (self.floats or not integers):
             text = "computes on quantised integers without a DequantizeLinear before it"
             raise UnsupportedError(text, tensor=printable_name(name), hint="export in QDQ format")
+        if self.floats:
+            return self.build.dequantize(value)
+        if value.is_float:
+            raise FloatOperand
         return value
 
-    def operand(self, node: Node, position: int) -> Int8Value | Quantized:
-        """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8."""
+    def operand(self, node: Node, position: int) -> Operand:
+        """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8.
+
+        Where `node` computes in float32, all of them are float32.
+        """
         name = node.input(position)
         value = self.value(name)
+        if self.floats and isinstance(value, (Constant, Quantized)):
+            return scales.to_floats(value, name)
         if isinstance(value, Quantized):
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
                 text = "a constant operand that is not int8 with one scale"
@@ -156,10 +176,25 @@ class Context:
             return scales.exact_scalar(value.data, name)
         return self.held(node, position)
 
-    def weights(self, node: Node, position: int) -> Quantized:
-        """Returns a filter: an int8 constant whose zero points are 0."""
+    def number(self, value: float) -> Quantized | Constant:
+        """Returns a number as an operand: an exact int8 constant, or a float32 one."""
+        return (
+            Constant(np.full(1, value, np.float32)) if self.floats else scales.exact_scalar(np.float32(value))
+        )
+
+    def weights(self, node: Node, position: int) -> Quantized | Constant:
+        """Returns a filter: an int8 constant with at most one zero point, or floats.
+
+        Refuses an int8 filter where the operator's result or its input is not quantised.
+        """
         name = node.input(position)
         value = self.value(name)
+        if self.floats and isinstance(value, Constant):
+            return scales.to_floats(value, name)
+        if self.floats and isinstance(value, Quantized):
+            before = self.value(node.input(0))
+            is_float = isinstance(before, ActivationValue) and before.is_float
+            self.refuse_float(node.input(0) if is_float else node.outputs[0])
         if isinstance(value, Constant):
             text = "weights that are not quantised"
             hint = "quantise weights to int8: put a DequantizeLinear between them and the operator"
@@ -167,7 +202,7 @@ class Context:
         if not isinstance(value, Quantized):
             hint = "store the weights as constants in the model"
             raise UnsupportedError("weights that are not constant", tensor=printable_name(name), hint=hint)
-        return scales.symmetric(value, name)
+        return scales.centre(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
         """Returns (quantisation, integer type) of a QuantizeLinear or DequantizeLinear, as in the file.
@@ -251,6 +286,29 @@ class Context:
                 return self.quantization(node)
         return None
 
+    def stored_quantization(self, name: str, dtype: str) -> Quantization | None:
+        """Returns the quantisation of an integer network input that only Casts read, or None for others.
+
+        The numbers are the stored ones, so its scale is 1.
+        """
+        if any(node.kind != "Cast" for node in self.readers.get(name, ())) or name not in self.readers:
+            return None
+        self.cast_inputs.add(name)
+        return Quantization((1.0,), (-_SHIFT[dtype],))
+
+    def demand_floats(self) -> None:
+        """Raises FloatOperand unless the operator that is being read computes in float32."""
+        if not self.floats:
+            raise FloatOperand
+
+    def is_only_quantized(self, name: str) -> bool:
+        """Returns whether nothing computes on the tensor's floats.
+
+        Operators that commute with quantisation may lie between the tensor and each QuantizeLinear.
+        """
+        allowed = COMMUTES | {"QuantizeLinear", "DequantizeLinear", "Shape", "Size"}
+        return all(node.kind in allowed for _, node in self.following(name, COMMUTES))
+
     def refuse_float(self, name: str) -> NoReturn:
         """Refuses a float value that is not quantised."""
         maker = self.makers.get(name)
@@ -258,7 +316,9 @@ class Context:
         tensor = f"the float result of {maker.place}" if maker else "the float network input"
         clause = f", which {reader.place} reads," if reader else ""
         text = f"{tensor}{clause} is not quantised"
-        raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE)
+        at = reader or maker
+        place = at.place if at else ""
+        raise UnsupportedError(text, tensor=printable_name(name), operator=place, hint=QUANTISE)
 
     # ---- operators whose result is not quantised yet -------------------------------------------------
 
@@ -282,59 +342,38 @@ class Context:
         """
         demanded = DEFS[kind].output
 
-        def make(out: Quantization, activation: Activation, name: str) -> Int8Value:
+        def make(out: Quantization | None, activation: Activation, name: str) -> ActivationValue:
             fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
             quant = own or out
-            if own is None and demanded is not None:
+            if out is not None and own is None and demanded is not None:
                 is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
                 quant = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(quant, out) else f"{name}/kernel"
             tensor = self.build.make(kind, tensors, inner, memory, quant, fused)
-            held = Int8Value(tensor, tuple(shape), layout, quant)
+            held = ActivationValue(tensor, tuple(shape), layout, quant)
             return self.build.requantize(held, out, name, remember=demanded is not None)
 
         return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), demanded_quant=demanded)
 
     # ---- emitting pending operators -----------------------------------------------------------------
 
-    def settle(self, name: str, pending: Pending, quant: Quantization) -> Int8Value:
-        """Emits a pending operator and returns its int8 result, which becomes the value of `name`."""
-        activation = scales.activation(pending.clamp, quant)
-        if activation is not None and (pending.fuses or activation is Activation.NONE):
-            held = pending.make(quant, activation, name)
-        else:
-            before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            held = self.emit_clamp(before, pending.clamp, quant, name)
+    def settle(self, name: str, pending: Pending, quant: Quantization | None) -> ActivationValue:
+        """Emits a pending operator and returns its result, which becomes the value of `name`."""
+        with self.in_floats(quant is None):
+            activation = scales.activation(pending.clamp, quant)
+            if activation is not None and (pending.fuses or activation is Activation.NONE):
+                held = pending.make(quant, activation, name)
+            else:
+                before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
+                held = emit_clamp(self.build, before, pending.clamp, quant, name)
         self.values[name] = held
         return held
 
-    def emit_clamp(self, x: Int8Value, clamp: Clamp, quant: Quantization, name: str) -> Int8Value:
-        """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
-
-        Emits RELU, RELU6, an ADD of 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
-        """
-        build, shape = self.build, self.build.tensors[x.tensor].shape
-        activation = scales.activation(clamp, quant)
-        if activation is Activation.NONE:
-            return build.requantize(x, quant, name)
-        if activation in _UNARY:
-            out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-        elif activation is not None:
-            zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, ElementwiseAttrs(activation))
-        else:
-            low, high = scales.clamp_limits(clamp, quant)
-            bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
-            bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-            out = build.requantize(x, quant, f"{name}/uncut").tensor
-            for i, (kind, bound) in enumerate(bounds):
-                inner = name if i == len(bounds) - 1 else f"{name}/half"
-                limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-                out = build.make(kind, [out, limit], inner, shape, quant)
-        return Int8Value(out, x.shape, x.layout, quant)
-
-
-def join_clamps(a: Clamp, b: Clamp) -> Clamp:
-    """Returns the range that results from clamping first to `a` and then to `b`."""
-    low, high = (min(max(v, b[0]), b[1]) for v in a)
-    return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP
+    @contextlib.contextmanager
+    def in_floats(self, floats: bool = True) -> Iterator[None]:
+        """Sets `floats` while an operator is read or emitted."""
+        before, self.floats = self.floats, floats
+        try:
+            yield
+        finally:
+            self.floats = before

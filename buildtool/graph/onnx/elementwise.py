@@ -1,29 +1,36 @@
 """Elementwise operators: sums, products, Max and Min, whose operands broadcast, and activations."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import Context, join_clamps
+from buildtool.graph.onnx.clamps import emit_clamp, join_clamps
+from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of, clip_attributes
 from buildtool.graph.onnx.layout import place_in_memory
-from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
+from buildtool.graph.onnx.pairs import combine, in_order, sum_or_product
+from buildtool.graph.onnx.values import (
+    NO_CLAMP,
+    ActivationValue,
+    Constant,
+    Operand,
+    Pending,
+    Quantized,
+    Value,
+)
 from buildtool.graph.onnx.weighted import scale_elements
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
     Attrs,
-    ElementwiseAttrs,
     GeluAttrs,
     LeakyReluAttrs,
     OpKind,
     Quantization,
-    QuotientAttrs,
     SoftmaxAttrs,
 )
 
@@ -31,11 +38,11 @@ from buildtool.graph.types import (
 def elementwise(ctx: Context, node: Node) -> list[Value]:
     """Reads Add, Sub, Mul or Div. After an operator with weights, an Add of a constant becomes a bias."""
     kind = ONNX[node.kind].kind
-    if kind is OpKind.ADD:
+    if kind is OpKind.ADD and not ctx.floats:
         biased = _add_bias(ctx, node)
         if biased is not None:
             return [biased]
-    scaled = _scale_by_floats(ctx, node, kind)
+    scaled = None if ctx.floats else _scale_by_floats(ctx, node, kind)
     if scaled is not None:
         return [scaled]
     return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
@@ -44,7 +51,7 @@ def elementwise(ctx: Context, node: Node) -> list[Value]:
 def divide(ctx: Context, node: Node) -> list[Value]:
     """Reads Div. A Div by a constant number becomes a product with its reciprocal."""
     divisor = ctx.value(node.input(1))
-    if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
+    if ctx.floats or not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
     value = float(divisor.real.reshape(-1)[0])
     if value == 0 or not math.isfinite(1 / value):
@@ -111,88 +118,37 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
     return None
 
 
-def sum_or_product(ctx: Context, kind: OpKind, a: Int8Value | Quantized, b: Int8Value | Quantized) -> Pending:
-    """Returns an ADD, SUB, MUL or DIV. In memory, its result has the larger operand's dimension order.
-
-    Operands may have any scale. So a LOGISTIC's result is used as its kernel computes it, not rounded again.
-    """
-    return _combine(
-        ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Int8Value) else x for x in (a, b))
-    )
-
-
-def _combine(ctx: Context, kind: OpKind, a: Int8Value | Quantized, b: Int8Value | Quantized) -> Pending:
-    """Returns an operator of kind `kind` on two operands, which keep their quantisations."""
-    shape = broadcast_of(*(x.shape if isinstance(x, Int8Value) else x.data.shape for x in (a, b)))
-    leader = max(
-        (x for x in (a, b) if isinstance(x, Int8Value)), key=lambda x: math.prod(x.shape), default=None
-    )
-    if leader is None:
-        raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
-    if all(
-        (x.shape, x.layout) == (leader.shape, leader.layout)
-        if isinstance(x, Int8Value)
-        else x.data.size == 1 and x.data.ndim <= len(leader.shape)
-        for x in (a, b)
-    ):  # every operand has the leader's layout or is one number, so none needs another order of dimensions
-        memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
-        tensors = [
-            ctx.build.view(x.tensor, memory)
-            if isinstance(x, Int8Value)
-            else ctx.build.constant("constant", x.data.reshape(1), x.quant)
-            for x in (a, b)
-        ]
-        layout = leader.layout
-    else:
-        _, order = ctx.build.without_move(_widen(leader, len(shape)))
-        tensors = [_in_order(ctx, x, order) for x in (a, b)]
-        memory, layout = place_in_memory(shape, order)
-    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
-    attrs = QuotientAttrs(wraps=False) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
-    return ctx.pending(kind, tensors, shape, memory, layout, attrs)
-
-
-def _in_order(ctx: Context, x: Int8Value | Quantized, order: Sequence[int]) -> int:
-    """Returns an operand as a tensor with the result's rank and its dimensions in `order`."""
-    if isinstance(x, Quantized):
-        return ctx.build.spread(x, "constant", order)
-    return ctx.build.in_file_order(_widen(x, len(order)), order)
-
-
-def _widen(x: Int8Value, rank: int) -> Int8Value:
-    """Returns `x` with leading dimensions of 1, so that it has `rank` dimensions."""
-    return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
-
-
 def extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads Max or Min. All operands get the result's quantisation, so the kernel can compare their bytes."""
     kind = ONNX[node.kind].kind
-    operands: list[Int8Value | Array] = []
+    operands: list[ActivationValue | Array] = []
     for position, name in enumerate(node.inputs):
         value = ctx.value(name)
         if isinstance(value, Quantized) and len(value.quant.scales) > 1:
             raise UnsupportedError(f"an operand of {node.kind} with one scale per channel")
         operands.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
-    held = [x for x in operands if isinstance(x, Int8Value)]
+    held = [x for x in operands if isinstance(x, ActivationValue)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
     if len(operands) == 1:
         return [held[0]]
-    constants = [x for x in operands if not isinstance(x, Int8Value)]
+    constants = [x for x in operands if not isinstance(x, ActivationValue)]
     shape = broadcast_of(*(x.shape for x in operands))
 
-    def quantise(numbers: Array, out: Quantization) -> Quantized:
+    def quantise(numbers: Array, out: Quantization | None) -> Quantized | Constant:
+        if out is None:
+            return Constant(numbers.astype(np.float32))
         # Rounds and saturates as QuantizeLinear does. Infinite numbers become the ends of the range.
         steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
         data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
         return Quantized(data.reshape(data.shape or (1,)), out)
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
+    def make(out: Quantization | None, _activation: Activation, name: str) -> ActivationValue:
         result, *rest = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
-        others: list[Int8Value | Quantized] = [*rest, *(quantise(x, out) for x in constants)]
+        others: list[Operand] = [*rest, *(quantise(x, out) for x in constants)]
         for i, other in enumerate(others):
             last = i == len(others) - 1
-            pending = _combine(ctx, kind, result, other)
+            pending = combine(ctx, kind, result, other)
             result = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
         return result
 
@@ -200,9 +156,15 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
 
 
 def sum_operands(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Sum of one or two operands."""
+    """Reads a Sum of one or two operands, in float32 of any number, from left to right."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
+    if ctx.floats:
+        total = sum_or_product(ctx, OpKind.ADD, ctx.operand(node, 0), ctx.operand(node, 1))
+        for i in range(2, len(node.inputs)):
+            part = total.make(None, Activation.NONE, f"{node.outputs[0]}/part{i}")
+            total = sum_or_product(ctx, OpKind.ADD, part, ctx.operand(node, i))
+        return [total]
     if len(node.inputs) > 2:
         hint = "use Adds of two tensors, and quantise the result of each"
         raise UnsupportedError("a Sum of more than two tensors", hint=hint)
@@ -211,12 +173,12 @@ def sum_operands(ctx: Context, node: Node) -> list[Value]:
 
 def negate(ctx: Context, node: Node) -> list[Value]:
     """Reads Neg as the product with -1."""
-    return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), scales.exact_scalar(np.float32(-1)))]
+    return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), ctx.number(-1))]
 
 
 def reciprocal(ctx: Context, node: Node) -> list[Value]:
     """Reads Reciprocal as 1 divided by the operand."""
-    return [sum_or_product(ctx, OpKind.DIV, scales.exact_scalar(np.ones(1, np.float32)), ctx.held(node))]
+    return [sum_or_product(ctx, OpKind.DIV, ctx.number(1), ctx.held(node))]
 
 
 # ---- activations -------------------------------------------------------------------------------------
@@ -233,7 +195,7 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
             raise ModelError(f"a Clip to {low:g}..{high:g}")
         limits = (low, high)
     before = ctx.value(name)
-    if isinstance(before, Pending) and ctx.has_one_reader(name):
+    if isinstance(before, Pending) and ctx.has_one_reader(name) and not ctx.floats:
         return [replace(before, clamp=join_clamps(before.clamp, limits), add_bias=None, scale_channels=None)]
     x = ctx.held(node, integers=True)
     if x.integers:  # only a Clip to the whole range of the type is allowed
@@ -245,8 +207,8 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
         text = f"a {node.kind} of quantised integers"
         raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
 
-    def make(out: Quantization, _activation: Activation, result: str) -> Int8Value:
-        return ctx.emit_clamp(x, limits, out, result)
+    def make(out: Quantization | None, _activation: Activation, result: str) -> ActivationValue:
+        return emit_clamp(ctx.build, x, limits, out, result)
 
     return [Pending(x.shape, make)]
 
@@ -263,21 +225,26 @@ def unary(ctx: Context, node: Node) -> list[Value]:
         attrs = GeluAttrs(approximation == "tanh")
     elif node.kind == "Elu" and (alpha := node.number("alpha", 1.0)) != 1:  # LiteRT's ELU has no alpha
         raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
-    return [_look_up(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
+    return [look_up(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
 
 
 def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     """Reads HardSigmoid, min(max(alpha * x + beta, 0), 1), as alpha * (x + beta / alpha).
 
     The quantised sum has exactly the range 0 to 1 / alpha, so it saturates where the function is 0 or 1.
+    In float32 it is what ONNX says.
     """
     x, alpha, beta = ctx.held(node), node.number("alpha", 0.2), node.number("beta", 0.5)
+    if ctx.floats:
+        product = sum_or_product(ctx, OpKind.MUL, x, ctx.number(alpha))
+        x = product.make(None, Activation.NONE, f"{node.outputs[0]}/product")
+        return [replace(sum_or_product(ctx, OpKind.ADD, x, ctx.number(beta)), clamp=(0.0, 1.0), fuses=False)]
     if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
         raise UnsupportedError(f"a HardSigmoid with alpha {alpha:g}", hint="alpha must be positive")
     middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
     offset, factor = (scales.exact_scalar(np.float32(v)) for v in (beta / alpha, alpha))
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
+    def make(out: Quantization | None, _activation: Activation, name: str) -> ActivationValue:
         total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
         return sum_or_product(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
 
@@ -286,17 +253,17 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
 
 def multiply(ctx: Context, node: Node) -> list[Value]:
     """Reads Mul. x * HardSigmoid(x) becomes HARD_SWISH, even where the file quantises the second factor."""
-    pairs = (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ()
+    pairs = (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 and not ctx.floats else ()
     for name, other in pairs:
         gate = ctx.origin(other, ("QuantizeLinear", "DequantizeLinear"))
         x = ctx.values.get(name)
-        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Int8Value) or x.integers:
+        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, ActivationValue) or x.integers:
             continue
         source = ctx.values.get(gate.input(0))
-        same = isinstance(source, Int8Value) and source.tensor == x.tensor and source.shape == x.shape
+        same = isinstance(source, ActivationValue) and source.tensor == x.tensor and source.shape == x.shape
         usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
         if same and usual:
-            return [_look_up(ctx, OpKind.HARD_SWISH, x)]
+            return [look_up(ctx, OpKind.HARD_SWISH, x)]
     return elementwise(ctx, node)
 
 
@@ -306,22 +273,24 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
     if isinstance(slope, Constant) and slope.data.dtype.kind == "f" and slope.data.size:
         if np.unique(slope.data).size == 1:
             alpha = float(np.float32(slope.data.reshape(-1)[0]))
-            return [_look_up(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
-        operand: Int8Value | Quantized = scales.round_constants(slope.data, node.input(1))
+            return [look_up(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
+        operand: Operand = (
+            ctx.operand(node, 1) if ctx.floats else scales.round_constants(slope.data, node.input(1))
+        )
     else:
         operand = ctx.operand(node, 1)
-    if not isinstance(operand, Quantized):
+    if isinstance(operand, ActivationValue):
         text, hint = "a PRelu whose slopes are not constant", "slopes must be constant"
         raise UnsupportedError(text, hint=hint)
     if operand.data.ndim > len(x.shape):
         shape = list(operand.data.shape)
         raise ModelError(f"slopes of shape {shape} for an input of shape {list(x.shape)}")
     tensor, order = ctx.build.without_move(x)
-    tensors = [tensor, _in_order(ctx, operand, order)]
+    tensors = [tensor, in_order(ctx, operand, order)]
     return [ctx.pending(OpKind.PRELU, tensors, x.shape, *place_in_memory(x.shape, order))]
 
 
-def _look_up(ctx: Context, kind: OpKind, x: Int8Value, attrs: Attrs | None = None) -> Pending:
+def look_up(ctx: Context, kind: OpKind, x: ActivationValue, attrs: Attrs | None = None) -> Pending:
     """Returns an operator of kind `kind` on each element of `x`. The result has the layout of `x`."""
     return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 

@@ -11,7 +11,7 @@ from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, permutation, shape_after
 from buildtool.graph.onnx.layout import canonical, order_of, place_in_memory, plain, transpose_layout
-from buildtool.graph.onnx.values import IndexOutput, Int8Value, Pending, Quantized, Value
+from buildtool.graph.onnx.values import ActivationValue, Constant, IndexOutput, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.quantrules import same_quantization
@@ -40,13 +40,22 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     return [replace(x, shape=shape)]
 
 
+def cast(ctx: Context, node: Node) -> list[Value]:
+    """Reads a Cast to float32 of an activation, which is float32 already, or of an integer network input."""
+    if node.integer("to", 0) != 1:  # TensorProto.FLOAT
+        hint = "cast to float32, or leave the operator out of the network"
+        raise UnsupportedError("a Cast of an activation to another type than float32", hint=hint)
+    x = ctx.held(node, integers=node.input(0) in ctx.cast_inputs)
+    return [replace(x, integers=False)]
+
+
 def transpose(ctx: Context, node: Node) -> list[Value]:
     """Reads Transpose. Only the shape and the layout change."""
     x = ctx.held(node, integers=True)
     return [permute(ctx, x, permutation(node, len(x.shape)))]
 
 
-def permute(ctx: Context, x: Int8Value, perm: tuple[int, ...]) -> Int8Value:
+def permute(ctx: Context, x: ActivationValue, perm: tuple[int, ...]) -> ActivationValue:
     """Returns `x` with its dimension perm[i] as dimension i."""
     shape = tuple(x.shape[p] for p in perm)
     layout = transpose_layout(x.shape, x.layout, perm)
@@ -81,13 +90,16 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
 
 def concat(ctx: Context, node: Node) -> list[Value]:
     """Reads Concat. Parts with another quantisation than the result are requantised."""
-    parts: list[Int8Value] = []
+    parts: list[ActivationValue] = []
     for i, name in enumerate(node.inputs):
-        if isinstance(ctx.value(name), Quantized):
+        value = ctx.value(name)
+        if isinstance(value, Quantized) or (ctx.floats and isinstance(value, Constant)):
             operand = ctx.operand(node, i)
-            assert isinstance(operand, Quantized)
+            assert isinstance(operand, (Quantized, Constant))
             tensor = ctx.build.constant(f"{node.outputs[0]}/constant{i}", operand.data, operand.quant)
-            parts.append(Int8Value(tensor, operand.data.shape, plain(operand.data.shape), operand.quant))
+            parts.append(
+                ActivationValue(tensor, operand.data.shape, plain(operand.data.shape), operand.quant)
+            )
         else:
             parts.append(ctx.held(node, i, integers=True))
     if not parts or len({p.integers for p in parts}) > 1:
@@ -102,12 +114,12 @@ def concat(ctx: Context, node: Node) -> list[Value]:
     _, order = ctx.build.without_move(max(parts, key=lambda p: math.prod(p.shape)))
     memory, layout = place_in_memory(shape, order)
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Int8Value:
+    def make(out: Quantization | None, _activation: Activation, name: str) -> ActivationValue:
         operands = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
         tensors = [ctx.build.in_file_order(p, order) for p in operands]
         attrs = AxisAttrs(order.index(axis))
         result = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
-        return Int8Value(result, tuple(shape), layout, out, first.integers)
+        return ActivationValue(result, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
@@ -141,7 +153,7 @@ def split(ctx: Context, node: Node) -> list[Value]:
         tensors = [make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in slices]
     shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
     pairs = zip(tensors, shapes, strict=True)
-    return [Int8Value(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
+    return [ActivationValue(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
@@ -184,11 +196,7 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     elif mode == "constant":
         before_11 = node.number("value", 0.0)
         real = ctx.scalar(node, 2, "the padding value") if node.input(2) else before_11
-        steps = real / x.quant.scale + x.quant.zero_point
-        if not -128.5 <= steps <= 127.5:
-            hint = "pad before quantising, or quantise for a range that includes the padding value"
-            raise UnsupportedError(f"a padding value of {real:g} outside the tensor's range", hint=hint)
-        value = min(max(round(steps), -128), 127)
+        value = _quantize_padding(real, x.quant)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
         hint = "supported: constant, reflect, and edge by one element"
         raise UnsupportedError(f"a Pad of mode {mode[:20]}", hint=hint)
@@ -197,6 +205,17 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
     return [ctx.build.move(kind, x, tensor, order, node.outputs[0], shape, attrs)]
+
+
+def _quantize_padding(real: float, quant: Quantization | None) -> int:
+    """Returns the padding value as int8; without a quantisation the bits of a float32."""
+    if quant is None:
+        return int(np.float32(real).view(np.int32))
+    steps = real / quant.scale + quant.zero_point
+    if not -128.5 <= steps <= 127.5:
+        hint = "pad before quantising, or quantise for a range that includes the padding value"
+        raise UnsupportedError(f"a padding value of {real:g} outside the tensor's range", hint=hint)
+    return min(max(round(steps), -128), 127)
 
 
 def _read_pads(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
@@ -252,7 +271,7 @@ def expand(ctx: Context, node: Node) -> list[Value]:
     return [_tile(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
 
 
-def _tile(ctx: Context, node: Node, x: Int8Value, repeats: tuple[int, ...]) -> Int8Value:
+def _tile(ctx: Context, node: Node, x: ActivationValue, repeats: tuple[int, ...]) -> ActivationValue:
     tensor, order = ctx.build.without_move(x)
     sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
     attrs = TileAttrs(tuple(repeats[d] for d in order))

@@ -12,7 +12,7 @@ from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axes_of
 from buildtool.graph.onnx.layout import Layout, place_in_memory
-from buildtool.graph.onnx.values import Int8Value, Pending, Value
+from buildtool.graph.onnx.values import ActivationValue, Pending, Value
 from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
 from buildtool.graph.ops import ONNX
 from buildtool.graph.reference.resize import nearest_indices
@@ -31,7 +31,7 @@ from buildtool.graph.types import (
 _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape in memory, layout
 
 
-def _pool(ctx: Context, node: Node, x: Int8Value) -> tuple[Window, int, _Lying]:
+def _pool(ctx: Context, node: Node, x: ActivationValue) -> tuple[Window, int, _Lying]:
     """Returns (window, number of the channels-last input tensor, the result's shapes and layout)."""
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
@@ -81,7 +81,7 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         n, h, w, c = ctx.build.tensors[tensor].shape
         shape = (n, h + pad.top + pad.bottom, w + pad.left + pad.right, c)
         pairs = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-        zeros = PadAttrs(pairs, PadMode.CONSTANT, x.quant.zero_point)
+        zeros = PadAttrs(pairs, PadMode.CONSTANT, x.quant.zero_point if x.quant else 0)
         name = f"{node.outputs[0]}/padded"
         tensor, pad = ctx.build.make(OpKind.PAD, [tensor], name, shape, x.quant, zeros), Pad()
     attrs = PoolAttrs(win.kernel, win.stride, pad)
@@ -90,7 +90,7 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         return [pool]
     mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
 
-    def make(out: Quantization, activation: Activation, name: str) -> Int8Value:
+    def make(out: Quantization | None, activation: Activation, name: str) -> ActivationValue:
         return (pool if out == x.quant else mean).make(out, activation, name)
 
     return [replace(pool, make=make)]
@@ -100,21 +100,18 @@ def global_average_pool(ctx: Context, node: Node) -> list[Value]:
     """Reads GlobalAveragePool as MEAN over rows and columns."""
     x = ctx.held(node)
     as_image(x, "a GlobalAveragePool")
-    return [_make_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
+    return [make_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
 def reduce(ctx: Context, node: Node) -> list[Value]:
-    """Reads ReduceMean, ReduceMax and ReduceMin. Their axes are an attribute or an operand."""
+    """Reads ReduceMean, ReduceSum, ReduceMax and ReduceMin. Their axes are an attribute or an operand."""
     kind = ONNX[node.kind].kind
-    x = ctx.held(node, integers=kind is not OpKind.MEAN)
-    axes, keep = node.integers("axes"), bool(node.integer("keepdims", 1))
-    if axes is None and node.input(1):
-        axes = ctx.ints(node, 1, "the axes")
-    if not axes and node.integer("noop_with_empty_axes", 0):
+    x = ctx.held(node, integers=kind not in (OpKind.MEAN, OpKind.SUM))
+    axes, keep = read_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
+    if not axes:
         return [x]
-    axes = axes_of(axes or tuple(range(len(x.shape))), len(x.shape))
-    if kind is OpKind.MEAN:
-        return [_make_mean(ctx, x, axes, keep)]
+    if kind in (OpKind.MEAN, OpKind.SUM):
+        return [make_mean(ctx, x, axes, keep, kind)]
     tensor, order = ctx.build.without_move(x)
     attrs = MeanAttrs(tuple(sorted(order.index(a) for a in axes)), True)
     sizes = [1 if d in axes else n for d, n in enumerate(x.shape)]
@@ -122,15 +119,27 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
     return [replace(held, shape=tuple(n for d, n in enumerate(sizes) if keep or d not in axes))]
 
 
-def _make_mean(ctx: Context, x: Int8Value, axes: tuple[int, ...], keep: bool) -> Pending:
-    """Returns a MEAN over the file's dimensions `axes`. Dimensions keep their order in memory."""
+def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
+    """Returns the axes of a reduction, an attribute or an operand; () where it does nothing."""
+    axes = node.integers("axes")
+    if axes is None and node.input(1):
+        axes = ctx.ints(node, 1, "the axes")
+    if not axes and node.integer("noop_with_empty_axes", 0):
+        return ()
+    return axes_of(axes or tuple(range(rank)), rank)
+
+
+def make_mean(
+    ctx: Context, x: ActivationValue, axes: tuple[int, ...], keep: bool, kind: OpKind = OpKind.MEAN
+) -> Pending:
+    """Returns a MEAN or SUM over the file's dimensions `axes`. Dimensions keep their order in memory."""
     tensor, order = ctx.build.without_move(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
     if not keep:
         rest = [d for d in range(len(x.shape)) if d not in axes]
         order = tuple(rest.index(d) for d in order if d not in axes)
-    return ctx.pending(OpKind.MEAN, [tensor], shape, *place_in_memory(shape, order), MeanAttrs(places, keep))
+    return ctx.pending(kind, [tensor], shape, *place_in_memory(shape, order), MeanAttrs(places, keep))
 
 
 # ---- Resize ------------------------------------------------------------------------------------------
@@ -157,7 +166,7 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     return [ctx.pending(kind, [tensor], sizes, *place_in_memory(sizes, NHWC), attrs, own=x.quant)]
 
 
-def _read_sizes(ctx: Context, node: Node, x: Int8Value) -> tuple[tuple[int, ...], tuple[float, ...]]:
+def _read_sizes(ctx: Context, node: Node, x: ActivationValue) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Returns (output sizes, scale factors), each with one number per dimension."""
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"

@@ -1,25 +1,29 @@
-"""Reads a QDQ or QOperator network as a Graph with int8, channels-last inputs and outputs.
+"""Reads a QDQ or QOperator network as a Graph with channels-last inputs and outputs.
 
 Operators are read in the file's order. An operator between a DequantizeLinear and a QuantizeLinear becomes
 one int8 operator with the output quantisation of the QuantizeLinear. Operators that move or pick values work
-on quantised values, even where the file has the QuantizeLinear behind them.
+on quantised values, even where the file has the QuantizeLinear behind them. An operator whose result nothing
+quantises, and those that read such a result, become float32 operators.
 """
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
+from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import QUANTISE, Context
+from buildtool.graph.onnx.context import COMMUTES, QUANTISE, Context, FloatOperand
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, printable_name, read_file
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.interface import order_input, order_output
 from buildtool.graph.onnx.layout import canonical
-from buildtool.graph.onnx.values import Constant, IndexOutput, Int8Value, Pending, Quantized, Value
+from buildtool.graph.onnx.values import ActivationValue, Constant, IndexOutput, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
@@ -122,15 +126,23 @@ def _expand(node: Node) -> list[Node]:
     return nodes
 
 
+_FLOAT = 1  # TensorProto.DataType
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, ActivationValue) and value.is_float
+
+
 class _Reader:
     """Reads the operators in the file's order."""
 
     def __init__(self, file: OnnxFile) -> None:
         self.file = file
         self.nodes = tuple(part for node in file.nodes for part in _expand(node))
-        self.ctx = Context(file)
+        self.ctx = Context(file, self._read_in_floats)
         self.ctx.link(self.nodes)
         self.inputs = frozenset(interface.name for interface in file.inputs)
+        self.quantised = any(node.kind in ("QuantizeLinear", "DequantizeLinear") for node in self.nodes)
         self.kernels_by_name: set[int] = set()  # network inputs and outputs, which keep their names
 
     def graph(self) -> Graph:
@@ -149,12 +161,12 @@ class _Reader:
 
     def _refuse_unknown(self) -> None:
         """Refuses all unknown operators in one message."""
-        kinds = {node.kind for node in self.nodes}
         constant = {"Constant", "QuantizeLinear", "DequantizeLinear", "Shape", "Size", *KINDS}
         unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
-        if not kinds & {"QuantizeLinear", "DequantizeLinear"}:
-            text = "a float network: it has no QuantizeLinear and no DequantizeLinear"
-            raise UnsupportedError(text, hint=f"quantise it: {LINE}")
+        if not self.quantised:
+            sizes = [math.prod(t.dims) for t in self.file.initializers.values() if t.data_type == _FLOAT]
+            if (count := sum(sizes)) >= MOST_WEIGHTS:
+                self._refuse_weights(count)
         if not unknown:
             return
         errors = []
@@ -212,8 +224,48 @@ class _Reader:
             return [fold(node, constants)]
         if node.kind not in ONNX:
             raise UnsupportedError("an operator that is supported on constants only", hint=QUANTISE)
-        results: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(ctx, node)
+        if ONNX[node.kind].reference and not any(_is_float(v) for v in operands):
+            with contextlib.suppress(FloatOperand), ctx.in_floats(False):
+                return self._apply(node)
+        return self._compute_in_floats(node)
+
+    def _apply(self, node: Node) -> list[Value]:
+        results: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(self.ctx, node)
         return results
+
+    def _compute_in_floats(self, node: Node) -> list[Value]:
+        """Reads an operator that computes in float32."""
+        ctx = self.ctx
+        if not ONNX[node.kind].floats and node.kind not in COMMUTES:
+            ctx.refuse_float(next((n for n in node.inputs if n and _is_float(ctx.value(n))), node.outputs[0]))
+        with ctx.in_floats():
+            pairs = zip(node.outputs, self._apply(node), strict=False)
+            results: list[Value] = [ctx.settle(n, v, None) if isinstance(v, Pending) else v for n, v in pairs]
+        if ctx.build.float_weights >= MOST_WEIGHTS:
+            self._refuse_weights(ctx.build.float_weights)
+        return results
+
+    def _read_in_floats(self, name: str) -> ActivationValue:
+        """Reads the operator that makes the pending tensor `name` anew, in float32. Returns its result."""
+        ctx, node = self.ctx, self.ctx.makers[name]
+        index, ctx.build.index = ctx.build.index, node.index
+        try:
+            results = self._compute_in_floats(node)
+        except BuildtoolError as error:
+            raise error.at(operator=node.place) from error.__cause__
+        ctx.build.index = index
+        ctx.values.update(zip(node.outputs, results, strict=False))
+        value = ctx.value(name)
+        assert isinstance(value, ActivationValue)
+        return value
+
+    def _refuse_weights(self, count: int) -> NoReturn:
+        """Refuses a network of `count` float32 weights."""
+        text = f"float32 activations in a network of {count:,} float32 weights"
+        if not self.quantised:
+            text = f"a float network: it has no QuantizeLinear, no DequantizeLinear, and {count:,} weights"
+        hint = QUANTISE if self.quantised else f"quantise it: {LINE}"
+        raise UnsupportedError(f"{text}: at most {MOST_WEIGHTS - 1:,} run as they are", hint=hint)
 
     def _quantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)
@@ -228,7 +280,7 @@ class _Reader:
             value = ctx.settle(name, value, quant)
         if isinstance(value, IndexOutput) or value.integers:
             raise ModelError("quantises a tensor that is already quantised", tensor=printable_name(name))
-        if name in self.inputs and not same_quantization(value.quant, quant):
+        if name in self.inputs and not value.is_float and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it only once"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         return replace(ctx.build.requantize(value, quant, node.outputs[0]), quant=quant, integers=True)
@@ -238,7 +290,7 @@ class _Reader:
         value = ctx.value(name)
         if isinstance(value, Constant):
             return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
-        if not isinstance(value, Int8Value) or not value.integers:
+        if not isinstance(value, ActivationValue) or not value.integers:
             raise ModelError("dequantises a tensor that is not quantised", tensor=printable_name(name))
         quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
@@ -249,18 +301,24 @@ class _Reader:
     # ---- the interface -------------------------------------------------------------------------------
 
     def _add_input(self, interface: Interface) -> int:
-        """Adds a network input and returns its number. The input is int8. Images are channels last."""
+        """Adds a network input and returns its number. Images are channels last.
+
+        The input is int8, or float32 if the file does more with its floats than to quantise them.
+        """
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
             raise ModelError("two network inputs have the same name", tensor=printable_name(name))
-        quant = ctx.later_quantization(name)
-        if quant is None:
+        is_float = interface.dtype == "float32"
+        if is_float:
+            quant = ctx.later_quantization(name) if ctx.is_only_quantized(name) else None
+        else:
+            quant = ctx.stored_quantization(name, interface.dtype) or ctx.later_quantization(name)
+        if quant is None and not is_float:
             ctx.refuse_float(name)
         order = order_input(ctx, name, len(shape))
         tensor = ctx.build.activation(name, [shape[d] for d in order], quant)
         self.kernels_by_name.add(tensor)
-        integers = interface.dtype != "float32"
-        ctx.values[name] = Int8Value(tensor, shape, canonical(shape, order), quant, integers)
+        ctx.values[name] = ActivationValue(tensor, shape, canonical(shape, order), quant, not is_float)
         return tensor
 
     def _find_output(self, name: str) -> int:
@@ -269,14 +327,10 @@ class _Reader:
         value = ctx.value(name)
         if isinstance(value, Pending):
             quant = ctx.later_quantization(name) or value.demanded_quant
-            if quant is None:
-                maker = ctx.makers.get(name)
-                text, place = "a network output that is not quantised", maker.place if maker else ""
-                raise UnsupportedError(text, tensor=printable_name(name), operator=place, hint=QUANTISE)
-            value = ctx.settle(name, value, quant)
+            value = ctx.settle(name, value, quant) if quant else self._read_in_floats(name)
         if isinstance(value, IndexOutput):
             return value.tensor
-        if not isinstance(value, Int8Value):
+        if not isinstance(value, ActivationValue):
             hint = "remove the output from the network"
             text = "a network output that does not depend on the input"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)

@@ -13,6 +13,7 @@ from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
 from buildtool.graph.types import Activation, DType, Quantization
 
 _SAME = 1e-5  # relative difference below which a bias scale counts as input scale * weight scale
+SYMMETRIC = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
 QUANTISE_CONSTANT = "quantise it: put a DequantizeLinear between it and the operator"
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
@@ -59,8 +60,11 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
     return Quantized(x, Quantization(quant.scales, quant.zero_points, axis))
 
 
-def symmetric(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights whose zero points are subtracted. Refuses weights that then do not fit int8."""
+def centre(value: Quantized, name: str) -> Quantized:
+    """Returns int8 weights whose zero points are subtracted, or with one zero point for all of them.
+
+    Refuses weights with several zero points that do not fit int8 without these.
+    """
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
         raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=printable_name(name), hint=hint)
@@ -70,11 +74,22 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     _, zero = _broadcast(quant, value.data)
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
-        hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
-        raise UnsupportedError(
-            "weights with a zero point other than 0", tensor=printable_name(name), hint=hint
-        )
+        if len(set(quant.zero_points)) == 1:
+            return value
+        text = "weights with several zero points, of which some are not in the middle of their range"
+        raise UnsupportedError(text, tensor=printable_name(name), hint=SYMMETRIC)
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
+
+
+def to_floats(value: Constant | Quantized, name: str = "") -> Constant:
+    """Returns a constant as float32, with DequantizeLinear's product if it is quantised."""
+    if isinstance(value, Quantized):
+        scale, zero = _broadcast(value.quant, value.data)
+        return Constant((value.data.astype(np.int64) - zero).astype(np.float32) * scale)
+    if value.data.dtype.kind != "f":
+        raise ModelError(f"a constant operand of {value.data.dtype}", tensor=printable_name(name))
+    with np.errstate(over="ignore"):  # a double beyond float32 becomes infinite, as a Cast makes it
+        return Constant(value.data.astype(np.float32))
 
 
 def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
@@ -110,13 +125,13 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
     return min(max(low, -128), 127), min(max(high, -128), 127)
 
 
-def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
+def activation(clamp: Clamp, quant: Quantization | None) -> Activation | None:
     """Returns the fused activation that clamps to the range `clamp`, or None if there is none.
 
-    The ranges may differ if they give the same int8 limits in the quantisation `quant`.
+    The ranges may differ if they give the same int8 limits in `quant`, which is None in float32.
     """
-    if clamp in ACTIVATIONS:
-        return ACTIVATIONS[clamp]
+    if clamp in ACTIVATIONS or quant is None:
+        return ACTIVATIONS.get(clamp)
     limits = clamp_limits(clamp, quant)
     for activation in ACTIVATIONS.values():
         if activation_range(activation, quant, DType.INT8) == limits:

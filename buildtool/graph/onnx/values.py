@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Constant:
     """A constant as the file has it: floats, a shape, or integers that are not dequantised yet."""
 
     data: Array
+    quant: ClassVar[None] = None
 
     @property
     def real(self) -> Array:
@@ -57,26 +59,41 @@ class Quantized:
 
 
 @dataclass(frozen=True, eq=False)
-class Int8Value:
-    """An int8 activation. `tensor` is its number in the graph, `layout` the order of its bytes.
+class ActivationValue:
+    """An activation: int8 with a quantisation, or float32 without one.
 
-    `shape` is the shape in the file. `integers` is true if the tensor in the file holds quantised
-    integers, and false if it holds dequantised numbers.
+    `tensor` is its number in the graph, `layout` the order of its elements, `shape` the shape in the file.
+    `integers` is true if the tensor in the file holds quantised integers, and false if it holds numbers.
     """
 
     tensor: int
     shape: tuple[int, ...]
     layout: Layout
-    quant: Quantization
+    quant: Quantization | None
     integers: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is float32."""
+        return self.quant is None
+
+    @property
+    def steps(self) -> Quantization:
+        """The quantisation of an int8 activation."""
+        assert self.quant is not None
+        return self.quant
+
+
+Operand = ActivationValue | Quantized | Constant
 
 
 @dataclass(frozen=True, eq=False)
 class Pending:
     """The float result of an operator whose output quantisation is not known yet.
 
-    `make(quantisation, activation, output name)` emits the operator and returns its result. `clamp` is the
-    range to which later operators clamp the result; `fuses` tells whether the operator can do that itself.
+    `make(quantisation, activation, output name)` emits the operator and returns its result. Without a
+    quantisation it computes in float32; then its operands must be float32 (see `Context.floats`). `clamp` is
+    the range to which later operators clamp the result; `fuses` tells whether the operator can do that.
     `add_bias(bias)` returns the same operator with a bias; it is None if a bias cannot be added.
     `scale_channels(factors, offsets)` returns the operator with each channel times its factor plus its
     offset; it is None if that is not possible. `demanded_quant`: the output quantisation that TFLite demands.
@@ -84,7 +101,7 @@ class Pending:
     """
 
     shape: tuple[int, ...]
-    make: Callable[[Quantization, Activation, str], Int8Value]
+    make: Callable[[Quantization | None, Activation, str], ActivationValue]
     clamp: Clamp = NO_CLAMP
     fuses: bool = False
     add_bias: Callable[[Constant | Quantized], Pending] | None = None
@@ -101,4 +118,4 @@ class IndexOutput:
     shape: tuple[int, ...]
 
 
-Value = Constant | Quantized | Int8Value | Pending | IndexOutput
+Value = Constant | Quantized | ActivationValue | Pending | IndexOutput

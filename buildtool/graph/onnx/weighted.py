@@ -11,10 +11,13 @@ from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import broadcast_of
 from buildtool.graph.onnx.layout import Layout, canonical, place_in_memory, plain, tail_order
-from buildtool.graph.onnx.values import NO_CLAMP, Constant, Int8Value, Pending, Quantized, Value
+from buildtool.graph.onnx.pairs import sum_or_product
+from buildtool.graph.onnx.values import NO_CLAMP, ActivationValue, Constant, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
+    WITH_ZERO_POINT,
     Activation,
+    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -40,14 +43,14 @@ class _Layer:
 
     Its result has the shape `shape` in the file and `memory` in memory, where channels are last. `x` is the
     number of its input. `data` and `quant` are the filter. `attrs` have no fused activation. `layout` is the
-    result's, if it is not the usual one of its kind.
+    result's, if it is not the usual one of its kind. Without `quant` it computes in float32.
     """
 
     ctx: Context
     kind: OpKind
     x: int
     data: Array
-    quant: Quantization
+    quant: Quantization | None
     bias: Constant | Quantized | None
     attrs: ConvAttrs | FullyConnectedAttrs
     memory: tuple[int, ...]
@@ -67,19 +70,30 @@ class _Layer:
             channel=-1 if self.kind is OpKind.FULLY_CONNECTED else 1,
         )
 
-    def _make(self, out: Quantization, activation: Activation, name: str) -> Int8Value:
-        build, memory, factors = self.ctx.build, self.memory, self.quant.scales
+    def _make(self, out: Quantization | None, activation: Activation, name: str) -> ActivationValue:
+        build, memory = self.ctx.build, self.memory
         weights = build.constant(f"{name}/weights", self.data, self.quant)
-        source, index = build.quant(self.x), -1
-        if self.bias is not None:
-            unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in factors)
-            steps = scales.bias(self.bias, [source.scale * s for s in factors], memory[-1], name)
-            index = build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
-        fused = replace(self.attrs, activation=activation)
-        tensor = build.make(self.kind, [self.x, weights, index], name, memory, out, fused)
+        operands = [self.x, weights, -1 if self.bias is None else self._make_bias(self.bias, name)]
+        fused: Attrs = replace(self.attrs, activation=activation)
+        if self.quant is not None and any(self.quant.zero_points):
+            fused = WITH_ZERO_POINT[type(self.attrs)](**vars(fused))
+        tensor = build.make(self.kind, operands, name, memory, out, fused)
         dense = self.kind is OpKind.FULLY_CONNECTED
         usual = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
-        return Int8Value(tensor, self.shape, self.layout or usual, out)
+        return ActivationValue(tensor, self.shape, self.layout or usual, out)
+
+    def _make_bias(self, bias: Constant | Quantized, name: str) -> int:
+        """Adds the bias in steps of input scale times weight scale, or as floats, and returns its number."""
+        build, channels = self.ctx.build, self.memory[-1]
+        if self.quant is None:
+            data = scales.to_floats(bias, name).data.reshape(-1)
+            if data.size not in (1, channels):
+                raise ModelError(f"a bias of {data.size} numbers for {channels} channels")
+            return build.constant(f"{name}/bias", np.broadcast_to(data, (channels,)), None)
+        source, factors = build.quant(self.x), self.quant.scales
+        unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in factors)
+        steps = scales.bias(bias, [source.scale * s for s in factors], channels, name)
+        return build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
 
     def _add_bias(self, bias: Constant | Quantized) -> Pending:
         return replace(self, bias=bias).pending()
@@ -89,17 +103,22 @@ class _Layer:
 
         A factor of 0 clears the channel's weights.
         """
+        assert self.quant is not None
         data, axis = self.data, 3 if self.kind is OpKind.DEPTHWISE_CONV_2D else 0
         scale = np.broadcast_to(np.array(self.quant.scales), factor.shape)
         products = np.where(factor == 0, scale, scale * factor).astype(np.float32)
-        cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
-        quant = Quantization(tuple(float(s) for s in products), (0,) * len(products), axis)
+        zero = self.quant.zero_points[0]
+        kept = (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
+        cleared = np.where(kept, data, np.int8(zero))
+        quant = Quantization(tuple(float(s) for s in products), (zero,) * len(products), axis)
         real = np.zeros(self.memory[-1]) + (0 if self.bias is None else self.bias.real.reshape(-1))
         bias = Constant(real * factor + shift)
-        return replace(self, data=cleared.astype(np.int8), quant=quant, bias=bias).pending()
+        return replace(self, data=cleared, quant=quant, bias=bias).pending()
 
 
-def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Int8Value, int, Quantized, Array]:
+def _read_filter(
+    ctx: Context, node: Node, text: str
+) -> tuple[ActivationValue, int, Quantized | Constant, Array]:
     """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's data in 4-D)."""
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
@@ -131,12 +150,14 @@ def conv(ctx: Context, node: Node) -> list[Value]:
     return [layer.pending()]
 
 
-def _check_axis(w: Quantized, channels: int, axis: int) -> Quantization:
+def _check_axis(w: Quantized | Constant, channels: int, axis: int) -> Quantization | None:
     """Returns the filter's quantisation. Its scales must be per tensor or per output channel.
 
     The output channels are dimension `channels` in the file's filter and `axis` in the graph's filter.
     """
     quant = w.quant
+    if quant is None:
+        return None
     if len(quant.scales) > 1 and quant.axis != channels:
         text = f"weights quantised along dimension {quant.axis}, not along the output channels"
         raise UnsupportedError(text, hint=f"quantise them along dimension {channels}, or per tensor")
@@ -150,6 +171,11 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
         text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
         raise UnsupportedError(text, hint="export it with explicit pads, one group and no dilations")
+    if w.quant is not None and any(w.quant.zero_points):
+        text = (
+            "weights of a transposed convolution with a zero point that is not in the middle of their range"
+        )
+        raise UnsupportedError(text, tensor=node.input(1), hint=scales.SYMMETRIC)
     n, cin, *sizes = image.shape
     if data.shape[0] != cin:
         raise ModelError(f"a filter of shape {list(w.data.shape)} for {cin} channels")
@@ -189,30 +215,25 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 def matmul(ctx: Context, node: Node) -> list[Value]:
     """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
-    computed = (Int8Value, Pending)
-    is_dense = isinstance(first, computed) and not isinstance(second, computed)
-    if is_dense and isinstance(second, Quantized) and len(second.quant.scales) == 1:
-        # A dense layer needs a matrix whose zero points are 0 or can be made 0.
-        data = second.data.astype(np.int64) - second.quant.zero_point
-        is_dense = data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
-    if is_dense:
+    is_matrix = isinstance(second, (Constant, Quantized)) and second.data.ndim <= 2
+    if is_matrix and isinstance(first, (ActivationValue, Pending)):
         held, w = ctx.held(node), ctx.weights(node, 1)
         if w.data.ndim != 2 or not held.shape:
             text = f"a MatMul of shapes {list(held.shape)} and {list(w.data.shape)}"
             raise UnsupportedError(text, hint="weights must be 2-D")
         return [_make_dense(ctx, held, w, False, None)]
     x, y = (ctx.operand(node, i) for i in range(2))
-    shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
+    shapes = [v.shape if isinstance(v, ActivationValue) else v.data.shape for v in (x, y)]
     if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
         text = f"a MatMul of shapes {list(shapes[0])} and {list(shapes[1])}"
         raise UnsupportedError(text, hint="reshape vectors to matrices")
     shape = (*broadcast_of(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
-    if isinstance(x, Quantized) and isinstance(y, Quantized):
+    if not isinstance(x, ActivationValue) and not isinstance(y, ActivationValue):
         raise UnsupportedError("a product of two constants", hint="fold constants before exporting")
     tensors = [
-        ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant)
-        if isinstance(v, Quantized)
-        else ctx.build.in_file_order(v, range(len(v.shape)))
+        ctx.build.in_file_order(v, range(len(v.shape)))
+        if isinstance(v, ActivationValue)
+        else ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant)
         for i, v in enumerate((x, y))
     ]
     return [
@@ -223,7 +244,11 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
 
 
 def _make_dense(
-    ctx: Context, x: Int8Value, w: Quantized, transposed: bool, bias: Constant | Quantized | None
+    ctx: Context,
+    x: ActivationValue,
+    w: Quantized | Constant,
+    transposed: bool,
+    bias: Constant | Quantized | None,
 ) -> Pending:
     """Returns a FULLY_CONNECTED. The weights are (out, in) if `transposed`, otherwise (in, out).
 
@@ -261,7 +286,21 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     if not (variance + epsilon > 0).all():
         raise ModelError("a variance is not positive")
     factor = scale / np.sqrt(variance + epsilon)
+    if ctx.floats:
+        return [_scale_floats(ctx, node, factor, offset - mean * factor)]
     return [scale_channels(ctx, node, 0, factor, offset - mean * factor)]
+
+
+def _scale_floats(ctx: Context, node: Node, factor: Array, shift: Array) -> Pending:
+    """Returns a float32 operand with each channel multiplied by a factor, then increased by an offset."""
+    x = ctx.held(node)
+    if len(x.shape) < 2 or factor.size != x.shape[1]:
+        raise ModelError(f"{factor.size} factors for a tensor of shape {list(x.shape)}")
+    shape = (factor.size, *(1,) * (len(x.shape) - 2))
+    factors, shifts = (Constant(v.astype(np.float32).reshape(shape)) for v in (factor, shift))
+    product = sum_or_product(ctx, OpKind.MUL, x, factors)
+    scaled = product.make(None, Activation.NONE, f"{node.outputs[0]}/product")
+    return sum_or_product(ctx, OpKind.ADD, scaled, shifts)
 
 
 _WEIGHT = 127  # weight of a tap that scales a channel: the larger, the finer are the steps of the bias
@@ -290,7 +329,7 @@ def scale_channels(ctx: Context, node: Node, position: int, factor: Array, shift
     return _scale(ctx, tensor, (n, height, width, c), factor, shift, x.shape)
 
 
-def scale_elements(ctx: Context, x: Int8Value, factor: Array, shift: Array) -> Pending:
+def scale_elements(ctx: Context, x: ActivationValue, factor: Array, shift: Array) -> Pending:
     """Returns `x` times `factor` plus `shift`, which have the shape of `x` with some dimensions of size 1.
 
     It becomes a DEPTHWISE_CONV_2D of one tap, whose channels are the dimensions in which the factors differ.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import dilated_extent, same_padding
 from buildtool.graph.onnx.file import Node
-from buildtool.graph.onnx.values import Int8Value
+from buildtool.graph.onnx.values import ActivationValue
 from buildtool.graph.types import Pad
 
 Pair = tuple[int, int]
@@ -29,7 +29,7 @@ class Window:
     pad_in_file: Pad
 
 
-def as_image(x: Int8Value, text: str) -> tuple[Int8Value, int]:
+def as_image(x: ActivationValue, text: str) -> tuple[ActivationValue, int]:
     """Returns (`x` as an NCHW tensor, its number of spatial dimensions in the file, 1 or 2).
 
     An (N, C, L) tensor gets one row; its bytes stay the same. `text` names the operator in errors.

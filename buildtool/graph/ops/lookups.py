@@ -141,7 +141,7 @@ DEFS = (
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
-        onnx={"Sigmoid": _UNARY},
+        onnx={"Sigmoid": _UNARY, "Swish": "floats:swish"},
         wide="wide:logistic",
     ),
     _function(
@@ -150,7 +150,7 @@ DEFS = (
         byte=_FLOAT,
         written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
-        onnx={"Tanh": _UNARY},
+        onnx={"Tanh": _UNARY, "Mish": "floats:mish"},
         wide="wide:tanh",
     ),
     _function(
@@ -183,13 +183,18 @@ DEFS = (
         byte="activation:absolute",
         written=Plain(2),
         quant=quantrules.check_first_scale,
-        onnx={"Abs": _UNARY},
+        onnx={"Abs": _UNARY, "Softsign": "floats:softsign"},
     ),
     _signed(
         OpKind.EXP, floats="floats:exp", byte=_FLOAT, wide=_CURVE, written=Plain(2), onnx={"Exp": _UNARY}
     ),
     _signed(
-        OpKind.LOG, floats="floats:log", byte=_FLOAT, wide=_CURVE, written=Plain(2, ""), onnx={"Log": _UNARY}
+        OpKind.LOG,
+        floats="floats:log",
+        byte=_FLOAT,
+        wide=_CURVE,
+        written=Plain(2, ""),
+        onnx={"Log": _UNARY, "Softplus": "floats:softplus"},
     ),
     _function(
         OpKind.GELU,
@@ -258,6 +263,7 @@ DEFS = (
         floats="wide:cast",
         decode="opview:decode_plain",
         written="pointwise:write_cast",
+        onnx={"Cast": "movement:cast"},
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.PIXEL,
@@ -275,12 +281,31 @@ DEFS = (
         traits=Trait.ELEMENT,
     ),
     OpDef(
+        OpKind.ERF,
+        geometry.same,
+        "",
+        floats="floats:error",
+        no_integers="TFLite has no such operator",
+        onnx={"Erf": _UNARY},
+        types=quantrules.refuse_integers,
+        call=CallForm.ONE_TO_ONE,
+        traits=Trait.ELEMENT,
+    ),
+    OpDef(
         OpKind.SQUARE,
         geometry.same,
         "",
         floats="floats:square",
         no_integers="LiteRT's kernel does not support int8; use MUL of a tensor with itself",
         written=Plain(1),
+        onnx={
+            "ReduceL2": "floats:norm",
+            "ReduceSumSquare": "floats:norm",
+            "LayerNormalization": "floats:layer_normalization",
+            "RMSNormalization": "floats:layer_normalization",
+            "InstanceNormalization": "floats:group_normalization",
+            "GroupNormalization": "floats:group_normalization",
+        },
         types=quantrules.refuse_integers,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.ELEMENT,

@@ -191,6 +191,7 @@ DEFS = (
         reference="",
         no_integers="LiteRT's kernel does not support int8; use MUL for a square, SQRT for a root",
         written=Plain(1),
+        onnx={"Pow": "floats:power"},
         types=quantrules.refuse_integers,
         case="",
     ),

@@ -160,6 +160,7 @@ DEFS = (
         quant=quantrules.check_first_scale,
         no_uint8="TensorFlow Lite Micro's kernel does not support uint8",
         case="mean",
+        onnx={"ReduceSum": "pools:reduce"},
     ),
     _extreme(OpKind.REDUCE_MAX, floats="floats:largest", onnx={"ReduceMax": "pools:reduce"}),
     _extreme(OpKind.REDUCE_MIN, floats="floats:smallest", onnx={"ReduceMin": "pools:reduce"}),

@@ -109,7 +109,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 absolute, negate, root = (_unary(f) for f in (np.abs, np.negative, np.sqrt))
 exp, log, tanh = (_unary(f) for f in (realfunctions.exp, realfunctions.log, realfunctions.tanh))
-sigmoid, elu = _unary(_sigmoid), _unary(realfunctions.expm1)
+sigmoid, elu, error = (_unary(f) for f in (_sigmoid, realfunctions.expm1, realfunctions.erf))
 square = _unary(lambda x: x * x)
 inverse_root = _unary(lambda x: _divide(_ONE, np.sqrt(x)))
 relu = _unary(lambda x: np.where(x < 0, _ZERO, x))

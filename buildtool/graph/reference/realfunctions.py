@@ -33,6 +33,10 @@ _LOGARITHMS = (
     *(7654629619519037, 8535573189300242, 9438597828756934, 10177675991544232, 11123368000905991),
     *(11898210703460272, 12690084272329768),
 )
+# The series of erf(x) / x in x^2, Q32, from the highest power on; signs alternate.
+_ERF = tuple(
+    round(2 / math.sqrt(math.pi) / (math.factorial(n) * (2 * n + 1)) * 2**32) for n in reversed(range(9))
+)
 # The polynomial of exp(x^2) * erfc(x) in 1 / (1 + x / 2) - 0.5825, Q32, from the highest power on.
 _ERFC_MIDDLE = 2501818450
 _ERFC = (
@@ -157,11 +161,8 @@ def expm1(x: Floats) -> Floats:
     return np.where(x < 0, np.where(size < 2**-25, x, -result), x).astype(np.float32)
 
 
-def erfc(x: Floats) -> Floats:
-    """Returns the complementary error function."""
-    x = np.asarray(x, np.float32)
-    size = np.abs(x)
-    m, e = _split(np.where(size < 10.5, size, np.float32(1)))
+def _tail(m: _Uint64, e: _Int64) -> tuple[_Uint64, _Int64]:
+    """Returns (p, n) with erfc(m * 2^(e - 150)) = p * 2^(n - 51), for operands below 10.5."""
     z = _shift(m * m, np.maximum(268 - 2 * e, 0))  # the square, Q32
     high, low = z >> np.uint64(16), z & np.uint64(0xFFFF)
     steps = (high * np.uint64(_LOG2_E) + (low * np.uint64(_LOG2_E) >> np.uint64(16))) >> np.uint64(22)
@@ -171,7 +172,31 @@ def erfc(x: Floats) -> Floats:
     s, q = t.astype(np.int64) - _ERFC_MIDDLE, np.zeros(t.shape, np.int64)
     for coefficient in _ERFC:
         q = coefficient + (s * (q >> 1) >> 31)
-    product = p * q.astype(np.uint64) >> np.uint64(12)  # Q51, times 2^n
+    return p * q.astype(np.uint64) >> np.uint64(12), n
+
+
+def erf(x: Floats) -> Floats:
+    """Returns the error function."""
+    x = np.asarray(x, np.float32)
+    size = np.abs(x)
+    m, e = _split(np.where(size < 4, size, np.float32(1)))
+    y = np.minimum(_shift(m * m, np.maximum(268 - 2 * e, 0)), 1 << 30).astype(np.int64)  # the square, Q32
+    q = np.zeros(y.shape, np.int64)
+    for factor in _ERF:
+        q = factor - (y * q >> 32)
+    small = _join(m * q.astype(np.uint64) >> np.uint64(4), e - 178)
+    product, n = _tail(m, e)
+    large = _join(np.uint64(1 << 51) - _shift(product, np.maximum(-n, 0)), np.full(m.shape, -51, np.int64))
+    result = np.where(size < 0.5, small, np.where(size < 4, large, np.float32(1)))
+    return np.where(np.isnan(x), x, np.copysign(result, x)).astype(np.float32)
+
+
+def erfc(x: Floats) -> Floats:
+    """Returns the complementary error function."""
+    x = np.asarray(x, np.float32)
+    size = np.abs(x)
+    m, e = _split(np.where(size < 10.5, size, np.float32(1)))
+    product, n = _tail(m, e)
     above = _join(product, n - 51)
     below = _join(np.uint64(1 << 52) - _shift(product, np.maximum(-n, 0)), np.full(m.shape, -51, np.int64))
     ends = np.where(x > 0, np.float32(0), np.float32(2))

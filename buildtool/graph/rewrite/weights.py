@@ -30,7 +30,7 @@ def positive_scales(draft: Draft) -> None:
         weights = draft.tensors[node.inputs[1]]
         bias = draft.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
         quant, rank = weights.quant, len(weights.shape)
-        if weights.data is None or quant is None or min(quant.scales) >= 0:
+        if weights.data is None or quant is None or min(quant.scales) >= 0 or any(quant.zero_points):
             continue
         axis = quant.axis % rank
         others = tuple(d for d in range(rank) if d != axis)

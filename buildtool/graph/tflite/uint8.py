@@ -19,11 +19,6 @@ from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Attrs, DType, Op, OpKind, Pad, Quantization, Tensor
 
 SHIFT = 128
-_WITH_ZERO_POINT = {
-    g.ConvAttrs: g.ConvAsUint8,
-    g.DepthwiseAttrs: g.DepthwiseAsUint8,
-    g.FullyConnectedAttrs: g.FullyConnectedAsUint8,
-}
 _STORED = Quantization((1.0,), (0,))  # of stored numbers
 RECONVERT_HINT = "convert the network again with int8 quantisation, the scheme of TensorFlow 2's converter"
 
@@ -136,7 +131,7 @@ class Int8Network:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
             raise UnsupportedError(text, tensor=weights.name, hint=RECONVERT_HINT)
         else:
-            filters, attrs = _shift(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
+            filters, attrs = _shift(weights), g.WITH_ZERO_POINT[type(attrs)](**vars(attrs))
         # dense layers have the same multiplier in int8 and uint8 kernels
         if isinstance(attrs, g.ConvAttrs) and filters.quant is not None:
             scale = self._scale_in_floats(op, filters.quant.scale)

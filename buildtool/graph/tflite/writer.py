@@ -15,7 +15,7 @@ from buildtool.graph.ops import DEFS, STATEFUL
 from buildtool.graph.ops.types import Plain, load
 from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue, Variable
 from buildtool.graph.tflite.schema import functions, tflite
-from buildtool.graph.types import Activation, AxisAttrs, DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import Activation, AsUint8, AxisAttrs, DType, Graph, Op, OpKind, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; alignment of constants, as in files of TFLite's own writers
 
@@ -62,9 +62,13 @@ def _lower(graph: Graph) -> Lowering:
 
 def _lower_op(low: Lowering, op: Op) -> FileOp:
     written = DEFS[op.kind].written
+    if isinstance(op.attrs, AsUint8):
+        text = "it has the arithmetic of a uint8 operator, such as a filter with a zero point: not written"
+        raise UnsupportedError(text, operator=op.place)
     if written is None:
         text = f".tflite has no operator for {op.kind}"
-        raise UnsupportedError(text, operator=op.place, hint="write the network before it is rewritten")
+        hint = "" if DEFS[op.kind].onnx else "write the network before it is rewritten"
+        raise UnsupportedError(text, operator=op.place, hint=hint)
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]

@@ -17,6 +17,7 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.fronts.cli.main import run
+from buildtool.target.kernels import APART
 
 SESSION = Session()
 NET = ("ds_cnn", "--board", "cortex-m4")
@@ -69,7 +70,7 @@ def test_sources_and_weights_are_those_that_emit_writes(made: Path) -> None:
 def test_kernels_are_those_of_the_plan_and_headers_what_these_include(made: Path) -> None:
     network = listing(made)["networks"]["wake"]
     used = {Path(source).name for source in emitted("wake")["kernel_sources"]}
-    assert {Path(name).name for name in network["kernels"]} == used | {"nn_slots.c"}  # for the application
+    assert {Path(name).name for name in network["kernels"]} == used | {*APART}  # for the application
     there = {path.name: path for path in made.rglob("*.h") if "networks" not in path.parts}
     wanted: set[str] = set()
     waiting = [*made.rglob("*.c"), *(made / "networks").rglob("*.h")]

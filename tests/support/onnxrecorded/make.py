@@ -1,6 +1,8 @@
 """Makes the files beside it: networks as onnxruntime quantises them, and what it computes in them.
 
-    python make.py        # needs onnxruntime (made with 1.31.1); the tests need the files only
+    python make.py [NAME ...]   # needs onnxruntime (made with 1.31.1, later ones with 1.32.0)
+
+The tests need the files only.
 
 NAME.onnx is quantised by onnxruntime's static quantiser from a float network with random weights.
 NAME.npz has an input, `image`, and every quantised tensor under its name in the file.
@@ -8,6 +10,7 @@ NAME.npz has an input, `image`, and every quantised tensor under its name in the
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 HERE = Path(__file__).parent
 SHAPE = (1, 3, 16, 16)
 CALIBRATION = 16  # images
+FLOATS = ("LayerNormalization", "Div", "Erf")  # operators that the quantiser leaves in float32
 
 
 class Net:
@@ -111,10 +115,50 @@ def shuffle():
     return net.model(net.op("Flatten", x))
 
 
+def transformer():
+    """A block of a vision transformer: layer norms and GELU in single operators, as PyTorch exports them."""
+    net, width, heads = Net("transformer", 4), 16, 2
+    patches = net.op(
+        "Reshape", net.conv("image", 3, width, 4, 4, then=None), net.const([1, width, -1], np.int64)
+    )
+    x = net.op("Transpose", patches, perm=[0, 2, 1])
+    x = net.op("Add", x, net.const(net.rng.normal(size=(1, 25, width)) * 0.3))
+
+    def norm(x):
+        centred = net.op("Sub", x, net.op("ReduceMean", x, axes=[-1]))
+        variance = net.op("ReduceMean", net.op("Pow", centred, net.const(2)), axes=[-1])
+        y = net.op("Div", centred, net.op("Sqrt", net.op("Add", variance, net.const(1e-5))))
+        y = net.op("Mul", y, net.const(1 + net.rng.normal(size=width) * 0.2))
+        return net.op("Add", y, net.const(net.rng.normal(size=width) * 0.2))
+
+    def product(x, inputs, outputs):
+        y = net.op("MatMul", x, net.const(net.rng.normal(size=(inputs, outputs)) / np.sqrt(inputs)))
+        return net.op("Add", y, net.const(net.rng.normal(size=outputs) * 0.1))
+
+    def split(x, perm):
+        shape = net.const([1, 25, heads, width // heads], np.int64)
+        return net.op("Transpose", net.op("Reshape", x, shape), perm=perm)
+
+    y = norm(x)
+    q, v = (split(product(y, width, width), [0, 2, 1, 3]) for _ in range(2))
+    k = split(product(y, width, width), [0, 2, 3, 1])
+    scores = net.op("Mul", net.op("MatMul", q, k), net.const((width // heads) ** -0.5))
+    y = net.op("Transpose", net.op("MatMul", net.op("Softmax", scores, axis=-1), v), perm=[0, 2, 1, 3])
+    y = net.op("Reshape", y, net.const([1, 25, width], np.int64))
+    x = net.op("Add", x, product(y, width, width))
+    y = product(norm(x), width, 2 * width)
+    erf = net.op("Add", net.op("Erf", net.op("Div", y, net.const(np.sqrt(2)))), net.const(1))
+    y = net.op("Mul", net.op("Mul", y, erf), net.const(0.5))
+    x = net.op("Add", x, product(y, 2 * width, width))
+    return net.model(net.dense(net.op("ReduceMean", norm(x), axes=[1], keepdims=0), width, 10))
+
+
 S8, U8 = QuantType.QInt8, QuantType.QUInt8
 VARIANTS = {
     "classifier_int8": (classifier, {"activation_type": S8, "per_channel": True}),
     "classifier_qoperator": (classifier, {"activation_type": U8, "quant_format": QuantFormat.QOperator}),
+    "transformer_islands": (transformer, {"activation_type": S8, "per_channel": True}),
+    "plain_asymmetric": (plain, {"activation_type": U8, "weight_type": U8, "reduce_range": False}),
     "plain_uint8": (plain, {"activation_type": U8}),
     "shuffle_symmetric": (
         shuffle,
@@ -143,7 +187,7 @@ class Images(CalibrationDataReader):
 
 
 def computed(model):
-    """Every quantised tensor for one image, without any optimisation."""
+    """Every quantised tensor for one image, and the results of FLOATS, without optimisation."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     types = {t.name: t.data_type for t in model.graph.initializer}
     wanted = {}
@@ -153,6 +197,8 @@ def computed(model):
                 wanted[name] = types[node.input[2]]
             elif name.endswith("_quantized"):  # in QOperator format
                 wanted[name] = TensorProto.UINT8
+            elif node.op_type in FLOATS:
+                wanted[name] = TensorProto.FLOAT
     del model.graph.output[:]
     for name, kind in wanted.items():
         model.graph.output.append(helper.make_tensor_value_info(name, kind, None))
@@ -167,6 +213,8 @@ def main():
     """Writes all files."""
     with tempfile.TemporaryDirectory() as folder:
         for name, (build, options) in VARIANTS.items():
+            if sys.argv[1:] and name not in sys.argv[1:]:
+                continue
             whole, prepared = (str(Path(folder, f"{name}_{step}.onnx")) for step in ("float", "prepared"))
             onnx.save(build(), whole)
             quant_pre_process(whole, prepared, skip_symbolic_shape=True)
