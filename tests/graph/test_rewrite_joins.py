@@ -1,0 +1,157 @@
+"""Joined maps and the TRANSPOSEs behind them: less is moved, and no byte of the results changes."""
+
+import math
+from collections import Counter
+
+import litert
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from namednets import requantise_as
+from yolonets import box_sides, joined_heads, taken_along, yolo_v5, yolo_v8
+
+from buildtool.graph import types as g
+from buildtool.graph.flow import flow_of, lives, peak
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
+
+MOVES = (OpKind.TRANSPOSE, OpKind.CONCATENATION, OpKind.STRIDED_SLICE)
+
+
+def live_peak(graph: Graph) -> int:
+    """Returns the largest number of bytes that are live at once, operator by operator."""
+    return peak(lives(flow_of(graph)))
+
+
+def moved(graph: Graph) -> int:
+    """Returns the bytes that operators write which only move elements."""
+    return sum(graph.tensors[t].size for op in graph.ops if op.kind in MOVES for t in op.outputs)
+
+
+def compared(graph: Graph, seed: int) -> Graph:
+    """Returns the rewritten network, whose outputs equal LiteRT's outputs of the file."""
+    draw = np.random.default_rng(seed)
+    shapes = [graph.tensors[t].shape for t in graph.inputs]
+    return litert.rewritten(graph, [draw.integers(-128, 128, shape).astype(np.int8) for shape in shapes])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    size=st.integers(17, 40),
+    width=st.integers(1, 6),
+    classes=st.integers(2, 9),
+    alike=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_each_map_is_decoded_by_itself(size, width, classes, alike, seed):
+    graph = yolo_v8(size, width, classes, alike=alike, seed=seed)
+    after = compared(graph, seed)
+    planes = [op for op in after.ops if op.attrs == g.TransposeAttrs((0, 3, 1, 2))]
+    anchors = sum(math.prod(after.tensors[op.inputs[0]].shape[1:3]) for op in planes)
+    joined = {after.tensors[op.outputs[0]].shape for op in after.ops if op.kind is OpKind.CONCATENATION}
+    assert {(1, 4, anchors, 1), (1, classes, anchors), (1, 4 + classes, anchors)} == joined
+    softmax = [after.tensors[op.inputs[0]].shape for op in after.ops if op.kind is OpKind.SOFTMAX]
+    maps = [after.tensors[op.inputs[0]].shape for op in planes]
+    assert softmax == [(1, rows, columns * 4, 16) for _, rows, columns, _ in maps]
+    assert moved(after) < moved(graph) and live_peak(after) < live_peak(graph)
+
+
+def test_the_decoding_of_yolo_v5_stays_as_it_is():
+    graph = yolo_v5(20, 3, 2)
+    after = compared(graph, 1)
+    kept = [op.kind for op in after.ops if op.kind in MOVES]
+    assert kept == [op.kind for op in graph.ops if op.kind in MOVES]
+
+
+def _heads(first=0, *, is_output=False, is_read=False):
+    """Heads of two maps. The boxes begin at channel `first`, and others may need the joined map."""
+    net = NetBuilder(4)
+    maps = [net.conv(net.input((1, n, n + 1, 2)), 5) for n in (4, 3)]
+    joined = joined_heads(net, maps, 4, 3)
+    outputs = [taken_along(net, joined, 1, 16, 3), box_sides(net, taken_along(net, joined, 1, first, 16), 4)]
+    outputs += [joined] if is_output else []
+    outputs += [net.unary(OpKind.TANH, joined)] if is_read else []
+    return net.graph(outputs)
+
+
+@pytest.mark.parametrize(
+    ("changed", "joined"),
+    [({}, False), ({"first": 1}, True), ({"is_output": True}, True), ({"is_read": True}, True)],
+)
+def test_a_joined_map_that_is_needed_stays_joined(changed, joined):
+    after = compared(_heads(**changed), 3)
+    assert ((1, 19, 32) in [after.tensors[op.outputs[0]].shape for op in after.ops]) == joined
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "kernel", "repeated"),
+    [(6, 5, 1, 2), (6, 6, 1, 1), (6, 5, 2, 1), (100, 50, 1, 1)],  # the last one's weights are large
+)
+def test_what_does_not_get_smaller_by_itself_is_computed_once(inputs, outputs, kernel, repeated):
+    net = NetBuilder(5)
+    first, second = (net.conv(net.input((1, n, 4, 3)), inputs) for n in (5, 2))
+    x = net.unary(OpKind.LOGISTIC, net.concat([first, requantise_as(net, second, first)], 1))
+    after = compared(net.graph([net.conv(x, outputs, kernel=(kernel, kernel))]), 7)
+    assert Counter(op.kind for op in after.ops)[OpKind.LOGISTIC] == repeated
+
+
+@st.composite
+def chains(draw):
+    """Draws a shape, and shapes and permutations of it in turn."""
+    shape = draw(st.lists(st.sampled_from((1, 2, 3, 4, 6)), min_size=2, max_size=4))
+    moves, now = [], tuple(shape)
+    for _ in range(draw(st.integers(2, 5))):
+        if draw(st.booleans()):
+            perm = tuple(draw(st.permutations(range(len(now)))))
+            now = tuple(now[p] for p in perm)
+            moves.append(("perm", perm))
+        else:
+            factors, rest = [], math.prod(now)
+            while len(factors) < 3:
+                factors.append(draw(st.sampled_from([d for d in range(1, rest + 1) if rest % d == 0])))
+                rest //= factors[-1]
+            now = (*factors, rest)
+            moves.append(("shape", now))
+    return tuple(shape), moves
+
+
+@settings(max_examples=150, deadline=None)
+@given(chain=chains())
+def test_moves_in_a_row_are_at_most_one_transposition_where_reshapes_divide_dimensions(chain):
+    shape, moves = chain
+    net = NetBuilder(1)
+    source = net.input(shape)
+    x = net.unary(OpKind.TANH, source)
+    values = np.random.default_rng(2).integers(-128, 128, shape).astype(np.int8)
+    for kind, to in moves:
+        if kind == "perm":
+            x = net.move(OpKind.TRANSPOSE, x, [net.shape(x)[p] for p in to], g.TransposeAttrs(to))
+        else:
+            x = net.move(OpKind.RESHAPE, x, to)
+    graph = net.graph([net.unary(OpKind.TANH, x)])
+    after = rewrite(graph)
+    expected = execute(graph, [values])[graph.outputs[0]]
+    np.testing.assert_array_equal(execute(after, [values])[after.outputs[0]], expected)
+    left = [op for op in after.ops if op.kind is OpKind.TRANSPOSE]
+    assert len(left) <= max(1, sum(kind == "perm" for kind, _ in moves))
+    places = np.arange(math.prod(shape)).reshape(shape)
+    for kind, to in moves:
+        places = places.transpose(to) if kind == "perm" else places.reshape(to)
+    if np.array_equal(places.reshape(-1), np.arange(math.prod(shape))):
+        assert not left or not divides(shape, moves)
+
+
+def divides(shape, moves) -> bool:
+    """Whether numpy can do all these moves without a copy, as every RESHAPE only divides and joins."""
+    places = np.empty(shape, np.int8)
+    for kind, to in moves:
+        places = places.transpose(to) if kind == "perm" else places.view()
+        if kind == "shape":
+            try:
+                places.shape = to
+            except AttributeError:
+                return False
+    return True
