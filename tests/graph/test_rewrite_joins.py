@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import litert
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from namednets import requantise_as
+from onnxnets import Qdq
+from onnxnets import compared as compared_onnx
 from yolonets import box_sides, joined_heads, taken_along, yolo_v5, yolo_v8
 
 from buildtool.graph import types as g
@@ -96,6 +99,51 @@ def test_what_does_not_get_smaller_by_itself_is_computed_once(inputs, outputs, k
     x = net.unary(OpKind.LOGISTIC, net.concat([first, requantise_as(net, second, first)], 1))
     after = compared(net.graph([net.conv(x, outputs, kernel=(kernel, kernel))]), 7)
     assert Counter(op.kind for op in after.ops)[OpKind.LOGISTIC] == repeated
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_planes_are_made_map_by_map(elsewhere):
+    """Maps are joined as rows, and the result is transposed at the network's end."""
+    net, rows = NetBuilder(6), list[int]()
+    for n in (5, 3):
+        x = net.conv(net.input((1, n, 4, 2)), 6)
+        rows.append(net.move(OpKind.RESHAPE, requantise_as(net, x, rows[0]) if rows else x, (1, n * 4, 6)))
+    joined = net.concat(rows, 1)
+    planes = net.move(
+        OpKind.TRANSPOSE, net.unary(OpKind.TANH, joined), (1, 6, 32), g.TransposeAttrs((0, 2, 1))
+    )
+    others = [net.softmax(joined)] if elsewhere else []
+    after = compared(net.graph([planes, *others]), 2)
+    (join,) = (op for op in after.ops if op.kind is OpKind.CONCATENATION)
+    moves = [op.attrs for op in after.ops if op.kind is OpKind.TRANSPOSE]
+    expected = (1, [g.TransposeAttrs((0, 2, 1))]) if elsewhere else (2, [g.TransposeAttrs((0, 3, 1, 2))] * 2)
+    assert (join.attrs.axis, moves) == expected
+
+
+@pytest.mark.parametrize("kind", ["Split", "Slice"])
+def test_heads_as_pytorch_exports_them(kind):
+    net, parts, joins = Qdq((1, 3, 16, 16)), [], partial(Qdq.q, scale=0.05, zero=2)
+    x, channels = net.x, 3
+    for _ in range(2):
+        x, channels = net.q(net.node("Relu", [net.conv(x, channels, 6, strides=[2, 2])]), 0.05, -128), 6
+        heads = [joins(net, net.conv(x, 6, n, 1)) for n in (64, 5)]
+        y = joins(net, net.node("Concat", heads, axis=1))
+        parts.append(joins(net, net.node("Reshape", [y, [1, 69, -1]])))
+    y = joins(net, net.node("Concat", parts, axis=2))
+    if kind == "Split":
+        boxes, scores = net.node("Split", [y, [64, 5]], 2, axis=1)
+    else:
+        boxes, scores = (net.node("Slice", [y, [a], [b], [1]]) for a, b in ((0, 64), (64, 69)))
+    x = joins(net, net.node("Reshape", [joins(net, boxes), [1, 4, 16, -1]]))
+    x = joins(net, net.node("Transpose", [x], perm=[0, 2, 1, 3]))
+    x = net.q(net.node("Softmax", [x], axis=1), 1 / 256, -128)
+    x = net.q(net.node("Reshape", [net.q(net.conv(x, 16, 1, 1, bias=False), 0.05), [1, 4, -1]]), 0.05)
+    scores = net.q(net.node("Sigmoid", [joins(net, scores)]), 1 / 256, -128)
+    graph, steps = compared_onnx(net.model([x, scores]))
+    shapes = {op.kind: [graph.tensors[t].shape for t in op.inputs] for op in graph.ops}
+    assert shapes[OpKind.CONCATENATION] == [(1, 5, 64), (1, 5, 16)]
+    smallest = [graph.tensors[op.outputs[0]].elements for op in graph.ops if op.kind is OpKind.TRANSPOSE]
+    assert sorted(smallest) == [5 * 16, 5 * 64, 4 * 80] and (steps == 0).mean() > 0.99
 
 
 @st.composite

@@ -94,7 +94,7 @@ def _trace(draft: Draft, t: int, axis: int, begin: int, extent: int) -> _Part | 
     """Returns the whole operand that is elements [begin, begin + extent) of `t` along `axis`, if any is."""
     functions, moves = list[Node](), list[tuple[Node, Shape]]()
     while (node := draft.producer(t)) is not None and draft.only_reader(t) is not None:
-        if is_elementwise(draft, node) and len(varying := _varying(draft, node)) == 1:
+        if is_elementwise(draft, node) and len(varying := varying_operands(draft, node)) == 1:
             functions.insert(0, node)
             (t,) = varying
             continue
@@ -138,7 +138,7 @@ def _copy(draft: Draft, like: Node, t: int, shape: Shape) -> int:
     """
     source = draft.tensors[t if _moves(like) else like.outputs[0]]
     out = draft.add_tensor(variant(source, draft.tensors[t].name, shape))
-    (varying,), place = _varying(draft, like), draft.producer(t)
+    (varying,), place = varying_operands(draft, like), draft.producer(t)
     inputs = [t if i == varying else i for i in like.inputs]
     assert place is not None
     draft.insert(place, Node(like.kind, inputs, [out], like.attrs, like.index))
@@ -205,7 +205,7 @@ def _keeps_pixels(draft: Draft, node: Node) -> bool:
     """Whether it computes each pixel from the same pixel of its one operand, and the shape stays the same."""
     if node.kind is OpKind.SOFTMAX:
         return True
-    return is_elementwise(draft, node) and len(_varying(draft, node)) == 1
+    return is_elementwise(draft, node) and len(varying_operands(draft, node)) == 1
 
 
 def _moves(node: Node) -> bool:
@@ -213,7 +213,7 @@ def _moves(node: Node) -> bool:
     return node.kind in ALIAS_KINDS or isinstance(node.attrs, g.TransposeAttrs)
 
 
-def _varying(draft: Draft, node: Node) -> set[int]:
+def varying_operands(draft: Draft, node: Node) -> set[int]:
     """Returns the operands that are no constants."""
     return {t for t in node.inputs if t >= 0 and not draft.tensors[t].is_constant}
 

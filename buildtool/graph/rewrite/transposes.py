@@ -7,7 +7,8 @@ from buildtool.graph import types as g
 from buildtool.graph.consistency import MAX_RANK
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.rewrite.joins import chain_to_smaller
+from buildtool.graph.rewrite.joins import chain_to_smaller, varying_operands
+from buildtool.graph.rewrite.lookups import is_elementwise
 from buildtool.graph.types import DType, OpKind, Source
 
 Shape = tuple[int, ...]
@@ -24,13 +25,13 @@ def simplify_transposes(draft: Draft) -> None:
         larger = [p for p in perm if shape[p] != 1]
         if larger == sorted(larger):  # the order of bytes is the same
             draft.bypass(node)
-        elif draft.private(node.outputs[0]):
-            (
-                _compose(draft, node, perm)
-                or _merge(draft, node)
-                or _push(draft, node, perm)
-                or _push_behind_pixels(draft, node, perm)
-            )
+        elif not draft.private(node.outputs[0]) or not (
+            _compose(draft, node, perm)
+            or _merge(draft, node)
+            or _push(draft, node, perm)
+            or _push_behind_pixels(draft, node, perm)
+        ):
+            _split_planes(draft, node)
 
 
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
@@ -171,36 +172,127 @@ def _merged(atoms: list[Atom]) -> list[Atom]:
 def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
     """Moves a TRANSPOSE of whole pixels behind the operators up to one that makes the pixels smaller.
 
-    These operators then read the image before it, row by row.
+    These operators then read the image before it, row by row. RESHAPEs that keep the pixels do not matter.
     """
-    source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0], moves=False)
-    if perm[-1] != len(perm) - 1 or not chain:
+    source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0], moves=True)
+    moves = [each for each in chain if each.kind in (*ALIAS_KINDS, OpKind.TRANSPOSE)]
+    same = all(each.kind in ALIAS_KINDS and _keeps_channels(draft, each) for each in moves)
+    if perm[-1] != len(perm) - 1 or not chain or not same:
         return False
-    pixels, last, result = draft.tensors[source].shape, chain[-1], chain[-1].outputs[0]
-    image = _image(draft, source)
+    shape, last, result = draft.tensors[source].shape, chain[-1], chain[-1].outputs[0]
+    turned, image = draft.tensors[node.outputs[0]].shape, _image(draft, source)
     t = draft.add_tensor(variant(draft.tensors[source], "pixels", image))
     draft.insert(chain[0], Node(OpKind.RESHAPE, [source], [t]), behind=False)
     draft.redirect(node.outputs[0], t)
     draft.remove(node)
     for each in chain:
         old = each.outputs[0]
+        if each in moves:
+            draft.redirect(old, each.inputs[0])
+            draft.remove(each)
+            continue
         t = draft.add_tensor(
             variant(draft.tensors[old], "pixels", (*image[:-1], draft.tensors[old].shape[-1]))
         )
         if each is not last:
             draft.redirect(old, t)
         draft.set_outputs(each, [t])
-    smaller = draft.add_tensor(variant(draft.tensors[t], "moved", (*pixels[:-1], draft.tensors[t].shape[-1])))
-    draft.insert(last, Node(OpKind.TRANSPOSE, [smaller], [result], node.attrs, node.index))
-    draft.insert(last, Node(OpKind.RESHAPE, [t], [smaller]))
+    smaller, channels = draft.tensors[t], draft.tensors[t].shape[-1:]
+    before = draft.add_tensor(variant(smaller, "moved", (*shape[:-1], *channels)))
+    after = draft.add_tensor(variant(smaller, "turned", (*turned[:-1], *channels)))
+    draft.insert(last, Node(OpKind.RESHAPE, [after], [result]))
+    draft.insert(last, Node(OpKind.TRANSPOSE, [before], [after], node.attrs, node.index))
+    draft.insert(last, Node(OpKind.RESHAPE, [t], [before]))
     return True
+
+
+def _keeps_channels(draft: Draft, node: Node) -> bool:
+    """Whether a RESHAPE has the same last dimension before and after it."""
+    shape, source = draft.tensors[node.outputs[0]].shape, draft.tensors[node.inputs[0]].shape
+    same = draft.same_quantization(node.inputs[0], node.outputs[0])
+    return same and len(shape) > 1 and shape[-1:] == source[-1:]
 
 
 def _image(draft: Draft, t: int) -> Shape:
     """Returns a shape with the pixels of `t`, and the rows of the image that it is a RESHAPE of, if any."""
     shape, before = draft.tensors[t].shape, draft.producer(t)
-    if before is None or before.kind not in ALIAS_KINDS:
-        return shape
-    *_, columns, channels = draft.tensors[before.inputs[0]].nhwc
-    pixels, rest = divmod(columns * channels, shape[-1])
-    return shape if rest else (1, math.prod(shape[:-1]) // pixels, pixels, shape[-1])
+    columns = shape[-2]
+    if before is not None and before.kind in ALIAS_KINDS:
+        *_, width, channels = draft.tensors[before.inputs[0]].nhwc
+        pixels, rest = divmod(width * channels, shape[-1])
+        columns = columns if rest else pixels
+    return 1, math.prod(shape[:-1]) // columns, columns, shape[-1]
+
+
+# ---- planes of joined maps -----------------------------------------------------------------------------
+
+
+def _split_planes(draft: Draft, node: Node) -> bool:
+    """Makes planes of each map instead of those of the maps that are joined as rows, and joins the planes.
+
+    A map becomes planes as it is computed. Functions of elements in between run behind the join.
+    """
+    source, result = (draft.tensors[t].shape for t in (node.inputs[0], node.outputs[0]))
+    rows, channels = math.prod(source[:-1]), source[-1]
+    matrix = [n for n in source if n != 1] == [rows, channels]
+    if not matrix or [n for n in result if n != 1] != [channels, rows]:
+        return False
+    t, functions = node.inputs[0], list[Node]()
+    while (before := draft.producer(t)) is not None and draft.only_reader(t) is not None:
+        if before.kind is OpKind.CONCATENATION:
+            return _join_planes(draft, node, before, functions)
+        if before.kind in ALIAS_KINDS and _keeps_channels(draft, before):
+            t = before.inputs[0]
+        elif is_elementwise(draft, before) and len(varying := varying_operands(draft, before)) == 1:
+            functions.insert(0, before)
+            (t,) = varying
+        else:
+            return False
+    return False
+
+
+def _join_planes(draft: Draft, node: Node, join: Node, functions: list[Node]) -> bool:
+    """Makes the output of the TRANSPOSE `node` from planes of the maps that `join` joins, if it does."""
+    axis, joined = join.attributes(g.AxisAttrs).axis, draft.tensors[join.outputs[0]]
+    images = [_map_of(draft, t, joined.shape[-1]) for t in join.inputs]
+    maps = [t for t in images if t is not None and draft.same_quantization(t, join.outputs[0])]
+    below = axis < len(joined.shape) - 1 and math.prod(joined.shape[:axis]) == 1
+    if not below or len(set(maps)) < len(join.inputs):
+        return False
+    ends = [_put_planes(draft, node, t) for t in maps]
+    shape = (1, joined.shape[-1], joined.elements // joined.shape[-1])
+    t = draft.add_tensor(variant(joined, "planes", shape))
+    draft.insert(node, Node(OpKind.CONCATENATION, ends, [t], g.AxisAttrs(2), join.index), behind=False)
+    for each in functions:
+        out = draft.add_tensor(variant(draft.tensors[each.outputs[0]], "planes", shape))
+        (varying,) = varying_operands(draft, each)
+        inputs = [t if i == varying else i for i in each.inputs]
+        draft.insert(node, Node(each.kind, inputs, [out], each.attrs, each.index), behind=False)
+        t = out
+    draft.become(node, OpKind.RESHAPE, g.Attrs())
+    draft.set_input(node, 0, t)
+    return True
+
+
+def _put_planes(draft: Draft, node: Node, t: int) -> int:
+    """Inserts a TRANSPOSE of an image to planes behind its producer; returns a line for each channel."""
+    image, place = draft.tensors[t], draft.producer(t)
+    _, rows, columns, channels = image.shape
+    planes = draft.add_tensor(variant(image, "planes", (1, channels, rows, columns)))
+    lines = draft.add_tensor(variant(image, "lines", (1, channels, rows * columns)))
+    assert place is not None
+    draft.insert(place, Node(OpKind.RESHAPE, [planes], [lines]))
+    draft.insert(place, Node(OpKind.TRANSPOSE, [t], [planes], g.TransposeAttrs((0, 3, 1, 2)), node.index))
+    return lines
+
+
+def _map_of(draft: Draft, t: int, channels: int) -> int | None:
+    """Returns the image with this many channels that `t` is a RESHAPE of; None if there is none."""
+    while draft.only_reader(t) is not None and (before := draft.producer(t)) is not None:
+        shape = draft.tensors[t].shape
+        if before.kind not in ALIAS_KINDS:
+            return t if len(shape) == 4 and shape[0] == 1 and shape[-1] == channels else None
+        if not draft.same_quantization(before.inputs[0], t):
+            return None
+        t = before.inputs[0]
+    return None
