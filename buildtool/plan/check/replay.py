@@ -162,8 +162,8 @@ class Replay:
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
-        self._check_windows()
         self.operators = operators(plan, self.graph, kernels)
+        self._check_windows()
         self.groups = alias_groups(self.graph)
         self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in load_steps(timeline, plan.loads, plan.buffers):
@@ -249,9 +249,11 @@ class Replay:
                 bounds = [delivered_image(graph).tensor]
             elif position in streamed and ends_rows(graph, graph.ops[position]):
                 bounds = [graph.ops[position].inputs[0]]
-            else:
+            elif position in streamed or self.operators[position].by_row:
                 outputs = graph.ops[position].outputs
                 bounds = [t for t in outputs if t not in states] or list(outputs)
+            else:  # its outputs are written whole, and may have other rows than the first one
+                bounds = list(graph.ops[position].outputs[:1])
             limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
         outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
         if outside.any():
