@@ -6,6 +6,7 @@ follow its convolution row by row, and only the results are joined. Every elemen
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from buildtool.graph import types as g
@@ -72,7 +73,8 @@ def _cut_parts(draft: Draft, node: Node) -> bool:
     if len(set(sources)) < len(sources):  # nothing is computed twice
         return False
     for reader, parts in zip(readers, found, strict=True):
-        ends = [_repeat(draft, part) for part in parts]
+        begin = max(reader.attributes(g.SliceAttrs).begin)  # in the dimension that it cuts
+        ends = [_repeat(draft, part, str(begin)) for part in parts]
         draft.become(reader, OpKind.CONCATENATION, node.attrs)
         draft.set_inputs(reader, ends)
     if readers:
@@ -121,23 +123,23 @@ def _operand(draft: Draft, node: Node, axis: int, begin: int, extent: int) -> in
     return None
 
 
-def _repeat(draft: Draft, part: _Part) -> int:
+def _repeat(draft: Draft, part: _Part, suffix: str) -> int:
     """Inserts a part's operators directly behind what makes its source; returns the last one's output."""
     t = part.source
     for like in part.functions:
-        t = _copy(draft, like, t, draft.tensors[t].shape)
+        t = _copy(draft, like, t, draft.tensors[t].shape, suffix)
     for like, shape in part.moves:
-        t = _copy(draft, like, t, shape)
+        t = _copy(draft, like, t, shape, suffix)
     return t
 
 
-def _copy(draft: Draft, like: Node, t: int, shape: Shape) -> int:
+def _copy(draft: Draft, like: Node, t: int, shape: Shape, suffix: str) -> int:
     """Inserts an operator like another one directly behind what makes `t`, which it reads.
 
-    Returns its output, which has this shape.
+    Returns its output, which has this shape, and the other one's name with a suffix.
     """
-    source = draft.tensors[t if _moves(like) else like.outputs[0]]
-    out = draft.add_tensor(variant(source, draft.tensors[t].name, shape))
+    tensor, read = variant(draft.tensors[like.outputs[0]], suffix, shape), draft.tensors[t]
+    out = draft.add_tensor(replace(tensor, dtype=read.dtype, quant=read.quant) if _moves(like) else tensor)
     (varying,), place = varying_operands(draft, like), draft.producer(t)
     inputs = [t if i == varying else i for i in like.inputs]
     assert place is not None
@@ -151,7 +153,7 @@ def _copy(draft: Draft, like: Node, t: int, shape: Shape) -> int:
 def _shrink_parts(draft: Draft, node: Node) -> bool:
     """Runs the operators up to one that makes pixels smaller on each part, directly behind its producer."""
     axis = along = node.attributes(g.AxisAttrs).axis
-    chain, axes = chain_to_smaller(draft, node.outputs[0], moves=True), list[int]()
+    chain, axes = chain_to_smaller(draft, node.outputs[0]), list[int]()
     for each in chain:
         after = _axis_after(draft, each, along)
         if after is None or sum(draft.tensors[t].size for t in each.inputs[1:] if t >= 0) > MOST_BYTES:
@@ -159,11 +161,11 @@ def _shrink_parts(draft: Draft, node: Node) -> bool:
         along = after
         axes.append(after)
     ends = []
-    for t in node.inputs if chain else ():
+    for number, t in enumerate(node.inputs if chain else ()):
         end, length = t, draft.tensors[t].shape[axis]
         for each, along in zip(chain, axes, strict=True):
             whole = draft.tensors[each.outputs[0]].shape
-            end = _copy(draft, each, end, (*whole[:along], length, *whole[along + 1 :]))
+            end = _copy(draft, each, end, (*whole[:along], length, *whole[along + 1 :]), str(number))
         ends.append(end)
     if chain:
         for each in chain:
@@ -174,17 +176,17 @@ def _shrink_parts(draft: Draft, node: Node) -> bool:
     return bool(chain)
 
 
-def chain_to_smaller(draft: Draft, t: int, *, moves: bool) -> list[Node]:
+def chain_to_smaller(draft: Draft, t: int) -> list[Node]:
     """Returns the operators that follow `t` one by one, up to one that makes pixels smaller; or nothing.
 
-    The others keep each pixel's place and size, or are RESHAPEs and TRANSPOSEs if `moves`.
+    The others keep each pixel's place and size, or are RESHAPEs and TRANSPOSEs.
     """
     chain = list[Node]()
     while (node := draft.only_reader(t)) is not None:
         chain.append(node)
         if _makes_pixels_smaller(draft, node):
             return chain
-        if not (moves and _moves(node)) and not _keeps_pixels(draft, node):
+        if not _moves(node) and not _keeps_pixels(draft, node):
             break
         t = node.outputs[0]
     return []

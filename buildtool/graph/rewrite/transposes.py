@@ -174,7 +174,7 @@ def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
 
     These operators then read the image before it, row by row. RESHAPEs that keep the pixels do not matter.
     """
-    source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0], moves=True)
+    source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0])
     moves = [each for each in chain if each.kind in (*ALIAS_KINDS, OpKind.TRANSPOSE)]
     same = all(each.kind in ALIAS_KINDS and _keeps_channels(draft, each) for each in moves)
     if perm[-1] != len(perm) - 1 or not chain or not same:
@@ -197,7 +197,7 @@ def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
         if each is not last:
             draft.redirect(old, t)
         draft.set_outputs(each, [t])
-    smaller, channels = draft.tensors[t], draft.tensors[t].shape[-1:]
+    smaller, channels = draft.tensors[result], draft.tensors[t].shape[-1:]
     before = draft.add_tensor(variant(smaller, "moved", (*shape[:-1], *channels)))
     after = draft.add_tensor(variant(smaller, "turned", (*turned[:-1], *channels)))
     draft.insert(last, Node(OpKind.RESHAPE, [after], [result]))
