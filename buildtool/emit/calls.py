@@ -28,7 +28,7 @@ from buildtool.emit.windowed import addition
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import CallForm
 from buildtool.graph.partviews import parts
-from buildtool.graph.strided import MAX_RANK, copies, matmul, reduction
+from buildtool.graph.strided import MAX_RANK, Copy, copies, matmul, reduction
 from buildtool.graph.types import (
     AxisAttrs,
     DetectionAttrs,
@@ -205,21 +205,33 @@ def _check_leading(call: Call, tensor: Tensor) -> None:
 
 
 def _copy_lines(call: Call) -> list[str]:
+    """Writes the calls of an operator that copies boxes. What already lies in its place is not copied."""
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):
         read = call.op.inputs[n if call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) else 0]
         part = parts(call.graph).get(read)
-        source = call.tensor(read if part is None else part.whole)
-        sink = call.tensor(call.op.outputs[n if call.op.kind == OpKind.SPLIT else 0])
+        read = read if part is None else part.whole
+        written = call.op.outputs[n if call.op.kind == OpKind.SPLIT else 0]
+        source, sink = call.tensor(read), call.tensor(written)
         if len(copy.size) > MAX_RANK:
             raise UnsupportedError(
                 f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
                 operator=call.op.place,
             )
+        if _is_in_place(call.network, read, written, copy):
+            continue
         from_, to = plus(source, copy.in_offset), plus(sink, copy.out_offset)
         arguments = {Argument.IN_DATA: from_, Argument.OUT_DATA: to}
         lines += block("", [*copy_geometry(copy), call.call_text(arguments)])
-    return lines
+    return lines or [f"(void)({call.tensor(call.op.outputs[0])}); /* all parts lie in their places */"]
+
+
+def _is_in_place(network: Network, read: int, written: int, copy: Copy) -> bool:
+    """Whether a copy would write the bytes that it reads: a part lies in its place in a concatenation."""
+    holders = network.holders
+    if read not in holders or written not in holders or copy.in_stride != copy.out_stride:
+        return False
+    return holders[read].offset + copy.in_offset == holders[written].offset + copy.out_offset
 
 
 def _pad(call: Call) -> list[str]:

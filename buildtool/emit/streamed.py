@@ -21,7 +21,7 @@ from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
 from buildtool.plan.schedule.axis import Axis, AxisTable
-from buildtool.plan.schedule.receptive import accumulates, axes, columns
+from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
 from buildtool.plan.schedule.schedule import Link, column_ends, first_column, is_driven, links
 from buildtool.plan.types import Group, Region
 from buildtool.target.types import Argument
@@ -80,7 +80,7 @@ def _geometries(network: Network, region: Region) -> list[str]:
     for position in region.ops:
         op = network.graph.ops[position]
         kernel = network.kernels[position]
-        if kernel and Argument.GEOMETRY in kernel.call and not accumulates(network.graph, op):
+        if kernel and Argument.GEOMETRY in kernel.call and not fed_in_parts(network.graph, op):
             lines += geometry(network.graph, op.as_seen, f"geometry_{position}")
     return lines
 
@@ -93,7 +93,7 @@ def _views(network: Network, region: Region) -> list[str]:
     channel_parts = {t: parts(graph)[t] for t in tensors if t in parts(graph)}
     wholes = dict.fromkeys(channel_parts[t].whole if t in channel_parts else t for t in tensors)
     for t in wholes:
-        if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
+        if fed_in_parts(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
         of, name, holder = graph.tensors[t], network.describe_tensor(t), network.holders.get(t)
         _, height, width, channels = of.nhwc

@@ -8,9 +8,9 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.emit.arguments import copy_geometry, invocation, part_view, trace_window, view_arguments
 from buildtool.emit.ctext import block, plus
 from buildtool.emit.network import Network
-from buildtool.graph.strided import copy_inside
+from buildtool.graph.strided import copy_inside, planes_inside
 from buildtool.graph.types import Graph, Op, OpKind, WidenedAttrs
-from buildtool.plan.schedule.receptive import accumulates, moves_channels
+from buildtool.plan.schedule.receptive import accumulates, moves_channels, scatters
 from buildtool.target.catalogue import operands
 from buildtool.target.types import Argument, KernelVariant, Role, Target, Windows
 
@@ -35,6 +35,8 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
     trace = trace_window(result, graph.tensors[result].dtype)
     if accumulates(graph, op):
         return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
+    if scatters(graph, op):
+        return [*begin, *_scatter(network, position, in_part), "NN_MARK_END();"]
     if op.kind is OpKind.CONCATENATION:
         return [*begin, *_copy_parts(network, position), "NN_MARK_END();", trace]
     if moves_channels(graph, op):
@@ -85,12 +87,44 @@ def _accumulate(network: Network, position: int) -> list[str]:
         Argument.PIXELS: str(height * width),
         Argument.OUT_DATA: result,
     }
-    trace = f"NN_TRACE_TENSOR({op.outputs[0]}, {result}, {graph.tensors[op.outputs[0]].size});"
     finish = invocation(network.target.routine(Role.FINISH, kernel), arguments)
     return [
         invocation(network.target.routine(Role.ACCUMULATE, kernel), arguments),
-        *block(f"if (window.y1 == {height} && window.x1 == {width})", [finish, trace]),
+        *_at_the_end(network, position, [finish]),
     ]
+
+
+def _scatter(network: Network, position: int, in_part: bool) -> list[str]:
+    """Returns code that copies the channels of some pixels to their planes in the output."""
+    graph, kernel = network.graph, network.kernels[position]
+    op = graph.ops[position]
+    (source,), (result,) = op.inputs, op.outputs
+    assert kernel is not None  # regions contain no aliases
+    holder, (_, _, width, _) = network.holders.get(source), graph.tensors[source].nhwc
+    by_pixels = in_part or (holder is not None and bool(holder.columns))
+    place, size = f"y * {width}" + (" + column" if by_pixels else ""), graph.tensors[result].dtype.size
+    arguments = {Argument.IN_DATA: "from", Argument.OUT_DATA: "to", Argument.GEOMETRY: "&geometry"}
+    body = [
+        _place("const int8_t *from", f"tensor_{source}.data", source, by_pixels),
+        f"int8_t *to = {network.address(result)} + {f'({place}) * {size}' if size > 1 else place};",
+        invocation(kernel, arguments),
+    ]
+    if by_pixels:
+        body = block("for (int32_t column = window.x0; column < window.x1; column++)", body)
+    return [
+        *copy_geometry(planes_inside(graph, op, 1 if by_pixels else width)),
+        *block("for (int32_t y = window.y0; y < window.y1; y++)", body),
+        *_at_the_end(network, position, []),
+    ]
+
+
+def _at_the_end(network: Network, position: int, statements: list[str]) -> list[str]:
+    """Returns the statements and the output's trace, which run after the last part of the input."""
+    graph, op = network.graph, network.graph.ops[position].as_seen
+    _, height, width, _ = graph.tensors[op.inputs[0]].nhwc
+    (result,) = op.outputs
+    trace = f"NN_TRACE_TENSOR({result}, {network.address(result)}, {graph.tensors[result].size});"
+    return block(f"if (window.y1 == {height} && window.x1 == {width})", [*statements, trace])
 
 
 def _move_channels(

@@ -209,6 +209,14 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
     return merge_dims(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))
 
 
+def planes_inside(graph: Graph, op: Op, columns: int) -> Copy:
+    """Returns the copy of this many pixels of one row, from an image's row to planes of its channels."""
+    channels = graph.tensors[op.inputs[0]].nhwc[3]
+    plane = graph.tensors[op.inputs[0]].elements // channels
+    copy = Copy((channels, columns), (1, channels), (plane, 1))
+    return merge_dims(_in_bytes(copy, graph.tensors[op.outputs[0]].dtype.size))
+
+
 @dataclass(frozen=True)
 class Reduction:
     """How a reduction walks its input, in dimensions of (size, input stride).

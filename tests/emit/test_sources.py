@@ -16,6 +16,7 @@ from namednets import channel_moves
 from needs import needs_tool
 from paths import ROOT
 from statenets import ring
+from yolonets import yolo_v5
 
 from buildtool.emit.sources import emit
 from buildtool.firmware.firmware import write_files
@@ -267,6 +268,22 @@ def test_channels_of_a_state_are_padded_row_by_row():
     least = front(graph, TARGET, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
     files = emit(graph, least, TARGET, "kept").files
     assert "= nn_whole(kept_state + 0, 20, 10, 2);" in str(files["kept.c"])
+
+
+def test_parts_that_lie_in_their_places_are_not_copied(tmp_path):
+    graph = rewrite(yolo_v5(64, 8, 5))
+    made = make_plan(graph, TARGET, PlanOptions(objective="ram"))
+    write_files(emit(graph, made, TARGET, "net").files, tmp_path)
+    *_, join = re.findall(
+        r"NN_MARK_BEGIN\((\d+)\);(.*?)NN_MARK_END", (tmp_path / "net.c").read_text(), re.DOTALL
+    )
+    assert join == (
+        str(len(graph.ops) - 1),
+        "\n    (void)(arena + 0); /* all parts lie in their places */\n    ",
+    )
+    compiler, *flags = BUILDS["clang host"]
+    process = compiled(compiler, tmp_path, *flags, *WARNINGS, "-O1", str(tmp_path / "net.c"))
+    assert process.returncode == 0, process.stderr
 
 
 def test_the_header_says_in_which_order_an_input_is_wanted():

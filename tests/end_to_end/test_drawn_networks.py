@@ -46,7 +46,7 @@ from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 slow = pytest.mark.slow
 IMAGES = ("overwritable", "resident", "stream")
@@ -374,4 +374,28 @@ def test_squares_of_pixels_stream(tmp_path):
         drawn.append((net.graph([last]), (image, "rows", part)))
     jobs = jobs_at_points(drawn)
     assert streamed_kinds(jobs, groups=2) >= SQUARES
+    assert_exact(jobs, tmp_path)
+
+
+@slow
+def test_planes_at_the_end_of_a_region(tmp_path):
+    jobs = []
+    for seed, (builder, hand_off, apart) in enumerate(
+        [
+            (NetBuilder, 100, False),
+            (NetBuilder, 2, True),
+            (WideNetBuilder, 1, False),
+            (WideNetBuilder, 100, True),
+        ]
+    ):
+        net = builder(seed)
+        x = net.conv(net.input((1, 9, 7, 2)), 6, kernel=(3, 3), same=True)
+        x = net.conv(net.conv(x, 12, kernel=(3, 3), same=True), 5)
+        planes = net.move(OpKind.TRANSPOSE, x, (1, 5, 9, 7), g.TransposeAttrs((0, 3, 1, 2)))
+        asked = Settings(image="stream", hand_off=hand_off, max_f=6.0)
+        planner = planner_of(asked, by_cost=False, place=0.0, lean=True, apart=apart)
+        graph = net.graph([net.move(OpKind.RESHAPE, planes, (1, 5, 63))])
+        jobs.append(prepare(graph, f"n{seed}", seed=seed, planner=planner))
+    groups = [job.plan.regions[-1].groups[-1] for job in jobs]
+    assert all(job.plan.regions[-1].is_streamed for job in jobs) and any(group.hand_off for group in groups)
     assert_exact(jobs, tmp_path)

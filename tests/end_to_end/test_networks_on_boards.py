@@ -24,6 +24,7 @@ from namednets import (
 from narrownets import narrow_network
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
+from yolonets import yolo_v8
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -141,6 +142,14 @@ def test_topologies_that_users_bring_in_the_least_memory(board, image, graph, st
         file_of(graph, tmp_path), board, {"objective": "ram", "image": image, "simplify": "structure"}
     )
     assert streamed & streamed_kinds([run.made])
+
+
+@slow
+def test_a_detector_that_decodes_each_map_by_itself(tmp_path):
+    model, least = file_of(yolo_v8(64, 8, 80), tmp_path), {"objective": "ram", "image": "stream"}
+    run = exact(model, "cortex-m4", {**least, "simplify": "structure"})
+    assert OpKind.TRANSPOSE in streamed_kinds([run.made])
+    assert run.plan.arena_bytes < 0.8 * (64 + 80) * (16 * 16 + 8 * 8 + 4 * 4)  # bytes of the joined maps
 
 
 @slow

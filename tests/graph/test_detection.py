@@ -235,9 +235,13 @@ def ssd(seed, **changed):
 
 @pytest.mark.slow
 def test_firmware_of_an_ssd_equals_litert():
-    for seed, changed in ((2, {"classes_each": 3, "detections": 40}), (3, {"regular": True})):
+    least = {"objective": "ram", "image": "stream"}
+    for seed, changed, options in (
+        (2, {"classes_each": 3, "detections": 40}, {}),
+        (3, {"regular": True}, least),
+    ):
         model = File("/ssd.tflite", data=write_model(ssd(seed, **changed)))
-        asked = {"kind": "validate", "board": "cortex-m4", "tensors": True, "inputs": 3}
+        asked = {"kind": "validate", "board": "cortex-m4", "tensors": True, "inputs": 3, "options": options}
         answer = handle({**asked, "model": {"name": "ssd.tflite", "data": model.data}})
         assert answer["exact"] and answer["reference"]["name"] == "litert"
 

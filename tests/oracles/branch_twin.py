@@ -13,7 +13,7 @@ from front_twin import Twin
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.schedule.inner import needs
-from buildtool.plan.schedule.receptive import accumulates, streams
+from buildtool.plan.schedule.receptive import fed_in_parts, streams
 from buildtool.plan.types import Group, Region, Scheme
 
 
@@ -58,6 +58,6 @@ class BranchTwin(Twin):
         return (
             len(outside) == 1
             and not all(self.feeds(e) for e in inside[:-1])
-            and not any(accumulates(self.graph, self.op(e)) for e in inside)
+            and not any(fed_in_parts(self.graph, self.op(e)) for e in inside)
             and all(set(self.readers(t)) <= set(inside) and t not in outputs for t in results[:-1])
         )

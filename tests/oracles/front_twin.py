@@ -28,7 +28,7 @@ from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.overlap import distance, region_distance
-from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
+from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, streams, through
 from buildtool.plan.schedule.rings import rings
 from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
@@ -38,7 +38,7 @@ from buildtool.plan.search import space as search_space
 from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
-from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
+from buildtool.target.costs import COST_UNITS, Part, Pricer, Rings, geometry, part
 from buildtool.target.types import Contract, Target
 from buildtool.target.variables import Geometry
 
@@ -156,7 +156,9 @@ class Twin:
         rows = streams(self.graph, here) and streams(self.graph, after)
         if self.image == "stream" and e + 1 == self.first_reader:
             return False
-        return rows and not accumulates(self.graph, here) and here.outputs[0] in row_inputs(self.graph, after)
+        return (
+            rows and not fed_in_parts(self.graph, here) and here.outputs[0] in row_inputs(self.graph, after)
+        )
 
     def through(self, first: int, end: int):
         return through(self.graph, tuple(self.running[first:end]))
@@ -226,7 +228,7 @@ class Twin:
             return ()
         last = self.op(stop - 1)
         _, height, width, _ = self.graph.tensors[
-            last.inputs[0] if accumulates(self.graph, last) else last.outputs[0]
+            last.inputs[0] if fed_in_parts(self.graph, last) else last.outputs[0]
         ].nhwc
         stride = 1
         for p in ops[1:]:
@@ -306,12 +308,17 @@ class Twin:
                 total += self.pricer.row(width * channels)
                 continue
             of = self.geometries[s.op]
+            rows, columns = s.y1 - s.y0, s.x1 - s.x0
             if s.op in poolings:
-                total += self.pricer.sums(of, s.y1 - s.y0, s.x1 - s.x0)
+                total += self.pricer.sums(of, rows, columns)
+            elif region.is_streamed and fed_in_parts(self.graph, self.graph.ops[s.op]):
+                of = of._replace(oh=of.ih, ow=of.iw)
+                lengths = (Part(n, n, n, 0) for n in (rows, columns))
+                total += self.pricer.cost(self.kernels[s.op], of, *lengths)
             else:
-                rows = part(of, 0, s.y0, s.y1)
-                columns = part(of, 1, s.x0, s.x1, self.rings(region, s.op, first))
-                total += self.pricer.cost(self.kernels[s.op], of, rows, columns)
+                along = part(of, 0, s.y0, s.y1)
+                across = part(of, 1, s.x0, s.x1, self.rings(region, s.op, first))
+                total += self.pricer.cost(self.kernels[s.op], of, along, across)
         total += sum(self.pricer.sums_end(self.geometries[p]) for p in poolings)
         assert total * COST_UNITS == int(total * COST_UNITS)
         return int(total * COST_UNITS)

@@ -93,6 +93,8 @@ class PythonReplay(Replay):
             self._own(operator.scratch)
         if streamed and operator.sums_up:
             self._add_up(step, operator)
+        elif streamed and operator.makes_planes:
+            self._scatter(step, operator.op)
         elif operator.contract is Contract.PARTS and not streamed:
             self._concatenate(operator.op)
         else:
@@ -129,6 +131,20 @@ class PythonReplay(Replay):
         rows, columns = self._whole(op.inputs[0])
         if (step.y1, step.x1) == (rows[1], columns[1]):
             self.write(op.outputs[0])
+
+    def _scatter(self, step: Step, op: Op) -> None:
+        """Copies each element of the step's pixels to its channel's plane."""
+        source, result = op.inputs[0], op.outputs[0]
+        _, height, width, channels = self.graph.tensors[source].nhwc
+        size, window = self.graph.tensors[source].dtype.size, ((step.y0, step.y1), (step.x0, step.x1))
+        self._require(source, *window, op.place)
+        for y in range(step.y0, step.y1):
+            for x in range(step.x0, step.x1):
+                for c in range(channels):
+                    byte = ((c * height + y) * width + x) * size
+                    self._write_piece(result, self._bytes(result, byte, byte + size))
+        if not all(self._holds(source, piece) for piece in self._pieces(source, *window)):
+            raise PlanError("writes over what it reads", operator=op.place)
 
     def _require_constants(self, operator: Operator) -> None:
         if operator.constants is not None and not self._owns(operator.constants):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from buildtool.graph.liveness import alias_roots
 from buildtool.plan.schedule.branches import Progress
 from buildtool.plan.schedule.delivery import delivered_image
-from buildtool.plan.schedule.receptive import accumulates, axes, columns, row_inputs, streams
+from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts, row_inputs, streams
 from buildtool.plan.schedule.schedule import hand_offs, links
 from buildtool.plan.types import SOURCE, Region, Scheme, Step
 
@@ -92,7 +92,7 @@ def distance(graph, run: list[Step], source: int, result: int) -> int | None:
     for number, writing in enumerate(run):
         if writing.op == SOURCE or result not in graph.ops[writing.op].outputs:
             continue
-        if accumulates(graph, graph.ops[writing.op]):
+        if fed_in_parts(graph, graph.ops[writing.op]):
             return None
         for later in run[number:]:
             op = graph.ops[later.op] if later.op != SOURCE else None
@@ -104,7 +104,7 @@ def distance(graph, run: list[Step], source: int, result: int) -> int | None:
 
 def _find_first_byte(graph, op, tensor: int, step: Step) -> int:
     _, _, width, channels = graph.tensors[tensor].nhwc
-    if accumulates(graph, op):
+    if fed_in_parts(graph, op):
         return step.y0 * width * channels
     if not streams(graph, op) or tensor not in row_inputs(graph, op):
         return 0

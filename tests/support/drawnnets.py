@@ -353,13 +353,18 @@ def _image(draw: Draw, low: int, high: int, batch: int = 1) -> tuple[NetBuilder,
 
 @st.composite
 def branching_networks(draw: Draw, modules: int = 3) -> Graph:
-    """A network of modules with operators between them. It may end with a classifier."""
+    """A network of modules with operators between them. It may end with a classifier or planes."""
     net, x = _image(draw, 5, 15)
     x = net.conv(x, draw(_few), kernel=(3, 3), same=True)
     for block in draw(st.lists(st.sampled_from(_BRANCHING), min_size=1, max_size=modules)):
         x = block(draw, net, x)
         x = _link(draw, net, x) if draw(st.booleans()) else x
-    return net.graph([net.dense(net.mean(x), 4) if draw(st.booleans()) else x])
+    end = draw(st.sampled_from(["tensor", "dense", "planes"]))
+    if end == "planes":
+        batch, rows, columns, channels = net.shape(x)
+        planes = (batch, channels, rows, columns)
+        x = net.move(OpKind.TRANSPOSE, x, planes, g.TransposeAttrs((0, 3, 1, 2)))
+    return net.graph([net.dense(net.mean(x), 4) if end == "dense" else x])
 
 
 @st.composite

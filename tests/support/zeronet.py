@@ -95,6 +95,12 @@ class Net(NetBuilder):
         extent = (*self.shape(x)[:3], count)
         return self.move(OpKind.SLICE, x, attrs=g.SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
 
+    def planes(self, x: int) -> int:
+        """TRANSPOSE of an image into planes of its channels."""
+        batch, rows, columns, channels = self.shape(x)
+        planes = (batch, channels, rows, columns)
+        return self.move(OpKind.TRANSPOSE, x, planes, g.TransposeAttrs((0, 3, 1, 2)))
+
     def shuffle(self, x: int, groups: int) -> int:
         """TRANSPOSE of channels alone."""
         return self.move(OpKind.TRANSPOSE, x, attrs=g.ShuffleAttrs(groups))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite import blocks, edges, islands, moves, pads, weights
+from buildtool.graph.rewrite import blocks, edges, islands, joins, moves, pads, transposes, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
 from buildtool.graph.states import settle_states
@@ -21,7 +21,8 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     pads.widen_additions,
     moves.slice_channels,
     moves.shuffle_channels,
-    moves.simplify_transposes,
+    transposes.simplify_transposes,
+    joins.simplify_joins,
     islands.shrink_islands,
     edges.order_inputs,
     fuse_activations,

@@ -140,7 +140,7 @@ def fuse_lookups(draft: Draft) -> None:
     """
     places = {id(node): place for place, node in enumerate(draft.nodes)}
     for node in reversed(draft.nodes):
-        if node.dead or not _is_elementwise(draft, node):
+        if node.dead or not is_elementwise(draft, node):
             continue
         if draft.tensors[node.outputs[0]].dtype not in _BYTES:
             continue
@@ -152,7 +152,7 @@ def fuse_lookups(draft: Draft) -> None:
     draft.nodes = [node for node in draft.nodes if not node.dead]
 
 
-def _is_elementwise(draft: Draft, node: Node) -> bool:
+def is_elementwise(draft: Draft, node: Node) -> bool:
     """Returns whether each output element only depends on scalar constants and elements at its place."""
     if node.kind not in ELEMENT_KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
@@ -185,7 +185,7 @@ def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Functio
                 function = _Function(source, tuple(nodes))
         producers = [(t, draft.producer(t)) for t in pending]
         tensor, producer = max(producers, key=lambda pair: -1 if pair[1] is None else places[id(pair[1])])
-        if producer is None or not draft.private(tensor) or not _is_elementwise(draft, producer):
+        if producer is None or not draft.private(tensor) or not is_elementwise(draft, producer):
             break
         if any(reader not in nodes for reader in draft.readers(tensor)):
             break

@@ -1,15 +1,13 @@
-"""Removes copies and unused operators; simplifies SPLITs, channel shuffles, TRANSPOSEs and TILEs."""
+"""Removes copies and unused operators; simplifies SPLITs, channel shuffles and TILEs."""
 
 import math
-from dataclasses import replace
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import Activation, Attrs, DType, OpKind, Source
+from buildtool.graph.types import Activation, Attrs, DType, OpKind
 
 _EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
-Perm = tuple[int, ...]
 
 
 def drop_noops(draft: Draft) -> None:
@@ -114,66 +112,6 @@ def shuffle_channels(draft: Draft) -> None:
             draft.remove(before)
             draft.remove(after)
             draft.set_outputs(node, list(after.outputs))
-
-
-# ---- transpositions ----------------------------------------------------------------------------------
-
-
-def simplify_transposes(draft: Draft) -> None:
-    """Removes TRANSPOSEs, makes them byte aliases, composes them, or moves them after MEANs."""
-    for node in draft.each(OpKind.TRANSPOSE):
-        if not isinstance(node.attrs, g.TransposeAttrs):
-            continue
-        perm, shape = node.attrs.perm, draft.tensors[node.inputs[0]].shape
-        larger = [p for p in perm if shape[p] != 1]
-        if larger == sorted(larger):  # the order of bytes is the same
-            draft.bypass(node)
-        elif draft.private(node.outputs[0]):
-            _compose(draft, node, perm) or _push(draft, node, perm)
-
-
-def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Composes this TRANSPOSE with the TRANSPOSEs that read it, if it has no other readers."""
-    readers = draft.readers(node.outputs[0])
-    if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
-        return False
-    for reader in readers:
-        reader.attrs = g.TransposeAttrs(tuple(perm[p] for p in reader.attributes(g.TransposeAttrs).perm))
-        draft.set_input(reader, 0, node.inputs[0])
-    draft.remove(node)
-    return True
-
-
-def _push(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Moves this TRANSPOSE behind the MEANs that read it, as their results are smaller.
-
-    Each mean adds the same integers and rounds in the same way.
-    """
-    means, source = draft.readers(node.outputs[0]), node.inputs[0]
-    if not means or any(mean.kind != OpKind.MEAN for mean in means):
-        return False
-    if draft.tensors[source].dtype is DType.FLOAT32:  # the order of a sum decides how it is rounded
-        return False
-    shape = draft.tensors[source].shape
-    for mean in means:
-        attrs, old = mean.attributes(g.MeanAttrs), draft.tensors[mean.outputs[0]]
-        axes = tuple(sorted(perm[a] for a in attrs.axes))
-        # the source's axis of each output dimension of the mean, in the old and in the new order
-        before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
-        after = sorted(before)
-        back = tuple(after.index(p) for p in before)  # permutation from the new output to the old one
-        forth = tuple(before.index(p) for p in after)
-        origin = old.source
-        if origin is not None:
-            place = tuple(origin.perm[i] for i in forth) if origin.perm else forth
-            origin = Source(origin.index, () if place == tuple(range(len(place))) else place)
-        mean.attrs = replace(attrs, axes=axes)
-        draft.set_input(mean, 0, source)
-        if back != tuple(range(len(back))):
-            reduced = replace(old, shape=tuple(1 if p in axes else shape[p] for p in after), source=origin)
-            draft.put_after(mean, reduced, OpKind.TRANSPOSE, g.TransposeAttrs(back))
-    draft.remove(node)
-    return True
 
 
 # ---- repetitions -------------------------------------------------------------------------------------

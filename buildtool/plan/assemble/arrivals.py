@@ -25,7 +25,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import RegionOverlap, later_reads
-from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.schedule.timeline import Part, Timeline, group_of, load_steps, parts
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace_numbers
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
@@ -187,7 +187,7 @@ class Room(NamedTuple):
 def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> Room | None:
     """The largest room among the overlaps of a region's output; None where there is no room."""
     run, graph = timeline.runs[index], timeline.graph
-    if len(run.region.groups) < 2 or accumulates(graph, graph.ops[run.region.ops[-1]]):
+    if len(run.region.groups) < 2 or fed_in_parts(graph, graph.ops[run.region.ops[-1]]):
         return None
     rooms, tensors = list[Room](), graph.tensors
     # only overlaps without a distance: the others have reasons that are not analysed here

@@ -29,7 +29,7 @@ from buildtool.plan.baselines.chains import Part, undominated_chains
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import permitted_overlaps, region_distance
-from buildtool.plan.schedule.receptive import accumulates, rows
+from buildtool.plan.schedule.receptive import fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
@@ -223,7 +223,7 @@ class _Search:
                     continue
                 ops = self.elements[first:end]
                 last = self.graph.ops[ops[-1]]
-                if objection(self.graph, ops, self.kernels) is None and not accumulates(self.graph, last):
+                if objection(self.graph, ops, self.kernels) is None and not fed_in_parts(self.graph, last):
                     height = rows(self.graph, last)
                     for each in sorted({-(-height // n) for n in range(2, height + 1)}, reverse=True):
                         part = self.part(first, end, each)

@@ -25,6 +25,7 @@ from buildtool.graph.types import (
     ShuffleAttrs,
     SliceAttrs,
     Tensor,
+    TransposeAttrs,
 )
 
 Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
@@ -85,6 +86,18 @@ def sums_up(graph: Graph, op: Op) -> bool:
         return False
     pad = op.attrs.pad
     return op.attrs.kernel == source.nhwc[1:3] and result.nhwc[1:3] == (1, 1) and not (pad.top or pad.left)
+
+
+def makes_planes(graph: Graph, op: Op) -> bool:
+    """Whether the operator moves channel c of an image's pixels to plane c of its output."""
+    shape = graph.tensors[op.inputs[0]].shape
+    is_plane = op.kind is OpKind.TRANSPOSE and op.attrs == TransposeAttrs((0, 3, 1, 2))
+    return is_plane and shape[0] == 1 and shape[1:3] != (1, 1)
+
+
+def ends_rows(graph: Graph, op: Op) -> bool:
+    """Whether the operator makes a whole output from parts of its input."""
+    return sums_up(graph, op) or makes_planes(graph, op)
 
 
 def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:

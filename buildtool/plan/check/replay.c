@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 3
+#define REPLAY_ABI 4
 
 #ifdef _WIN32
 #define PUBLIC __declspec(dllexport)
@@ -54,7 +54,7 @@ struct replay_part {
 
 struct replay_operator {
     int64_t first_read, end_read, first_output, end_output; /* in the lists of reads and outputs */
-    int64_t by_row, by_element, sums_up;
+    int64_t by_row, by_element, sums_up, makes_planes;
     int64_t first_part, end_part, lines; /* of its output, where it copies parts */
     struct replay_area scratch, sums, constants;
 };
@@ -395,6 +395,26 @@ static int add_up(const struct replay_model *m, const struct replay_operator *op
     return !is_last || write_window(m, output, whole(&m->tensors[output]));
 }
 
+/* Copies the channels of some pixels to their planes in the output. */
+static int scatter(const struct replay_model *m, const struct replay_operator *op,
+                   struct window part) {
+    int64_t input = m->reads[op->first_read].tensor, output = m->outputs[op->first_output];
+    const struct replay_tensor *in = &m->tensors[input];
+    int64_t element = in->pixel / in->channels, size = (part.x1 - part.x0) * element;
+    if (!holds_window(m, input, part) || !has_buffer(m, output)) {
+        return 0;
+    }
+    int64_t rows = part.y1 - part.y0;
+    for (int64_t i = 0; i < in->channels * rows; i++) {
+        int64_t row = i / rows * in->height + part.y0 + i % rows; /* of all planes */
+        int64_t byte = (row * in->width + part.x0) * element;
+        if (!write_piece(m, output, (struct piece){m->tensors[output].offset + byte, byte, size})) {
+            return 0;
+        }
+    }
+    return holds_window(m, input, part) || fails(m, HITS_READ, input, 0, 0);
+}
+
 /* Copies one part after the other, each line by line. The output consists of lines, each with a
    line of every part, one behind the other. */
 static int concatenate(const struct replay_model *m, const struct replay_operator *op) {
@@ -442,6 +462,9 @@ static int run_operator(const struct replay_model *m, const struct replay_operat
                         struct window made, int is_streamed) {
     if (is_streamed && op->sums_up) {
         return add_up(m, op, made);
+    }
+    if (is_streamed && op->makes_planes) {
+        return scatter(m, op, made);
     }
     if (!is_streamed && op->first_part < op->end_part) {
         return concatenate(m, op);

@@ -30,7 +30,7 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
 from buildtool.plan.check.contents import keeps_channels, refuse_mixed
-from buildtool.plan.check.reads import Read, alias_groups, reads, sums_up
+from buildtool.plan.check.reads import Read, alias_groups, ends_rows, makes_planes, reads, sums_up
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Steps
@@ -45,7 +45,7 @@ _SUMS = 1 << 62  # plus the position of the accumulating operator
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
-_TENSOR, _READ, _OPERATOR = 14, 10, 19  # numbers in a line of a table
+_TENSOR, _READ, _OPERATOR = 14, 10, 20  # numbers in a line of a table
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Area:
 class Operator:
     """One operator: its reads, its buffers, and the promises of its kernel.
 
-    `by_row`: its kernel works row by row. `sums_up`: it is a global pooling.
+    `by_row`: its kernel works row by row. `sums_up`: it is a global pooling. `makes_planes`: it makes planes
+    of an image's channels.
     """
 
     op: Op
@@ -68,6 +69,7 @@ class Operator:
     contract: Contract  # the overlap of output and input that the replay allows
     by_row: bool
     sums_up: bool
+    makes_planes: bool
     scratch: Area | None
     sums: Area | None
     constants: Area | None
@@ -99,6 +101,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             contract,
             contract in (Contract.ROW, Contract.PIXEL) and any(one.rows for one in read),
             sums_up(graph, op),
+            makes_planes(graph, op),
             area(position, BufferKind.SCRATCH, _SCRATCH - position),
             area(position, BufferKind.ACCUMULATOR, _SUMS + position),
             Area(plan.buffers[load.buffer], CONSTANTS + position) if load else None,
@@ -121,7 +124,7 @@ class _Model(ctypes.Structure):
 _C = load_library(
     __file__,
     "replay",
-    3,
+    4,
     {
         "replay_run": (
             *(ctypes.c_int64, ctypes.POINTER(_Model), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32),
@@ -159,8 +162,8 @@ class Replay:
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
-        self._check_windows()
         self.operators = operators(plan, self.graph, kernels)
+        self._check_windows()
         self.groups = alias_groups(self.graph)
         self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in load_steps(timeline, plan.loads, plan.buffers):
@@ -236,7 +239,7 @@ class Replay:
         return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
 
     def _check_windows(self) -> None:
-        """Checks that each step's window lies in the operator's output (global pooling: its input)."""
+        """Checks that each step's window lies in the operator's output (or its input, see `ends_rows`)."""
         graph, steps = self.graph, self.timeline.steps
         streamed = {op for region in self.timeline.regions if region.is_streamed for op in region.ops}
         limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows, columns; those of deliveries come last
@@ -244,11 +247,13 @@ class Replay:
         for position in self.timeline.lives:
             if position == SOURCE:
                 bounds = [delivered_image(graph).tensor]
-            elif position in streamed and sums_up(graph, graph.ops[position]):
+            elif position in streamed and ends_rows(graph, graph.ops[position]):
                 bounds = [graph.ops[position].inputs[0]]
-            else:
+            elif position in streamed or self.operators[position].by_row:
                 outputs = graph.ops[position].outputs
                 bounds = [t for t in outputs if t not in states] or list(outputs)
+            else:  # its outputs are written whole, and may have other rows than the first one
+                bounds = list(graph.ops[position].outputs[:1])
             limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
         outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
         if outside.any():
@@ -354,9 +359,10 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
             for t in op.inputs:
                 copied += (t if t in groups else -1, graph.tensors[t].size // lines)
         line[:4] = before[0], len(reads), before[1], len(outputs)
-        line[4:7] = operator.by_row, operator.contract is Contract.PIXEL, operator.sums_up
-        line[7:10] = before[2], len(copied) // 2, lines
-        line[10:] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
+        line[4:6] = operator.by_row, operator.contract is Contract.PIXEL
+        line[6:8] = operator.sums_up, operator.makes_planes
+        line[8:11] = before[2], len(copied) // 2, lines
+        line[11:] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
     all_reads = np.array(reads, np.int64).reshape(-1, _READ)
     return table, all_reads, *(np.array([*numbers, 0], np.int64) for numbers in (outputs, spans, copied))
 

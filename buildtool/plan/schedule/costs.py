@@ -26,7 +26,7 @@ from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
-from buildtool.plan.schedule.receptive import accumulates, columns, rows
+from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, row_ranges
 from buildtool.plan.types import Group, Load, Region, Scheme
@@ -228,8 +228,8 @@ class CostModel:
 
     @cached_property
     def fed_in_parts(self) -> frozenset[int]:
-        """The positions of global poolings, which sum their input part by part in a streamed region."""
-        return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
+        """The positions of operators that read their input part by part in a streamed region."""
+        return frozenset(p for p, op in enumerate(self.graph.ops) if fed_in_parts(self.graph, op))
 
     @cached_property
     def _first_equal(self) -> tuple[int, ...]:
@@ -251,15 +251,15 @@ class CostModel:
     ) -> int:
         """Returns a number that identifies the parts of an operator's cost for ranges along an axis.
 
-        For a pooling that is fed part by part, only the lengths of the ranges matter.
+        For an operator that is fed part by part, only the lengths of the ranges matter.
         """
         alike = self._first_equal[position]
-        summed = streamed and alike in self.fed_in_parts
-        key = (alike, summed, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
+        in_parts = streamed and alike in self.fed_in_parts
+        key = (alike, in_parts, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
         number = self._of_ranges.get(key)
         if number is None:
             values: Parts = ()
-            if self.kernels[alike] is not None and summed:
+            if self.kernels[alike] is not None and in_parts:
                 counts = np.bincount(ranges.high - ranges.low)
                 values = tuple((Part(n, n, n, 0), int(counts[n])) for n in np.flatnonzero(counts).tolist())
             elif self.kernels[alike] is not None:
@@ -272,18 +272,19 @@ class CostModel:
     def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
         """The cost of all calls of an operator; `rows` and `columns` are numbers from `parts`."""
         alike = self._first_equal[position]
-        summed = streamed and alike in self.fed_in_parts
-        key = (alike, summed, rows, columns)
+        in_parts = streamed and alike in self.fed_in_parts
+        key = (alike, in_parts, rows, columns)
         cost = self._costs.get(key)
         if cost is None:
             cost, kernel, pricer = 0.0, self.kernels[alike], self.pricer
             if kernel is not None:
                 of, along_x = self.geometries[alike], self._parts[columns]
                 each = ((y, x, n * often) for y, n in self._parts[rows] for x, often in along_x)
-                if summed:
+                if in_parts and accumulates(self.graph, self.graph.ops[alike]):
                     cost = sum(pricer.sums(of, y.size, x.size) * times for y, x, times in each)
                     cost += pricer.sums_end(of)
                 else:
+                    of = of._replace(oh=of.ih, ow=of.iw) if in_parts else of  # its windows are the input's
                     cost = sum(pricer.cost(kernel, of, y, x) * times for y, x, times in each)
             self._costs[key] = cost
         return cost

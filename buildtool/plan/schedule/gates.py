@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, SecondPass
-from buildtool.plan.schedule.receptive import accumulates, by_rows, row_inputs
+from buildtool.plan.schedule.receptive import accumulates, by_rows, fed_in_parts, row_inputs
 from buildtool.target.types import KernelVariant
 
 MOST_STARTS = 3  # tensors of one gate that a second pass may begin with
@@ -72,7 +72,7 @@ def _firsts(
     least, outside, results = graph.tensors[result].size, set[int](), set[int]()
     for first in range(last, max(-1, last - MOST_OPERATORS), -1):
         op = graph.ops[first]
-        if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernels[first]):
+        if op.kind in ALIAS_KINDS or fed_in_parts(graph, op) or not by_rows(graph, op, kernels[first]):
             break
         results.update(op.outputs)
         if any(roots[t] in once_there for t in op.outputs):

@@ -15,7 +15,7 @@ from buildtool.graph.ops import UNEVEN_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, AxisTable, tabulate, union
 from buildtool.plan.schedule.branches import exits
-from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
+from buildtool.plan.schedule.receptive import axes, by_rows, columns, fed_in_parts, row_inputs, rows, streams
 from buildtool.plan.types import Group, Scheme
 from buildtool.target.types import KernelVariant
 
@@ -158,7 +158,7 @@ def objection(
         kernel = kernels[position] if kernels else None
         if kernel is not None and not by_rows(graph, op, kernel):
             return position, f"has kernel '{kernel.name}', which computes whole tensors only"
-        if accumulates(graph, op) and position != ops[-1]:
+        if fed_in_parts(graph, op) and position != ops[-1]:
             return position, "needs all rows before it has any"
     if not together(graph, ops):
         uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN_KINDS)

@@ -39,7 +39,7 @@ from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
 from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, streams
 from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Region
@@ -222,7 +222,7 @@ def _distance_of_rows(
         return None
     op, roots = graph.ops[region.ops[0]], alias_roots(graph)
     operands = [t for t in op.inputs if roots.get(t) == source]
-    if len(operands) != 1 or accumulates(graph, op) or kernel.overlap not in (Contract.ROW, Contract.PIXEL):
+    if len(operands) != 1 or fed_in_parts(graph, op) or kernel.overlap not in (Contract.ROW, Contract.PIXEL):
         return None
     return distance(graph, op, operands[0], kernel.overlap)
 
@@ -234,7 +234,7 @@ def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: S
     the alias that an operator reads. `ops`: the region's operators.
     """
     makers = [position for position in ops if result in graph.ops[position].outputs]
-    if any(accumulates(graph, graph.ops[position]) for position in makers):
+    if any(fed_in_parts(graph, graph.ops[position]) for position in makers):
         return None
     at, needed = later_reads(graph, steps, source, ops)
     written = np.flatnonzero(np.isin(steps[:, 0], makers))
@@ -258,7 +258,7 @@ def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> 
             mine = np.flatnonzero(steps[:, 0] == position)
             # the first row that the step makes; below, the first row that it reads
             row = steps[mine, 1].astype(np.int64)
-            if not accumulates(graph, op):
+            if not fed_in_parts(graph, op):
                 by_row = streams(graph, op) and t in row_inputs(graph, op)
                 row = np.maximum(0, axes(graph, op)[0].lows(row)) if by_row else np.zeros_like(row)
             at.append(mine)

@@ -22,6 +22,7 @@ from buildtool.graph.types import (
     ResizeAttrs,
     ShuffleAttrs,
     SliceAttrs,
+    TransposeAttrs,
 )
 from buildtool.plan.schedule.axis import Axis, table
 from buildtool.target.types import KernelVariant, Windows
@@ -89,12 +90,26 @@ def accumulates(graph: Graph, op: Op) -> bool:
     )
 
 
+def scatters(graph: Graph, op: Op) -> bool:
+    """Whether the operator makes planes of an image's channels, and can read its input part by part.
+
+    It is a TRANSPOSE whose output holds the first channel of all pixels, then the second one, and so on.
+    """
+    shape = graph.tensors[op.inputs[0]].shape
+    return op.attrs == TransposeAttrs((0, 3, 1, 2)) and shape[0] == 1 < shape[1] * shape[2]
+
+
+def fed_in_parts(graph: Graph, op: Op) -> bool:
+    """Whether the operator reads its input row by row, but has a whole output: it ends a region."""
+    return accumulates(graph, op) or scatters(graph, op)
+
+
 def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
     """The activations that an operator reads row by row (see `axes`), each once.
 
     It needs its other operands, which repeat over rows or columns, as a whole for every row.
     """
-    if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or accumulates(graph, op):
+    if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or fed_in_parts(graph, op):
         return op.inputs[:1]
     image = graph.tensors[op.outputs[0]].nhwc[:3]
     activations = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
@@ -105,13 +120,13 @@ def streams(graph: Graph, op: Op) -> bool:
     """Whether the operator can run row by row.
 
     Its batch is 1, and it makes rows of output from rows of input. An operator without windows needs at least
-    one activation that has the output's rows and columns. Global poolings, concatenations and other moves of
-    channels stream as well. An operator that writes a state runs by itself: all readers of the old state have
-    then run before it.
+    one activation that has the output's rows and columns. Global poolings, TRANSPOSEs into planes,
+    concatenations and other moves of channels stream as well. An operator that writes a state runs by itself:
+    all readers of the old state have then run before it.
     """
     if op.outputs[0] in state_of(graph):
         return False
-    if accumulates(graph, op):
+    if fed_in_parts(graph, op):
         return True
     result = graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
@@ -162,13 +177,13 @@ def moves_channels(graph: Graph, op: Op) -> bool:
 
 
 def rows(graph: Graph, op: Op) -> int:
-    """The rows that the operator loops over: its output's, or its input's if it accumulates."""
-    return graph.tensors[op.inputs[0] if accumulates(graph, op) else op.outputs[0]].nhwc[1]
+    """The rows that the operator loops over: its output's, or its input's if it is fed in parts."""
+    return graph.tensors[op.inputs[0] if fed_in_parts(graph, op) else op.outputs[0]].nhwc[1]
 
 
 def columns(graph: Graph, op: Op) -> int:
-    """The columns that the operator loops over: its output's, or its input's if it accumulates."""
-    return graph.tensors[op.inputs[0] if accumulates(graph, op) else op.outputs[0]].nhwc[2]
+    """The columns that the operator loops over: its output's, or its input's if it is fed in parts."""
+    return graph.tensors[op.inputs[0] if fed_in_parts(graph, op) else op.outputs[0]].nhwc[2]
 
 
 def through(graph: Graph, ops: tuple[int, ...]) -> Axis:

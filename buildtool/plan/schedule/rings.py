@@ -17,7 +17,7 @@ from buildtool.plan.schedule.inner import (
     remember,
     whole_tensors,
 )
-from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Scheme
 
@@ -88,7 +88,7 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     for advance in reversed(run.advances):
         is_image = advance.group < 0
         t = delivered_image(graph).tensor if is_image else graph.ops[advance.ops[-1]].outputs[0]
-        if is_image or not accumulates(graph, graph.ops[advance.ops[-1]]):
+        if is_image or not fed_in_parts(graph, graph.ops[advance.ops[-1]]):
             begin = advance.y1 - 1 if is_image else advance.y0  # an image comes row by row
             rows[t] = max(advance.y1 - min(begin, lowest.get(t, begin)), rows.get(t, 0))
         for u, axis in reads.get((advance.group, advance.ops), ()):

@@ -17,6 +17,7 @@ from buildtool.base.session import Session, remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.costs import branch_calls, in_steps
+from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_ends import ChainEnds
@@ -91,7 +92,7 @@ class Blocks:
         if not self.e.by_rows[last] or self.e.uneven[last]:
             return
         height, sums = self.e.heights[last], 0
-        if self.e.accumulates[last]:
+        if accumulates(self.e.graph, self.e.ops[last]):
             sums = round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
         for first in self._firsts(last):
             once = self.e.work_before[last + 1] - self.e.work_before[first]
@@ -165,7 +166,7 @@ class Blocks:
         ranges, columns = in_steps(rows, step), self.e.widths[last]
         work, works = 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
-            if not self.e.accumulates[e]:
+            if not self.e.fed_in_parts[e]:
                 work += self._work(e, ranges.length * columns)
             works.append(work)
             if e > self.lowest[last]:

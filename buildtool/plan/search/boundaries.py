@@ -234,7 +234,7 @@ class Boundaries:
                         e.last_read[output_tensor],
                         self.sizes[k],
                         self.wholes[k],
-                        e.accumulates[k],
+                        e.fed_in_parts[k],
                     ),
                 )
             )

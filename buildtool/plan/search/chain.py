@@ -23,7 +23,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.delivery import Delivered, delivered_image, drives
-from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, by_rows, columns, fed_in_parts, row_inputs, rows
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
@@ -182,16 +182,16 @@ class Elements:
     @cached_property
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
-        elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
+        elements = zip(self.by_rows, self.fed_in_parts, self.makes, (*self.rows_read[1:], ()), strict=True)
         feeds = [rows and not sums and output in after for rows, sums, output, after in elements]
         if self.image == Image.STREAM and self.first_reader:
             feeds[self.first_reader - 1] = False  # the region that asks for the image begins with its reader
         return tuple(feeds)
 
     @cached_property
-    def accumulates(self) -> tuple[bool, ...]:
-        """Element -> whether it is a global pooling, which can be fed row by row."""
-        return tuple(accumulates(self.graph, op) for op in self.ops)
+    def fed_in_parts(self) -> tuple[bool, ...]:
+        """Element -> whether it ends a region: it can be fed row by row, but its output is whole."""
+        return tuple(fed_in_parts(self.graph, op) for op in self.ops)
 
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:

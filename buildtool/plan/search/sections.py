@@ -17,7 +17,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import INPUT, Branches, Progress, branches
 from buildtool.plan.schedule.inner import needs
-from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.types import Group, Scheme
 
@@ -75,7 +75,7 @@ def _first_element(e: Elements, last: int) -> int | None:
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
         output, op = e.makes[first], e.ops[first]
-        if not e.by_rows[first] or accumulates(e.graph, op) or output in e.outputs:
+        if not e.by_rows[first] or fed_in_parts(e.graph, op) or output in e.outputs:
             return None
         if output not in outside or output in whole or max(e.readers[output]) > last:
             return None  # it feeds something else

@@ -27,10 +27,10 @@ from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
-from buildtool.plan.check.reads import alias_groups, reads, sums_up
+from buildtool.plan.check.reads import alias_groups, makes_planes, reads, sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.choose.choose import make_plan
-from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
+from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, scatters, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.target import catalogue
@@ -56,6 +56,11 @@ def plans():
     moving, _ = assembled(graph, TARGET, [])
     assert moving.moves
     results.append((graph, TARGET, moving))
+    net = Net((1, 6, 7, 3))
+    graph = net.graph(net.planes(net.depthwise(net.conv(net.inputs[0], 8))))
+    pareto = front(graph, TARGET, Settings(image="stream"))
+    results += [(graph, TARGET, pareto.plan(i)) for i in {0, len(pareto.points) - 1}]
+    assert results[-1][2].regions[-1].is_streamed
     graph, xcore = residual_net(), load_target("xcore")
     kernels = catalogue.select_all(xcore, graph)
     bare = front(graph, xcore, Settings(image="stream")).plan(0)
@@ -158,10 +163,10 @@ def test_checker_and_planner_agree_on_every_window(data, graph):
     for op in graph.ops:
         if op.kind in ALIAS_KINDS:
             continue
-        assert sums_up(graph, op) == accumulates(graph, op)
+        assert (sums_up(graph, op), makes_planes(graph, op)) == (accumulates(graph, op), scatters(graph, op))
         # windows that lie entirely in padding read nothing, and do not make an operator run by rows
         is_sliding = op.kind in SLIDING_KINDS and graph.tensors[op.outputs[0]].nhwc[0] == 1
-        by_rows = (is_sliding or streams(graph, op)) and not accumulates(graph, op)
+        by_rows = (is_sliding or streams(graph, op)) and not fed_in_parts(graph, op)
         by_row = row_inputs(graph, op) if by_rows else ()
         inputs = reads(graph, op)
         assert [r.tensor for r in inputs if r.rows] == list(by_row)
@@ -178,3 +183,16 @@ def test_checker_and_planner_agree_on_every_window(data, graph):
                     high = data.draw(st.integers(low + 1, size))
                     expected = (max(0, axis.low(low)), min(taps.size, axis.high(high)))
                     assert taps.read((low, high)) == expected
+
+
+def test_planes_do_not_lie_over_the_pixels_that_make_them(monkeypatch):
+    net = Net((1, 1, 7, 3))
+    graph = net.graph(net.planes(net.conv(net.inputs[0], 8)))
+    plan = front(graph, TARGET, Settings(image="stream")).plan(0)
+    (source,), (result,) = graph.ops[1].inputs, graph.ops[1].outputs
+    holders = {t: index for index, buffer in enumerate(plan.buffers) for t in buffer.tensors}
+    for apart in (0, 16, 32):
+        over = plan.buffers[holders[source]].offset + apart
+        moved = with_buffer(plan, holders[result], offset=over)
+        damaged = replace(moved, arena_bytes=plan.arena_bytes + over)
+        assert "writes over what it reads" in _both(monkeypatch, damaged, graph, TARGET)

@@ -31,7 +31,7 @@ def networks(draw, least, most, enlarging=False):
     """Chains of convolutions, poolings, concatenations, slices and residuals on small images.
 
     Residuals may be nested, and may have fewer channels than their sum. Some networks end with a mean and a
-    dense layer, some have a second output. `enlarging`: some operators enlarge their image.
+    dense layer or with planes, some have a second output. `enlarging`: some operators enlarge their image.
     """
     side = st.integers(2, 9)
     net = Net((1, draw(side), draw(side), draw(st.integers(1, 6))))
@@ -66,9 +66,9 @@ def networks(draw, least, most, enlarging=False):
             tensors.append(net.max_pool(x))
         else:
             tensors.append(net.relu(x))
-    tail = draw(st.sampled_from(["", "", "mean", "dense"]))
-    last = net.mean(tensors[-1]) if tail else tensors[-1]
-    last = net.dense(last, 3) if tail == "dense" else last
+    tail = draw(st.sampled_from(["", "", "mean", "dense", "planes"]))
+    last = net.mean(tensors[-1]) if tail in ("mean", "dense") else tensors[-1]
+    last = net.dense(last, 3) if tail == "dense" else net.planes(last) if tail == "planes" else last
     also = draw(st.sets(st.sampled_from(tensors[1:]), max_size=1)) if draw(st.integers(0, 7)) == 0 else set()
     return net.graph(last, *sorted(also - {last}))
 
