@@ -191,9 +191,11 @@ def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> 
 
 def _can_slice(graph: Graph, op: Op, kernel: KernelVariant, target: Target, size: int) -> bool:
     """Whether the operator's kernel can compute `size` output channels at a time."""
-    if features(graph, op)["groups"] > 1 or not takes_parts(graph, kernel, op):
+    values = features(graph, op)
+    is_depthwise = op.kind is OpKind.DEPTHWISE_CONV_2D
+    if is_depthwise or values["groups"] > 1 or not takes_parts(graph, kernel, op):
         return False
-    sizes = slices_of(features(graph, op)["cout"], size)
+    sizes = slices_of(values["cout"], size)
     return all(_serves(graph, op, kernel, target, one) for one, _ in sizes)
 
 

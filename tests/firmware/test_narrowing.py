@@ -11,10 +11,15 @@ from samplefiles import Sheet
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
+from buildtool.base.modes import Objective
 from buildtool.client.planned import emitted_lines
+from buildtool.firmware.narrowing import narrow
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
+from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.locked import from_text
+from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
 BOARD = "cortex-m4"
@@ -139,6 +144,15 @@ def test_a_convolution_whose_output_is_sliced_needs_no_more_flash_than_it_may():
     options = {"objective": "ram", "max_flash": least}
     assert asked("plan", model, options)["flash_bytes"] == least
     assert asked("validate", model, options, tensors=True)["exact"]
+
+
+def test_a_depthwise_convolution_of_one_channel_has_no_slices():
+    net = NetBuilder(2)
+    x = net.conv(net.input((1, 14, 12, 1)), 0, kernel=(11, 10), depth_multiplier=96)
+    graph = with_narrow_weights(net.graph([x]), net.rng, (-7, 7))
+    options = PlanOptions(objective=Objective.FLASH)
+    (mark,) = narrow(Simplified(graph, graph), load_target(BOARD), options).narrowed
+    assert mark.expanded == 96
 
 
 def test_a_build_says_that_other_weights_fit(tmp_path):
