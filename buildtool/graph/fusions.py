@@ -119,7 +119,7 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
     """Returns the convolution at `position` if it is a `_Wide`, otherwise None.
 
-    A convolution whose weights are stored in four bits stays whole, since `stored` is the size of all of them.
+    A convolution with weights stored in four bits stays whole: `stored` is the size of all its constants.
     """
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
