@@ -19,7 +19,7 @@ from buildtool.base.errors import Hint, PlanError
 from buildtool.emit.blocks import BIAS, FILTER, align
 from buildtool.emit.packing import pack
 from buildtool.graph.types import Graph, Op, OpKind, Quantization, Tensor, WeightedAttrs
-from buildtool.target.catalogue import features, slices_of
+from buildtool.target.catalogue import expanded_bytes, features, slices_of
 from buildtool.target.types import KernelVariant
 
 PIECE = 32  # bytes
@@ -29,7 +29,7 @@ _MAP_BYTES = 8  # the map of the pieces has a multiple of this many bytes
 _OFFSETS = ((0, 0), (128, 0), (128, 128))
 _Offset = tuple[int, int]
 _WEIGHT, _BIAS = 5, 0x21212121  # values that show which pieces have weights alone
-_AGAIN = Hint(
+AGAIN = Hint(
     "make a plan for these weights: buildtool plan MODEL --board BOARD --out FILE; "
     "with --simplify structure only weights of int4 in the file are stored in four bits"
 )
@@ -76,7 +76,7 @@ def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     blocks = b"".join(map(encode, _blocks(graph, op, kernel, op.attrs.expanded)))
     if len(blocks) > op.attrs.stored:
         text = f"the plan stores these weights in four bits, in {op.attrs.stored:,} bytes"
-        raise PlanError(f"{text}; they need {len(blocks):,}", operator=op.place, hint=_AGAIN)
+        raise PlanError(f"{text}; they need {len(blocks):,}", operator=op.place, hint=AGAIN)
     return blocks.ljust(op.attrs.stored, b"\0")
 
 
@@ -91,6 +91,15 @@ def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> 
     for block in _blocks(shown, op, kernel, expanded):
         any_weights += min(_shown_bytes(_pieces(block, offset)) for offset in _OFFSETS) + len(block) % PIECE
     return len(align(bytes(max(own, any_weights))))
+
+
+def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> int:
+    """Returns the bytes that an operator's constants need if none of them is small."""
+    total = 0
+    for size, count in slices_of(features(graph, op)["cout"], expanded):
+        block = expanded_bytes(kernel, graph, op, size)
+        total += count * (len(_head(np.ones(block // PIECE, bool))) + block)
+    return len(align(bytes(total)))
 
 
 def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:

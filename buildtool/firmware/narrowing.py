@@ -14,13 +14,14 @@ from typing import NamedTuple
 from buildtool.base.errors import PlanError, UnsupportedError
 from buildtool.base.modes import Objective, Simplify
 from buildtool.emit.expanding import can_expand
-from buildtool.emit.fourbits import LEAST, MOST, slice_of, stored_bytes
+from buildtool.emit.fourbits import AGAIN, LEAST, MOST, most_stored, slice_of, stored_bytes
 from buildtool.emit.image import image_layout
-from buildtool.graph.types import AsUint8, DType, Graph, Op, OpKind, WeightedAttrs
+from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor, WeightedAttrs
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.types import Narrowed
 from buildtool.target.catalogue import (
+    ALIGNMENT,
     constants_bytes,
     expanded_bytes,
     features,
@@ -66,14 +67,45 @@ def narrow(simplified: Simplified, target: Target, options: PlanOptions) -> Simp
     return with_narrowed(simplified, tuple(choice.narrowed for choice in choices))
 
 
+def narrow_as(simplified: Simplified, narrowed: tuple[Narrowed, ...], target: Target) -> Simplified:
+    """Returns the network with a plan's marks. Raises PlanError if it cannot have them on this target."""
+    if not narrowed:
+        return simplified
+    graph, kernels, before = simplified.graph, select_all(target, simplified.graph), -1
+    for one in narrowed:
+        kernel = kernels[one.op] if before < one.op < len(kernels) else None
+        if kernel is None or not _is_possible(graph, graph.ops[one.op], kernel, target, one):
+            text = f"the weights of operator {one.op} in four bits, {one.expanded} channels at a time"
+            raise PlanError(
+                f"the plan is for another network or board: it stores {text} in {one.stored} bytes, "
+                "which is impossible here",
+                hint=AGAIN,
+            )
+        before = one.op
+    return with_narrowed(simplified, narrowed)
+
+
+def _is_possible(graph: Graph, op: Op, kernel: KernelVariant, target: Target, mark: Narrowed) -> bool:
+    """Whether an operator's weights can be stored and expanded as `mark` says, whatever they are."""
+    if _find_filter(graph, op) is None or not can_expand(kernel):
+        return False
+    channels = features(graph, op)["cout"]
+    is_served = mark.expanded == channels or (
+        0 < mark.expanded < channels and _can_slice(graph, op, kernel, target, mark.expanded)
+    )
+    return (
+        is_served
+        and 0 < mark.stored <= most_stored(kernel, graph, op, mark.expanded)
+        and (mark.stored % ALIGNMENT == 0)
+    )
+
+
 def with_narrowed(simplified: Simplified, narrowed: tuple[Narrowed, ...]) -> Simplified:
-    """Returns the network with these marks. Raises PlanError if one is at an operator that cannot have it."""
+    """Returns the network with these marks, which it can have."""
     ops = list(simplified.graph.ops)
-    for one in sorted(narrowed, key=lambda one: one.op):
-        attrs = ops[one.op].attrs if 0 <= one.op < len(ops) else None
-        if not isinstance(attrs, WeightedAttrs) or one.expanded <= 0 or one.stored <= 0:
-            text = f"it stores the weights of operator {one.op} in four bits, which has none here"
-            raise PlanError(f"the plan is for another network: {text}")
+    for one in narrowed:
+        attrs = ops[one.op].attrs
+        assert isinstance(attrs, WeightedAttrs)
         ops[one.op] = replace(ops[one.op], attrs=replace(attrs, expanded=one.expanded, stored=one.stored))
     return simplified._replace(graph=replace(simplified.graph, ops=tuple(ops)), narrowed=narrowed)
 
@@ -121,16 +153,19 @@ def _list_choices(
 
 def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
     """Whether all weights of an operator fit into four bits, in every network of this structure if asked."""
-    if not isinstance(op.attrs, WeightedAttrs) or isinstance(op.attrs, AsUint8):
+    filters = _find_filter(graph, op)
+    if filters is None or (simplify is not Simplify.WEIGHTS and not filters.is_int4):
         return False
-    if op.kind is OpKind.TRANSPOSE_CONV or len(op.inputs) < 2:
-        return False
-    filters = graph.tensors[op.inputs[1]]
-    if filters.data is None or filters.dtype is not DType.INT8:
-        return False
-    if simplify is not Simplify.WEIGHTS and not filters.is_int4:
-        return False
+    assert filters.data is not None
     return bool(filters.data.min() >= LEAST and filters.data.max() <= MOST)
+
+
+def _find_filter(graph: Graph, op: Op) -> Tensor | None:
+    """Returns the filter of an operator whose weights can be stored in four bits, if they are small."""
+    if not isinstance(op.attrs, WeightedAttrs) or op.kind is OpKind.TRANSPOSE_CONV or len(op.inputs) < 2:
+        return None
+    filters = graph.tensors[op.inputs[1]]
+    return filters if filters.data is not None and filters.dtype is DType.INT8 else None
 
 
 def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> Iterator[int]:
@@ -142,16 +177,26 @@ def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> 
     values = features(graph, op)
     channels = values["cout"]
     whole = expanded_bytes(kernel, graph, op, channels)
-    if whole <= _MOST_WHOLE or values["groups"] > 1 or not takes_parts(graph, kernel, op):
+    if whole <= _MOST_WHOLE:
         yield channels
         return
     usual = channels * _MOST_SLICE // whole // _USUAL * _USUAL
     most = channels * _MOST_BYTES // whole
     for size in [max(usual, _USUAL), *_SMALL]:
         is_usual = size <= most or size == _SMALL[-1]
-        if is_usual and all(_serves(graph, op, kernel, target, one) for one, _ in slices_of(channels, size)):
+        if is_usual and _can_slice(graph, op, kernel, target, size):
             yield size
     yield channels
+
+
+def _can_slice(graph: Graph, op: Op, kernel: KernelVariant, target: Target, size: int) -> bool:
+    """Whether the operator's kernel can compute `size` output channels at a time."""
+    values = features(graph, op)
+    is_depthwise = op.kind is OpKind.DEPTHWISE_CONV_2D
+    if is_depthwise or values["groups"] > 1 or not takes_parts(graph, kernel, op):
+        return False
+    sizes = slices_of(values["cout"], size)
+    return all(_serves(graph, op, kernel, target, one) for one, _ in sizes)
 
 
 def _serves(graph: Graph, op: Op, kernel: KernelVariant, target: Target, channels: int) -> bool:

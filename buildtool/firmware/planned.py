@@ -24,7 +24,7 @@ from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Simplify, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
-from buildtool.firmware.narrowing import narrow, with_narrowed
+from buildtool.firmware.narrowing import narrow, narrow_as
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
@@ -149,7 +149,7 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        simplified = with_narrowed(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed)
+        simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         graph = _find_order(locked.plan, simplified.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:

@@ -117,10 +117,15 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 
 
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
-    """Returns the convolution at `position` if it is a `_Wide`, otherwise None."""
+    """Returns the convolution at `position` if it is a `_Wide`, otherwise None.
+
+    A convolution with weights stored in four bits stays whole: `stored` is the size of all its constants.
+    """
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
     if not _is_pointwise(graph, op) or result in graph.outputs or op.inputs[0] not in makers:
+        return None
+    if isinstance(op.attrs, g.WeightedAttrs) and op.attrs.expanded:
         return None
     join = makers[op.inputs[0]]
     if not _joins_channels(graph, graph.ops[join]) or readers[op.inputs[0]] != (position,):

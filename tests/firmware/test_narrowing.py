@@ -1,5 +1,6 @@
 """Which weights are stored in four bits, and what happens when they no longer fit."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,16 @@ from samplefiles import Sheet
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
+from buildtool.base.modes import Objective
 from buildtool.client.planned import emitted_lines
+from buildtool.firmware.narrowing import narrow
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
+from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.locked import from_text
+from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
 
 BOARD = "cortex-m4"
 FLASH = {"objective": "flash"}
@@ -102,14 +109,50 @@ def test_a_locked_plan_serves_weights_of_four_bits_and_refuses_others(tmp_path):
         asked("emit", file(wide), **lock)
 
 
-@pytest.mark.parametrize("change", [{"op": 99}, {"op": 5}, {"expanded": 0}, {"stored": -16}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"op": 99}, {"op": -1}, {"op": 5}, {"op": 1}, {"op": 0, "expanded": 0}, {"op": 0, "expanded": 71}),
+        *({"op": 0, "stored": -16}, {"op": 0, "stored": 10433}, {"op": 0, "stored": 1 << 40}),
+    ],
+)
 def test_marks_that_a_network_cannot_have_are_refused(change):
-    import json
-
     content = json.loads(asked("plan", file(narrow_network()), FLASH)["locked"])
-    content["plan"]["narrowed"][0] |= change
-    with pytest.raises(PlanError):
+    marks = content["plan"]["narrowed"]
+    marks[0] |= change
+    with pytest.raises(PlanError, match="which is impossible here"):
         asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
+
+
+@pytest.mark.parametrize("position", [1, 3])  # a depthwise convolution, and one of groups
+def test_a_layer_that_has_no_slices_is_expanded_at_once(position):
+    content = json.loads(asked("plan", file(narrow_network()), FLASH)["locked"])
+    content["plan"]["narrowed"][position]["expanded"] = 4
+    with pytest.raises(PlanError, match=f"operator {position} in four bits, 4 channels at a time"):
+        asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
+
+
+def test_a_convolution_whose_output_is_sliced_needs_no_more_flash_than_it_may():
+    """With a byte for each weight, it becomes one convolution for each slice, which needs less RAM."""
+    net = NetBuilder(1)
+    x = net.input((1, 6, 6, 8))
+    ends = [net.conv(x, 32, kernel=(3, 3), same=True, bias=False) for _ in range(2)]
+    slices = net.split(net.conv(net.concat(ends), 64, bias=False), 2)
+    graph = net.graph([net.conv(part, 8, kernel=(3, 3), bias=False) for part in slices])
+    model = file(with_narrow_weights(graph, net.rng, (-7, 7)))
+    least = asked("plan", model, FLASH)["flash_bytes"]
+    options = {"objective": "ram", "max_flash": least}
+    assert asked("plan", model, options)["flash_bytes"] == least
+    assert asked("validate", model, options, tensors=True)["exact"]
+
+
+def test_a_depthwise_convolution_of_one_channel_has_no_slices():
+    net = NetBuilder(2)
+    x = net.conv(net.input((1, 14, 12, 1)), 0, kernel=(11, 10), depth_multiplier=96)
+    graph = with_narrow_weights(net.graph([x]), net.rng, (-7, 7))
+    options = PlanOptions(objective=Objective.FLASH)
+    (mark,) = narrow(Simplified(graph, graph), load_target(BOARD), options).narrowed
+    assert mark.expanded == 96
 
 
 def test_a_build_says_that_other_weights_fit(tmp_path):
