@@ -14,6 +14,7 @@ from buildtool.emit.arguments import invocation, part_view
 from buildtool.emit.ctext import block, indent_lines, wrap
 from buildtool.emit.network import Network
 from buildtool.graph.types import Graph, Op, WeightedAttrs
+from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import expanded_bytes, expands, features, slice_sizes
 from buildtool.target.types import Argument, KernelVariant, Role
 
@@ -59,10 +60,12 @@ def _caller(network: Network, position: int, op: Op, kernel: KernelVariant) -> l
     channels, expanded = features(graph, op)["cout"], op.attrs.expanded
     routine = network.target.routine(Role.EXPAND)
     sizes = [expanded_bytes(kernel, graph, op, size) for size in slice_sizes(graph, op)]
+    buffers = network.plan.buffers
+    own = sum(b.size for b in buffers if b.kind is BufferKind.SCRATCH and b.op == position) - max(sizes)
     arguments = {argument: argument.value for argument in kernel.call} | {
         Argument.CONSTANTS: "constants",
         Argument.OUT: "&part" if expanded < channels else "out",
-        Argument.SCRATCH: f"scratch + {max(sizes)}",
+        Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels may tell by it what they do
     }
     count = "bytes" if len(sizes) > 1 else str(sizes[0])
     places = {Argument.IN_DATA: "stored", Argument.OUT_DATA: "constants", Argument.BYTES: count}

@@ -154,7 +154,7 @@ def _list_choices(
 def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
     """Whether all weights of an operator fit into four bits, in every network of this structure if asked."""
     filters = _find_filter(graph, op)
-    if filters is None or (simplify is not Simplify.WEIGHTS and not filters.is_int4):
+    if filters is None or (simplify is Simplify.STRUCTURE and not filters.is_int4):
         return False
     assert filters.data is not None
     return bool(filters.data.min() >= LEAST and filters.data.max() <= MOST)

@@ -4,6 +4,7 @@ What the boards' kernels do one by one is asked in tests/kernels, and random net
 (test_drawn_networks.py).
 """
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from namednets import (
     u_net,
     wired,
 )
-from narrownets import narrow_network
+from narrownets import narrow_network, wide_network
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
 from yolonets import yolo_v8
@@ -295,11 +296,18 @@ def test_a_mobilenets_code_is_a_quarter_of_an_interpreters(board):
 
 @slow
 @pytest.mark.parametrize(
-    "board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v256", "esp8266", "xcore"]
+    ("network", "board"),
+    [
+        *itertools.product(
+            [narrow_network],
+            ["cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v256", "esp8266", "xcore"],
+        ),
+        *itertools.product([wide_network], ["cortex-m4", "cortex-m55"]),
+    ],
 )
-def test_weights_that_are_stored_in_four_bits(board, tmp_path):
+def test_weights_that_are_stored_in_four_bits(network, board, tmp_path):
     model = tmp_path / "narrow.tflite"
-    model.write_bytes(write_model(narrow_network()))
+    model.write_bytes(write_model(network()))
     run = exact(str(model), board, {"objective": "flash"})
     assert len(run.plan.narrowed) >= 4
     channels = {one.op: run.made.graph.tensors[op.outputs[0]].nhwc[3] for one in run.plan.narrowed

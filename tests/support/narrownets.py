@@ -9,7 +9,7 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import DepthwiseAttrs, DType, Graph, OpKind, Quantization, WeightedAttrs
 from buildtool.plan.types import Narrowed
 from buildtool.target.catalogue import features, select_all
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 SIGNED = (-8, 7)
 
@@ -57,6 +57,15 @@ def marked(graph: Graph, target, rng: np.random.Generator) -> tuple[Graph, tuple
         marks.append(Narrowed(position, expanded, stored))
         ops[position] = replace(op, attrs=replace(op.attrs, expanded=expanded, stored=stored))
     return replace(graph, ops=tuple(ops)), tuple(marks)
+
+
+def wide_network(seed: int = 3) -> Graph:
+    """Returns a network of int16 activations with narrow weights."""
+    net = WideNetBuilder(seed)
+    x = net.conv(net.input((1, 9, 7, 20)), 70, kernel=(3, 3), same=True)
+    x = net.conv(x, 0, kernel=(3, 3), stride=(2, 2), same=True, depth_multiplier=1)
+    x = net.dense(net.flatten(net.conv(x, 24)), 11)
+    return with_narrow_weights(net.graph([net.dense(x, 5)]), net.rng)
 
 
 def narrow_network(seed: int = 0, ends: tuple[int, int] = SIGNED) -> Graph:
