@@ -34,6 +34,7 @@ def test_each_cause_has_its_own_hint():
         ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
         ("SPACE_TO_DEPTH", "", "float32", "float32", "quantise the float network"),
+        ("SVDF", "", "float32", "leaves as it is", "re-export with full-integer int8"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
         ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
@@ -44,9 +45,9 @@ def test_each_cause_has_its_own_hint():
         out_dtype = "int8" if dtype == "uint8" else dtype
         tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), out_dtype)]
         operators.append(FileOperator(kind, [2 * i], [2 * i + 1], custom=custom))
-    error = refusal(tensors, operators, range(0, 14, 2), [13])
+    error = refusal(tensors, operators, range(0, 16, 2), [15])
     causes = error.text.splitlines()[1:]
-    assert len(causes) == len(error.hints) == 7
+    assert len(causes) == len(error.hints) == 8
     for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and words in hint.text for hint in error.hints), word

@@ -44,6 +44,8 @@ _INT16 = (
 )
 _NO_INT8 = "the operator has no int8 form"
 _INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
+# What ai-edge-quantizer, and so `buildtool quantize`, leaves in float32, and TFLite's converter quantises.
+_CONVERTED = {OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM}
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
@@ -200,6 +202,9 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
 
 def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
     """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
+    if definition.kind in _CONVERTED:
+        text = "float32 activations of an operator that 'buildtool quantize' leaves as it is"
+        raise UnsupportedError(text, hint=REEXPORT)
     if "int8" in {t.dtype for t in tensors if t.is_constant}:
         raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
     if not definition.floats:
