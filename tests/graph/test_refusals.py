@@ -6,6 +6,7 @@ import pytest
 from flatfiles import FileOperator, FileTensor, write
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.tflite.cutting import end_at
 from buildtool.graph.tflite.reader import read_model
 
 
@@ -51,6 +52,23 @@ def test_each_cause_has_its_own_hint():
     for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and words in hint.text for hint in error.hints), word
+
+
+@pytest.mark.parametrize(("last", "hinted"), [("CUSTOM", "relu"), ("RELU", None)])
+def test_the_network_may_end_before_a_custom_operator_that_is_its_last(last, hinted):
+    """Decoders of poses and boxes; what ends there is read."""
+    tensors = [FileTensor((1, 4), name=name) for name in ("x", "relu", "y")]
+    kinds = {"RELU": (0, 1), "CUSTOM": (1, 2)} if last == "CUSTOM" else {"CUSTOM": (0, 1), "RELU": (1, 2)}
+    operators = [
+        FileOperator(kind, [a], [b], custom="Decoder" if kind == "CUSTOM" else "")
+        for kind, (a, b) in kinds.items()
+    ]
+    error = refusal(tensors, operators, outputs=[2])
+    found = dict(setting for hint in error.hints for setting in hint.settings).get("outputs")
+    assert found == hinted
+    if hinted:
+        graph = read_model(end_at(write(tensors, operators, [0], [2]), [hinted]))
+        assert [str(op.kind) for op in graph.ops] == ["RELU"]
 
 
 def test_the_line_that_quantises_is_the_last_hint_and_only_for_whole_networks():

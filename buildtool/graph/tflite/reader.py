@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError, suggest
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
@@ -151,7 +151,7 @@ def _read_operator(network: Network, op: RawOperator) -> None:
         return
     found = support.CUSTOM.get(op.custom) or support.SPELLINGS.get(op.code)
     if found is None:
-        _refuse_operator(op)
+        _refuse_operator(network.file, op)
     if not op.outputs:
         raise ModelError("the operator has no output")
     definition, spelling = found
@@ -178,7 +178,20 @@ def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
             raise UnsupportedError(text, tensor=raw.name, hint=hint)
 
 
-def _refuse_operator(op: RawOperator) -> NoReturn:
+def _end_before(file: FlatFile, op: RawOperator) -> list[Hint]:
+    """Returns the hint that ends the network before its last operator; none for others."""
+    made = {t for other in file.operators if other is not op for t in other.outputs}
+    rest = [t for t in file.outputs if t not in op.outputs]
+    read = {t for other in file.operators for t in other.inputs}
+    if not set(op.outputs) <= set(file.outputs) - read or not made >= set(rest):
+        return []
+    names = [file.tensor(t).name for t in (*rest, *(t for t in op.inputs if t in made))]
+    if not names or not all(names) or any("," in name for name in names):
+        return []
+    return [suggest("the application computes this operator", outputs=",".join(dict.fromkeys(names)))]
+
+
+def _refuse_operator(file: FlatFile, op: RawOperator) -> NoReturn:
     """Raises UnsupportedError with a hint for an operator that is not supported."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
@@ -188,7 +201,8 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
             if op.name.startswith(f"CUSTOM({start}"):
                 hint = f"give the .tflite file from before {compiler}"
                 raise UnsupportedError(f"the operator was made by {compiler}", hint=hint)
-        raise UnsupportedError("a custom operator", hint="replace it with built-in operators in the network")
+        hints = [Hint("replace it with built-in operators in the network"), *_end_before(file, op)]
+        raise UnsupportedError("a custom operator", hint=hints)
     if op.code in support.CONTROL_FLOW:
         raise UnsupportedError("control flow", hint="unroll loops and remove conditions before exporting")
     if op.code in support.STATEFUL:
