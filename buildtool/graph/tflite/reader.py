@@ -216,15 +216,17 @@ def _refuse_operator(file: FlatFile, op: RawOperator) -> NoReturn:
 
 def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
     """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
+    is_hybrid = "int8" in {t.dtype for t in tensors if t.is_constant}
+    text = "hybrid: int8 weights, float32 activations" if is_hybrid else "float32 activations"
     if definition.kind in _CONVERTED:
-        text = "float32 activations of an operator that 'buildtool quantize' leaves as it is"
+        text += " of an operator that 'buildtool quantize' leaves as it is"
         raise UnsupportedError(text, hint=REEXPORT)
-    if "int8" in {t.dtype for t in tensors if t.is_constant}:
-        raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
+    if is_hybrid:
+        raise UnsupportedError(text, hint=_HYBRID)
     if not definition.floats:
-        raise UnsupportedError("float32 activations", hint=_FLOAT)
+        raise UnsupportedError(text, hint=_FLOAT)
     if (count := network.float_weights) >= MOST_WEIGHTS:
-        text = f"float32 activations in a network of {count:,} float32 weights"
+        text += f" in a network of {count:,} float32 weights"
         raise UnsupportedError(f"{text}: at most {MOST_WEIGHTS - 1:,} run as they are", hint=_FLOAT)
 
 
