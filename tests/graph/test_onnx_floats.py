@@ -134,3 +134,13 @@ def test_a_large_float_network_is_refused_with_the_line_that_quantises_it():
     with pytest.raises(UnsupportedError, match="12,") as caught:
         read(model)
     assert "buildtool quantize net.onnx --data DATA" in caught.value.hint
+
+
+def test_a_large_float_network_with_unknown_operators_is_not_told_to_quantise_alone():
+    """onnxruntime, which quantises, does not run them either."""
+    net = Qdq((1, 200))
+    net.nodes.clear()
+    y = net.node("MatMul", [net.node("iRMSNorm", ["image"]), net.const(np.zeros((200, 60)), np.float32)])
+    with pytest.raises(UnsupportedError, match=r"12,002 weights.*these operators .*: iRMSNorm") as caught:
+        read(net.model([y]))
+    assert "buildtool quantize" not in caught.value.hint

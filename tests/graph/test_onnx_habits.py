@@ -318,6 +318,16 @@ def a_bias_in_another_scale_is_rounded_to_the_products(n):
     return n.q(n.node("Conv", [n.x, n.weights((4, 3, 3, 3), 0, 0.03), bias]), 0.2)
 
 
+@habit(IMAGE, "CONV_2D")
+def a_bias_of_a_channel_of_tiny_weights_is_the_least_int32(n):
+    """As onnxruntime's quantiser writes it: the weights have a tiny scale, and the bias saturates."""
+    scales = np.array([0.03, 2e-22, 0.02, 0.01], np.float32)
+    w = n.dq(n.const(n.rng.integers(-127, 128, (4, 3, 3, 3)), np.int8), scales, np.zeros(4), axis=0)
+    bias = n.const([100, -(1 << 31), 300, 50], np.int32)
+    bias = n.dq(bias, np.float32(0.05) * scales, np.zeros(4), "int32", axis=0)
+    return n.q(n.node("Conv", [n.x, w, bias]), 0.2)
+
+
 def _has_one_bias(graph):
     biases = [op.inputs[2] >= 0 for op in graph.ops if len(op.inputs) == 3]
     return biases == [True] and OpKind.ADD not in kinds(graph)

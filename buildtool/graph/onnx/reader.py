@@ -166,7 +166,7 @@ class _Reader:
         if not self.quantised:
             sizes = [math.prod(t.dims) for t in self.file.initializers.values() if t.data_type == _FLOAT]
             if (count := sum(sizes)) >= MOST_WEIGHTS:
-                self._refuse_weights(count)
+                self._refuse_weights(count, sorted({node.kind for node in unknown}))
         if not unknown:
             return
         errors = []
@@ -259,13 +259,17 @@ class _Reader:
         assert isinstance(value, ActivationValue)
         return value
 
-    def _refuse_weights(self, count: int) -> NoReturn:
-        """Refuses a network of `count` float32 weights."""
+    def _refuse_weights(self, count: int, unknown: Sequence[str] = ()) -> NoReturn:
+        """Refuses a network of `count` float32 weights. The operators `unknown` stay when it is quantised."""
         text = f"float32 activations in a network of {count:,} float32 weights"
         if not self.quantised:
             text = f"a float network: it has no QuantizeLinear, no DequantizeLinear, and {count:,} weights"
         hint = QUANTISE if self.quantised else f"quantise it: {LINE}"
-        raise UnsupportedError(f"{text}: at most {MOST_WEIGHTS - 1:,} run as they are", hint=hint)
+        text += f": at most {MOST_WEIGHTS - 1:,} run as they are"
+        if unknown:
+            text += f"; and these operators are not supported: {', '.join(unknown)}"
+            hint = f"replace them by operators like {', '.join(sorted(ONNX))}; then quantise the network"
+        raise UnsupportedError(text, hint=hint)
 
     def _quantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)

@@ -162,7 +162,8 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     else:  # not finite where a unit is 0, as the product of tiny scales may be
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             real = np.asarray(np.broadcast_to(value.real.reshape(-1), (channels,)) / unit)
-    if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
+    lowest, highest = real.min(initial=0), real.max(initial=0)
+    if not np.isfinite(real).all() or lowest < -(1 << 31) or highest > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
         raise UnsupportedError("a bias that does not fit int32", tensor=printable_name(name), hint=hint)
     return np.asarray(np.rint(real), np.int32)

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedError, suggest
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
@@ -44,6 +44,8 @@ _INT16 = (
 )
 _NO_INT8 = "the operator has no int8 form"
 _INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
+# What ai-edge-quantizer, and so `buildtool quantize`, leaves in float32, and TFLite's converter quantises.
+_CONVERTED = {OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM}
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
@@ -149,7 +151,7 @@ def _read_operator(network: Network, op: RawOperator) -> None:
         return
     found = support.CUSTOM.get(op.custom) or support.SPELLINGS.get(op.code)
     if found is None:
-        _refuse_operator(op)
+        _refuse_operator(network.file, op)
     if not op.outputs:
         raise ModelError("the operator has no output")
     definition, spelling = found
@@ -176,7 +178,20 @@ def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
             raise UnsupportedError(text, tensor=raw.name, hint=hint)
 
 
-def _refuse_operator(op: RawOperator) -> NoReturn:
+def _end_before(file: FlatFile, op: RawOperator) -> list[Hint]:
+    """Returns the hint that ends the network before its last operator; none for others."""
+    made = {t for other in file.operators if other is not op for t in other.outputs}
+    rest = [t for t in file.outputs if t not in op.outputs]
+    read = {t for other in file.operators for t in other.inputs}
+    if not set(op.outputs) <= set(file.outputs) - read or not made >= set(rest):
+        return []
+    names = [file.tensor(t).name for t in (*rest, *(t for t in op.inputs if t in made))]
+    if not names or not all(names) or any("," in name for name in names):
+        return []
+    return [suggest("the application computes this operator", outputs=",".join(dict.fromkeys(names)))]
+
+
+def _refuse_operator(file: FlatFile, op: RawOperator) -> NoReturn:
     """Raises UnsupportedError with a hint for an operator that is not supported."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
@@ -186,7 +201,8 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
             if op.name.startswith(f"CUSTOM({start}"):
                 hint = f"give the .tflite file from before {compiler}"
                 raise UnsupportedError(f"the operator was made by {compiler}", hint=hint)
-        raise UnsupportedError("a custom operator", hint="replace it with built-in operators in the network")
+        hints = [Hint("replace it with built-in operators in the network"), *_end_before(file, op)]
+        raise UnsupportedError("a custom operator", hint=hints)
     if op.code in support.CONTROL_FLOW:
         raise UnsupportedError("control flow", hint="unroll loops and remove conditions before exporting")
     if op.code in support.STATEFUL:
@@ -200,12 +216,17 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
 
 def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
     """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
-    if "int8" in {t.dtype for t in tensors if t.is_constant}:
-        raise UnsupportedError("hybrid: int8 weights, float32 activations", hint=_HYBRID)
+    is_hybrid = "int8" in {t.dtype for t in tensors if t.is_constant}
+    text = "hybrid: int8 weights, float32 activations" if is_hybrid else "float32 activations"
+    if definition.kind in _CONVERTED:
+        text += " of an operator that 'buildtool quantize' leaves as it is"
+        raise UnsupportedError(text, hint=REEXPORT)
+    if is_hybrid:
+        raise UnsupportedError(text, hint=_HYBRID)
     if not definition.floats:
-        raise UnsupportedError("float32 activations", hint=_FLOAT)
+        raise UnsupportedError(text, hint=_FLOAT)
     if (count := network.float_weights) >= MOST_WEIGHTS:
-        text = f"float32 activations in a network of {count:,} float32 weights"
+        text += f" in a network of {count:,} float32 weights"
         raise UnsupportedError(f"{text}: at most {MOST_WEIGHTS - 1:,} run as they are", hint=_FLOAT)
 
 
