@@ -40,15 +40,16 @@ def test_each_cause_has_its_own_hint():
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
         ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
         ("ATAN2", "", "int8", "not supported", "use one of"),
+        ("RELU", "", "uint32", "uint32", "in the application, before the network"),
     ]
     tensors, operators = [], []
     for i, (kind, custom, dtype, _, _) in enumerate(cases):
         out_dtype = "int8" if dtype == "uint8" else dtype
         tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), out_dtype)]
         operators.append(FileOperator(kind, [2 * i], [2 * i + 1], custom=custom))
-    error = refusal(tensors, operators, range(0, 16, 2), [15])
+    error = refusal(tensors, operators, range(0, 18, 2), [17])
     causes = error.text.splitlines()[1:]
-    assert len(causes) == len(error.hints) == 8
+    assert len(causes) == len(error.hints) == 9
     for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and words in hint.text for hint in error.hints), word

@@ -25,6 +25,7 @@ REEXPORT = (
     "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
     "and a representative dataset"
 )
+_UNSIGNED = "compute what has this type, such as a signal's features, in the application, before the network"
 _B = tflite.BuiltinOperator
 _INIT = "the subgraph may only assign constants to variables, as in the files of TFLite's converter"
 
@@ -65,12 +66,17 @@ class Network:
         return self.variables.read_marked(raw, self.places[index]) if raw.variable else self.places[index]
 
 
+def hint_for(dtype: str) -> str:
+    """Returns what helps against a type that no tensor may have. No layer has wide unsigned integers."""
+    return _UNSIGNED if dtype in ("uint16", "uint32", "uint64") else REEXPORT
+
+
 def _convert_tensor(raw: RawTensor) -> Tensor:
     """Returns `raw` as a tensor of the graph. Refuses what a static integer network cannot have."""
     is_int4 = raw.dtype == HALF_BYTES and raw.is_constant
     dtype = "int8" if is_int4 else raw.dtype
     if dtype not in frozenset(DType):
-        raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=REEXPORT)
+        raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=hint_for(raw.dtype))
     if raw.sparse:
         raise UnsupportedError("a sparse tensor", tensor=raw.name, hint="re-export without sparse storage")
     if raw.quant_details:
