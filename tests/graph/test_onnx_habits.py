@@ -4,11 +4,12 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 import numpy as np
+import onnx
 import pytest
 from graphs import inputs_for
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
-from onnxnets import Qdq, compared, kinds, read
+from onnxnets import Qdq, compared, kinds, many_operators, read
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
@@ -51,6 +52,28 @@ def habit(shape, operators="*", shows=None, /, *, net=None, **more):
         return write
 
     return note
+
+
+def with_constant_nodes(model):
+    """Returns the model with each constant as a Constant node, directly before the first reader."""
+    graph, stored = model.graph, {c.name: c for c in model.graph.initializer}
+    nodes = list[onnx.NodeProto]()
+    for node in graph.node:
+        made = [stored.pop(name) for name in dict.fromkeys(node.input) if name in stored]
+        nodes += [onnx.helper.make_node("Constant", [], [c.name], value=c) for c in made]
+        nodes.append(node)
+    del graph.initializer[:], graph.node[:]
+    graph.node.extend(nodes)
+    return model
+
+
+def test_constants_are_initialisers_or_nodes():
+    """As PyTorch's exporter writes them, the first scale is a node, too."""
+    expected, graph = read(many_operators()), read(with_constant_nodes(many_operators()))
+    assert kinds(graph) == kinds(expected)
+    values = inputs_for(expected, 1)
+    ours, theirs = (execute(g, values)[g.outputs[0]] for g in (graph, expected))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
 def fuses(activation):

@@ -8,7 +8,7 @@ quantises, and those that read such a result, become float32 operators.
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -148,14 +148,9 @@ class _Reader:
     def graph(self) -> Graph:
         """Reads and returns the whole network."""
         self._refuse_unknown()
+        self._read_all(node for node in self.nodes if node.kind == "Constant")  # scales of the inputs, too
         inputs = [self._add_input(interface) for interface in self.file.inputs]
-        for node in self.nodes:
-            self.ctx.build.index = node.index
-            try:
-                self._read(node)
-            except BuildtoolError as error:
-                raise error.at(operator=node.place) from error.__cause__
-        self.ctx.build.index = -1
+        self._read_all(node for node in self.nodes if node.kind != "Constant")
         outputs = [self._find_output(name) for name in self.file.outputs]
         return self.ctx.build.graph(inputs, outputs)
 
@@ -180,6 +175,15 @@ class _Reader:
         raise join_errors(errors)
 
     # ---- one operator --------------------------------------------------------------------------------
+
+    def _read_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.ctx.build.index = node.index
+            try:
+                self._read(node)
+            except BuildtoolError as error:
+                raise error.at(operator=node.place) from error.__cause__
+        self.ctx.build.index = -1
 
     def _read(self, node: Node) -> None:
         if not node.outputs:
@@ -307,7 +311,7 @@ class _Reader:
         """
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
-            raise ModelError("two network inputs have the same name", tensor=printable_name(name))
+            raise ModelError("a network input has the name of another tensor", tensor=printable_name(name))
         is_float = interface.dtype == "float32"
         if is_float:
             quant = ctx.later_quantization(name) if ctx.is_only_quantized(name) else None
