@@ -54,22 +54,26 @@ def habit(shape, operators="*", shows=None, /, *, net=None, **more):
     return note
 
 
-def with_constant_nodes(model):
-    """Returns the model with each constant as a Constant node, directly before the first reader."""
+def with_constant_nodes(model, shared):
+    """Returns the model with its constants as Constant nodes (`shared`: and Identities), before their readers."""
     graph, stored = model.graph, {c.name: c for c in model.graph.initializer}
     nodes = list[onnx.NodeProto]()
     for node in graph.node:
         made = [stored.pop(name) for name in dict.fromkeys(node.input) if name in stored]
-        nodes += [onnx.helper.make_node("Constant", [], [c.name], value=c) for c in made]
+        for c in made:
+            name = f"{c.name}/stored" if shared else c.name
+            nodes.append(onnx.helper.make_node("Constant", [], [name], value=c))
+            nodes += [onnx.helper.make_node("Identity", [name], [c.name])] if shared else []
         nodes.append(node)
     del graph.initializer[:], graph.node[:]
     graph.node.extend(nodes)
     return model
 
 
-def test_constants_are_initialisers_or_nodes():
+@pytest.mark.parametrize("shared", [False, True])
+def test_constants_are_initialisers_or_nodes(shared):
     """As PyTorch's exporter writes them, the first scale is a node, too."""
-    expected, graph = read(many_operators()), read(with_constant_nodes(many_operators()))
+    expected, graph = read(many_operators()), read(with_constant_nodes(many_operators(), shared))
     assert kinds(graph) == kinds(expected)
     values = inputs_for(expected, 1)
     ours, theirs = (execute(g, values)[g.outputs[0]] for g in (graph, expected))

@@ -148,9 +148,10 @@ class _Reader:
     def graph(self) -> Graph:
         """Reads and returns the whole network."""
         self._refuse_unknown()
-        self._read_all(node for node in self.nodes if node.kind == "Constant")  # scales of the inputs, too
+        constant, varying = self._part_constants()
+        self._read_all(constant)  # the scales of the inputs, too
         inputs = [self._add_input(interface) for interface in self.file.inputs]
-        self._read_all(node for node in self.nodes if node.kind != "Constant")
+        self._read_all(varying)
         outputs = [self._find_output(name) for name in self.file.outputs]
         return self.ctx.build.graph(inputs, outputs)
 
@@ -175,6 +176,15 @@ class _Reader:
         raise join_errors(errors)
 
     # ---- one operator --------------------------------------------------------------------------------
+
+    def _part_constants(self) -> tuple[list[Node], list[Node]]:
+        """Returns the operators on constants alone, and the others, both in the file's order."""
+        known, constant, varying = {"", *self.file.initializers}, list[Node](), list[Node]()
+        for node in self.nodes:
+            is_constant = known.issuperset(node.inputs)
+            (constant if is_constant else varying).append(node)
+            known.update(node.outputs if is_constant else ())
+        return constant, varying
 
     def _read_all(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
