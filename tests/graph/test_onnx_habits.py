@@ -55,7 +55,7 @@ def habit(shape, operators="*", shows=None, /, *, net=None, **more):
 
 
 def with_constant_nodes(model, shared):
-    """Returns the model with its constants as Constant nodes (`shared`: and Identities), before their readers."""
+    """Returns the model with its constants as Constant nodes, or `shared` ones that Identities copy."""
     graph, stored = model.graph, {c.name: c for c in model.graph.initializer}
     nodes = list[onnx.NodeProto]()
     for node in graph.node:
