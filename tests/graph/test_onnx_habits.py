@@ -4,11 +4,12 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 import numpy as np
+import onnx
 import pytest
 from graphs import inputs_for
 from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
-from onnxnets import Qdq, compared, kinds, read
+from onnxnets import Qdq, compared, kinds, many_operators, read
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
@@ -51,6 +52,32 @@ def habit(shape, operators="*", shows=None, /, *, net=None, **more):
         return write
 
     return note
+
+
+def with_constant_nodes(model, shared):
+    """Returns the model with its constants as Constant nodes, or `shared` ones that Identities copy."""
+    graph, stored = model.graph, {c.name: c for c in model.graph.initializer}
+    nodes = list[onnx.NodeProto]()
+    for node in graph.node:
+        made = [stored.pop(name) for name in dict.fromkeys(node.input) if name in stored]
+        for c in made:
+            name = f"{c.name}/stored" if shared else c.name
+            nodes.append(onnx.helper.make_node("Constant", [], [name], value=c))
+            nodes += [onnx.helper.make_node("Identity", [name], [c.name])] if shared else []
+        nodes.append(node)
+    del graph.initializer[:], graph.node[:]
+    graph.node.extend(nodes)
+    return model
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_constants_are_initialisers_or_nodes(shared):
+    """As PyTorch's exporter writes them, the first scale is a node, too."""
+    expected, graph = read(many_operators()), read(with_constant_nodes(many_operators(), shared))
+    assert kinds(graph) == kinds(expected)
+    values = inputs_for(expected, 1)
+    ours, theirs = (execute(g, values)[g.outputs[0]] for g in (graph, expected))
+    np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
 def fuses(activation):

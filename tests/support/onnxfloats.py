@@ -59,6 +59,13 @@ def _attention(net: Qdq, x: str) -> str:
     return net.node("MatMul", [net.node("Softmax", [scores]), x])
 
 
+def _numbers(net: Qdq, x: str) -> str:
+    """Operators on one number, without dimensions, and on constants of as many or more dimensions."""
+    y = net.node("Softplus", [net.node("Mul", [net.node("ReduceSum", [x], keepdims=0), 0.5])])
+    y = net.node("Clip", [net.node("Min", [net.node("Add", [y, 1.5]), 90.0]), 0.25, 70.0])
+    return net.node("Sub", [net.const([[0.5, -2.0]], np.float32), y])
+
+
 def _convolved(net: Qdq, x: str) -> str:
     return net.node("Conv", [x, _normal(net, 6, 2, 3, 3), _normal(net, 6)], group=2, pads=[1, 0, 1, 1])
 
@@ -99,6 +106,10 @@ CASES: dict[str, Callable[[Qdq, str], str]] = {
     "Gelu with tanh": _on("Gelu", approximate="tanh"),
     "Pow 2": _on("Pow", 2.0),
     "Pow 3": _on("Pow", 3.0),
+    "Pow that adds a dimension": _on("Pow", [[[[[2.0]]]]]),
+    "ReduceSumSquare over nothing": _on("ReduceSumSquare", noop_with_empty_axes=1),
+    "numbers without dimensions": _numbers,
+    "a number as the result": lambda net, x: net.node("Exp", [net.node("ReduceMax", [x], keepdims=0)]),
     "Reciprocal": lambda net, x: net.node("Reciprocal", [net.node("Add", [net.node("Abs", [x]), 0.1])]),
     "Div of tensors": lambda net, x: net.node("Div", [x, net.node("Add", [net.node("Abs", [x]), 0.1])]),
     "Div of a number": lambda net, x: net.node("Div", [net.const(3.0, np.float32), net.node("Exp", [x])]),

@@ -81,7 +81,7 @@ class Builder:
         """Adds an int8 or int32 constant, or a float32 one without quantisation, and returns its number."""
         self.spend(data.nbytes)
         self.float_weights += data.size if quant is None else 0
-        data = np.ascontiguousarray(data)
+        data = np.ascontiguousarray(data).reshape(data.shape)  # a scalar stays one
         data.setflags(write=False)
         self.tensors.append(Tensor(_label(name), data.shape, DType(data.dtype.name), quant, data))
         return len(self.tensors) - 1

@@ -179,7 +179,9 @@ class Context:
     def number(self, value: float) -> Quantized | Constant:
         """Returns a number as an operand: an exact int8 constant, or a float32 one."""
         return (
-            Constant(np.full(1, value, np.float32)) if self.floats else scales.exact_scalar(np.float32(value))
+            Constant(np.full((), value, np.float32))
+            if self.floats
+            else scales.exact_scalar(np.float32(value))
         )
 
     def weights(self, node: Node, position: int) -> Quantized | Constant:

@@ -105,12 +105,14 @@ def _add_bias(ctx: Context, node: Node) -> Pending | None:
         before, constant = ctx.values.get(name), ctx.value(other)
         if not isinstance(before, Pending) or not isinstance(constant, (Constant, Quantized)):
             continue
+        if before.add_bias is None:
+            continue
         rank, shape = len(before.shape), constant.data.shape
         allowed = [1] * rank
         allowed[before.channel] = before.shape[before.channel]
         sizes = [1] * (rank - len(shape)) + [*shape]
         fits = len(sizes) == rank and all(n in (1, m) for n, m in zip(sizes, allowed, strict=True))
-        if before.add_bias is not None and fits and ctx.has_one_reader(name) and before.clamp == NO_CLAMP:
+        if fits and ctx.has_one_reader(name) and before.clamp == NO_CLAMP:
             flat = constant.data.reshape(-1)
             if isinstance(constant, Constant):
                 return before.add_bias(Constant(flat))
@@ -141,7 +143,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         # Rounds and saturates as QuantizeLinear does. Infinite numbers become the ends of the range.
         steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
         data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
-        return Quantized(data.reshape(data.shape or (1,)), out)
+        return Quantized(data.reshape(numbers.shape), out)
 
     def make(out: Quantization | None, _activation: Activation, name: str) -> ActivationValue:
         result, *rest = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))

@@ -20,13 +20,13 @@ from buildtool.graph.types import Activation, OpKind
 def power(ctx: Context, node: Node) -> list[Value]:
     """Reads Pow. Exponents 2 and 1 become SQUARE and nothing, others POW."""
     x, exponent = ctx.operand(node, 0), ctx.operand(node, 1)
-    number = math.nan
-    if not isinstance(exponent, ActivationValue) and exponent.data.size == 1:
-        number = float(exponent.data.reshape(-1)[0])
-    if isinstance(x, ActivationValue) and number == 1:
-        return [x]
-    if isinstance(x, ActivationValue) and number == 2:
-        return [look_up(ctx, OpKind.SQUARE, x)]
+    if isinstance(x, ActivationValue) and not isinstance(exponent, ActivationValue):
+        is_number = exponent.data.size == 1 and exponent.data.ndim <= len(x.shape)
+        number = float(exponent.data.reshape(-1)[0]) if is_number else math.nan
+        if number == 1:
+            return [x]
+        if number == 2:
+            return [look_up(ctx, OpKind.SQUARE, x)]
     return [sum_or_product(ctx, OpKind.POW, x, exponent)]
 
 
@@ -35,8 +35,9 @@ def norm(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node)
     axes, keep = read_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
     name = node.outputs[0]
-    squares = _emit(look_up(ctx, OpKind.SQUARE, x), f"{name}/squares")
-    total = make_mean(ctx, squares, axes, keep, OpKind.SUM)
+    total = look_up(ctx, OpKind.SQUARE, x)
+    if axes:
+        total = make_mean(ctx, _emit(total, f"{name}/squares"), axes, keep, OpKind.SUM)
     if node.kind == "ReduceSumSquare":
         return [total]
     return [look_up(ctx, OpKind.SQRT, _emit(total, f"{name}/sum"))]

@@ -41,7 +41,7 @@ def combine(ctx: Context, kind: OpKind, a: Operand, b: Operand) -> Pending:
         tensors = [
             ctx.build.view(x.tensor, memory)
             if isinstance(x, ActivationValue)
-            else ctx.build.constant("constant", x.data.reshape(1), x.quant)
+            else ctx.build.constant("constant", x.data.reshape((1,) * min(1, len(memory))), x.quant)
             for x in (a, b)
         ]
         layout = leader.layout

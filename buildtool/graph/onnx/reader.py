@@ -8,7 +8,7 @@ quantises, and those that read such a result, become float32 operators.
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -148,14 +148,10 @@ class _Reader:
     def graph(self) -> Graph:
         """Reads and returns the whole network."""
         self._refuse_unknown()
+        constant, varying = self._part_constants()
+        self._read_all(constant)  # the scales of the inputs, too
         inputs = [self._add_input(interface) for interface in self.file.inputs]
-        for node in self.nodes:
-            self.ctx.build.index = node.index
-            try:
-                self._read(node)
-            except BuildtoolError as error:
-                raise error.at(operator=node.place) from error.__cause__
-        self.ctx.build.index = -1
+        self._read_all(varying)
         outputs = [self._find_output(name) for name in self.file.outputs]
         return self.ctx.build.graph(inputs, outputs)
 
@@ -180,6 +176,24 @@ class _Reader:
         raise join_errors(errors)
 
     # ---- one operator --------------------------------------------------------------------------------
+
+    def _part_constants(self) -> tuple[list[Node], list[Node]]:
+        """Returns the operators on constants alone, and the others, both in the file's order."""
+        known, constant, varying = {"", *self.file.initializers}, list[Node](), list[Node]()
+        for node in self.nodes:
+            is_constant = known.issuperset(node.inputs)
+            (constant if is_constant else varying).append(node)
+            known.update(node.outputs if is_constant else ())
+        return constant, varying
+
+    def _read_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.ctx.build.index = node.index
+            try:
+                self._read(node)
+            except BuildtoolError as error:
+                raise error.at(operator=node.place) from error.__cause__
+        self.ctx.build.index = -1
 
     def _read(self, node: Node) -> None:
         if not node.outputs:
@@ -311,7 +325,7 @@ class _Reader:
         """
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
-            raise ModelError("two network inputs have the same name", tensor=printable_name(name))
+            raise ModelError("a network input has the name of another tensor", tensor=printable_name(name))
         is_float = interface.dtype == "float32"
         if is_float:
             quant = ctx.later_quantization(name) if ctx.is_only_quantized(name) else None

@@ -99,7 +99,7 @@ def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
         text = "a constant operand that is not quantised"
         raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE_CONSTANT)
     value = float(np.float32(data.reshape(-1)[0]))
-    steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
+    steps = np.full((1,) * data.ndim, int(np.sign(value)), np.int8)
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
 
 
