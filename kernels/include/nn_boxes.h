@@ -38,7 +38,7 @@ typedef struct {
 } nn_map;
 
 /* Empties a list. Boxes with a lower score than `least_score` are not taken. Where more than
- * `capacity` boxes, 1 or more, have that score, the best ones stay. */
+ * `capacity` boxes have that score, the best ones stay. */
 void nn_boxes_begin(nn_boxes *list, nn_box *memory, int32_t capacity, float least_score);
 
 /* Boxes that the network has decoded. A cell has x, y, w, h, then, with `objectness`, the score of

@@ -60,7 +60,7 @@ void nn_boxes_begin(nn_boxes *list, nn_box *memory, int32_t capacity, float leas
 
 static void insert(nn_boxes *list, const nn_box *box) {
     int32_t i = list->count;
-    if (!(box->score >= list->least_score)) {
+    if (list->capacity < 1 || !(box->score >= list->least_score)) {
         return;
     }
     if (i == list->capacity) {

@@ -6,7 +6,7 @@ import re
 import struct
 import subprocess
 from ctypes import POINTER, Structure, byref, c_float, c_int32, c_void_p
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -198,6 +198,7 @@ def test_boxes_have_the_bits_of_the_page_s_model(kind, tool):
         assert after == packed(found[stay], places[stay]), seed
         counts.add((len(found), len(stay)))
     assert len(counts) > 15 and any(a > b for a, b in counts)
+    assert computed(library, replace(draw(kind, 0), capacity=0)) == (b"", b"")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
