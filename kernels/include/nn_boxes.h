@@ -17,7 +17,8 @@ typedef struct {
     float x, y, w, h; /* centre and size, in the unit of strides and anchors: pixels of the input */
     float score;      /* 0 to 1 */
     int32_t class_index;
-    int32_t place; /* the number of its cell or anchor, of all that were looked at since the begin */
+    int32_t
+        place; /* the number of its cell or anchor, of all that were looked at since the begin */
 } nn_box;
 
 /* The boxes so far, which are sorted: the best one first, equal scores by their place. */
@@ -57,8 +58,8 @@ void nn_boxes_yolov8(nn_boxes *list, const nn_map *sides, const nn_map *scores, 
 void nn_boxes_yolov5(nn_boxes *list, const nn_map *map, const float (*anchors)[2], int32_t count,
                      int32_t classes, float stride);
 
-/* A scale of BlazeFace, with `count` anchors in a cell: `boxes` has `numbers` numbers of each (x, y,
- * w, h, key points), `scores` a logit. */
+/* A scale of BlazeFace, with `count` anchors in a cell: `boxes` has `numbers` numbers of each (x,
+ * y, w, h, key points), `scores` a logit. */
 void nn_boxes_blazeface(nn_boxes *list, const nn_map *boxes, const nn_map *scores, int32_t count,
                         int32_t numbers, float stride);
 

@@ -12,7 +12,9 @@ float nn_real_erf(float x) {
         return nn_float_of(sign | 0x3F800000U);
     }
     if (size < 0x3F000000U) { /* 1/2: a series in y, the square in Q32 */
-        static const int64_t factors[9] = {7070LL, 64105LL, 517773LL, 3671479LL, 22436813LL, 115389324LL, 484635162LL, 1615450540LL, 4846351620LL};
+        static const int64_t factors[9] = {7070LL,      64105LL,      517773LL,
+                                           3671479LL,   22436813LL,   115389324LL,
+                                           484635162LL, 1615450540LL, 4846351620LL};
         const int64_t y =
             (int64_t)nn_real_shift((uint64_t)p.mantissa * p.mantissa, 268 - 2 * p.exponent);
         int64_t q = 0;
@@ -22,5 +24,6 @@ float nn_real_erf(float x) {
         return nn_real_join(sign, p.mantissa * (uint64_t)q >> 4, p.exponent - 178);
     }
     const nn_real_power tail = nn_real_tail(p);
-    return nn_real_join(sign, ((uint64_t)1 << 51) - nn_real_shift(tail.mantissa, -tail.exponent), -51);
+    return nn_real_join(sign, ((uint64_t)1 << 51) - nn_real_shift(tail.mantissa, -tail.exponent),
+                        -51);
 }

@@ -160,8 +160,7 @@ void nn_boxes_yolov5(nn_boxes *list, const nn_map *map, const float (*anchors)[2
                             centre(map, t[step], cell / map->columns, stride),
                             extent(map, t[2 * step], anchors[anchor][0]),
                             extent(map, t[3 * step], anchors[anchor][1]),
-                            probability(map, t[4 * step]) *
-                                probability(map, t[(5 + best) * step]),
+                            probability(map, t[4 * step]) * probability(map, t[(5 + best) * step]),
                             best,
                             list->places};
         insert(list, &box);

@@ -1,5 +1,5 @@
-/* Stands in for a network (tests/targets/probe/harness_net.h): an invoke makes the lists of "cases.h"
- * and counts the words that are not the expected ones. */
+/* Stands in for a network (tests/targets/probe/harness_net.h): an invoke makes the lists of
+ * "cases.h" and counts the words that are not the expected ones. */
 #include "harness_net.h"
 
 #include "cases.h" /* CASES, MOST; run_case, and the expected lists: of each a count, then its boxes */
