@@ -17,8 +17,7 @@ typedef struct {
     float x, y, w, h; /* centre and size, in the unit of strides and anchors: pixels of the input */
     float score;      /* 0 to 1 */
     int32_t class_index;
-    int32_t
-        place; /* the number of its cell or anchor, of all that were looked at since the begin */
+    int32_t place; /* the number of its cell or anchor, counted over all maps since the begin */
 } nn_box;
 
 /* The boxes so far, which are sorted: the best one first, equal scores by their place. */
