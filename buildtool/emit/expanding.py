@@ -25,13 +25,14 @@ _PARAMETERS = {
     Argument.OUT: "const nn_view *out",
     Argument.WINDOW: "const nn_window *window",
     Argument.SCRATCH: "int8_t *scratch",
+    Argument.CHANNEL: "int32_t channel",  # 0: a slice's constants are packed as if it had no channels before
 }
-NEEDED = frozenset({Argument.CONSTANTS, Argument.IN, Argument.OUT, Argument.WINDOW, Argument.SCRATCH})
+_NEEDED = frozenset({Argument.CONSTANTS, Argument.IN, Argument.OUT, Argument.WINDOW, Argument.SCRATCH})
 
 
 def can_expand(kernel: KernelVariant) -> bool:
     """Whether a kernel's arguments allow that its constants are expanded before its call."""
-    return set(kernel.call) >= NEEDED and set(kernel.call) <= set(_PARAMETERS)
+    return set(kernel.call) >= _NEEDED and set(kernel.call) <= set(_PARAMETERS)
 
 
 def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
@@ -67,14 +68,14 @@ def _caller(network: Network, position: int, op: Op, kernel: KernelVariant) -> l
         Argument.OUT: "&part" if expanded < channels else "out",
         Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels may tell by it what they do
     }
-    count = "bytes" if len(sizes) > 1 else str(sizes[0])
+    count = "bytes" if len(set(sizes)) > 1 else str(sizes[0])
     places = {Argument.IN_DATA: "stored", Argument.OUT_DATA: "constants", Argument.BYTES: count}
     dtype = graph.tensors[op.outputs[0]].dtype
     steps = [f"stored = {invocation(routine, places)}", invocation(kernel, arguments)]
     body = [
         *(
             [f"const int32_t bytes = {channels} - c < {expanded} ? {sizes[1]} : {sizes[0]};"]
-            if sizes[1:]
+            if len(set(sizes)) > 1
             else []
         ),
         f"const nn_view part = {part_view('out', 'c', f'nn_least({expanded}, {channels} - c)', dtype)};",

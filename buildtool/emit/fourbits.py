@@ -18,7 +18,7 @@ import numpy.typing as npt
 from buildtool.base.errors import Hint, PlanError
 from buildtool.emit.blocks import BIAS, FILTER, align
 from buildtool.emit.packing import pack
-from buildtool.graph.types import Graph, Op, OpKind, Quantization, Tensor, WeightedAttrs
+from buildtool.graph.types import Graph, Op, OpKind, WeightedAttrs
 from buildtool.target.catalogue import expanded_bytes, features, slices_of
 from buildtool.target.types import KernelVariant
 
@@ -129,20 +129,12 @@ def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
     assert op.kind in (OpKind.CONV_2D, OpKind.FULLY_CONNECTED)
     tensors = list(graph.tensors)
     for t in (t for t in op.inputs[FILTER : BIAS + 1] if t >= 0):
-        of = tensors[t]
-        assert of.data is not None
-        tensors[t] = _with_data(of, of.data[first:end], _part_of(of.quant, first, end))
+        tensors[t] = tensors[t].for_channels(first, end)
     out = tensors[op.outputs[0]]
     tensors[op.outputs[0]] = replace(out, shape=(*out.shape[:-1], end - first))
     attrs = replace(op.attrs, expanded=0, stored=0)  # type: ignore[call-arg]
     sliced = replace(op.as_seen, attrs=attrs)
     return Graph("", tuple(tensors), (sliced,), sliced.inputs[:1], sliced.outputs), sliced
-
-
-def _part_of(quant: Quantization | None, first: int, end: int) -> Quantization | None:
-    if quant is None or len(quant.scales) == 1:
-        return quant
-    return Quantization(quant.scales[first:end], quant.zero_points[first:end], quant.axis)
 
 
 def _with_constants(graph: Graph, op: Op) -> Graph:
@@ -152,10 +144,5 @@ def _with_constants(graph: Graph, op: Op) -> Graph:
         if t >= 0:
             data = tensors[t].data
             assert data is not None
-            tensors[t] = _with_data(tensors[t], np.full_like(data, value), tensors[t].quant)
+            tensors[t] = replace(tensors[t], data=np.full_like(data, value))
     return replace(graph, tensors=tuple(tensors))
-
-
-def _with_data(tensor: Tensor, data: npt.NDArray[np.generic], quant: Quantization | None) -> Tensor:
-    data = np.ascontiguousarray(data)
-    return replace(tensor, shape=data.shape, data=data, quant=quant, source=None)

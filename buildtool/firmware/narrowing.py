@@ -7,9 +7,11 @@ the objective says, or as far as the limit on the weight image requires.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from buildtool.base.errors import PlanError, UnsupportedError
 from buildtool.base.modes import Objective, Simplify
@@ -41,7 +43,7 @@ _MOST_BYTES = 12288  # unless these have more bytes;
 _SMALL = (8, 4)  # then these, the larger first
 
 
-class _Choice(NamedTuple):
+class Choice(NamedTuple):
     """An operator, how it would be stored, the bytes that this saves, and the cost that it adds."""
 
     narrowed: Narrowed
@@ -53,7 +55,7 @@ def narrow(simplified: Simplified, target: Target, options: PlanOptions) -> Simp
     """Returns the network with marks at the operators whose weights are stored in four bits.
 
     With objective `flash` they are all operators whose weights fit into four bits. Otherwise they are those
-    that cost the least, as far as the weight image would not fit the option `max_flash` or the board.
+    of least cost with which the weight image fits the option `max_flash` and the board.
     """
     graph, kernels = simplified.graph, select_all(target, simplified.graph)
     room = weights_room(target.board)
@@ -63,7 +65,7 @@ def narrow(simplified: Simplified, target: Target, options: PlanOptions) -> Simp
         return simplified
     choices = list(_list_choices(graph, kernels, target, options.simplify))
     if options.objective != Objective.FLASH:
-        choices = _choose(choices, excess)
+        choices = choose(choices, excess)
     return with_narrowed(simplified, tuple(choice.narrowed for choice in choices))
 
 
@@ -110,27 +112,33 @@ def with_narrowed(simplified: Simplified, narrowed: tuple[Narrowed, ...]) -> Sim
     return simplified._replace(graph=replace(simplified.graph, ops=tuple(ops)), narrowed=narrowed)
 
 
-def _choose(choices: list[_Choice], excess: int) -> list[_Choice]:
-    """Returns choices that save at least `excess` bytes, or all if they do not: the cheapest for each byte.
+def choose(choices: Sequence[Choice], excess: int) -> list[Choice]:
+    """Returns the choices of least cost that save at least `excess` bytes together; all if they do not.
 
-    None of them could be left out.
+    The least cost of each number of saved units is found choice by choice, as for a knapsack.
     """
-    chosen, saved = list[_Choice](), 0
-    for choice in sorted(choices, key=lambda one: one.cost / one.saved):
-        if saved >= excess:
-            break
-        chosen.append(choice)
-        saved += choice.saved
-    for choice in sorted(chosen, key=lambda one: -one.cost):
-        if saved - choice.saved >= excess:
-            chosen.remove(choice)
-            saved -= choice.saved
-    return sorted(chosen, key=lambda one: one.narrowed.op)
+    units = -(-excess // ALIGNMENT)
+    if sum(choice.saved for choice in choices) // ALIGNMENT < units:
+        return list(choices)
+    least = np.full(units + 1, np.inf)  # least[n]: for n units or more
+    least[0] = 0.0
+    taken = []
+    for choice in choices:
+        before = np.maximum(np.arange(units + 1) - choice.saved // ALIGNMENT, 0)
+        cost = least[before] + choice.cost
+        taken.append(cost < least)
+        least = np.minimum(least, cost)
+    chosen = []
+    for choice, is_taken in zip(reversed(choices), reversed(taken), strict=True):
+        if is_taken[units]:
+            chosen.append(choice)
+            units = max(0, units - choice.saved // ALIGNMENT)
+    return chosen[::-1]
 
 
 def _list_choices(
     graph: Graph, kernels: tuple[KernelVariant | None, ...], target: Target, simplify: Simplify | None
-) -> Iterator[_Choice]:
+) -> Iterator[Choice]:
     pricer = Pricer(target.costs)
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
         if kernel is None or not _is_narrow(graph, op, simplify) or not can_expand(kernel):
@@ -147,7 +155,7 @@ def _list_choices(
             marked = with_narrowed(Simplified(graph, graph), (narrowed,)).graph
             pair = ((marked, marked.ops[position]), (graph, op))
             after, without = (once(pricer, kernel, each, of) for each, of in pair)
-            yield _Choice(narrowed, before - stored, max(after - without, 0.0))
+            yield Choice(narrowed, before - stored, max(after - without, 0.0))
             break
 
 

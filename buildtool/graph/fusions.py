@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from buildtool.graph import types as g
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import takes_channels
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, cached_on_graph
+from buildtool.graph.types import Graph, Op, OpKind, Pad, Tensor, cached_on_graph
 
 
 class Fusion(NamedTuple):
@@ -190,16 +188,10 @@ def _slice_fusion(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[
     yield replace(join, inputs=wide.parts)
     for position in wide.slices:
         channels, inputs = _channels(graph, position), [op.inputs[0]]
-        selection = slice(channels.start, channels.stop)
         for t in op.inputs[1:]:
             inputs.append(len(tensors) if t >= 0 else t)
             if t < 0:
                 continue
-            constant, data, quant = graph.tensors[t], graph.tensors[t].data, graph.tensors[t].quant
-            assert data is not None  # filters and biases are constants
-            values = np.ascontiguousarray(data[selection])
-            if quant is not None and len(quant.scales) > 1:
-                quant = Quantization(quant.scales[selection], quant.zero_points[selection], quant.axis)
-            name = f"{constant.name} ({channels.start} to {channels.stop - 1})"
-            tensors.append(Tensor(name, values.shape, constant.dtype, quant, values))
+            part = graph.tensors[t].for_channels(channels.start, channels.stop)
+            tensors.append(replace(part, name=f"{part.name} ({channels.start} to {channels.stop - 1})"))
         yield replace(op, inputs=tuple(inputs), outputs=graph.ops[position].outputs)

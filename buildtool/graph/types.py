@@ -592,6 +592,14 @@ class Tensor:
         """Whether it has a value in the model."""
         return self.data is not None
 
+    def for_channels(self, first: int, end: int) -> Tensor:
+        """Returns a layer's filters or biases, whose first dimension is output channels, for [first, end)."""
+        assert self.data is not None
+        data, quant = self.data[first:end], self.quant
+        if quant is not None and len(quant.scales) > 1:
+            quant = Quantization(quant.scales[first:end], quant.zero_points[first:end], quant.axis)
+        return replace(self, shape=data.shape, data=data, quant=quant, source=None)
+
     @cached_property
     def nhwc(self) -> tuple[int, int, int, int]:
         """The shape as (batch, rows, columns, channels).

@@ -296,12 +296,7 @@ def of_channels(values: Mapping[str, int], channels: int) -> dict[str, int]:
 
 def expanded_bytes(variant: KernelVariant, graph: Graph, op: Op, channels: int) -> int:
     """Returns the bytes of a kernel's constants for a slice of `channels`, after their expansion."""
-    values = features(graph, op)
-    return _round_up(-int(-evaluate(variant.constants, values | of_channels(values, channels)) // 1))
-
-
-def _round_up(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return _whole_bytes(variant, "constants", graph, op, ALIGNMENT, channels)
 
 
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
@@ -357,9 +352,15 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
     return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group})
 
 
-def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:
-    """Returns the bytes that the variant's formula `name` gives, rounded up to a multiple of `alignment`."""
-    value = evaluate(getattr(variant, name), features(graph, op))
+def _whole_bytes(
+    variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int, channels: int = 0
+) -> int:
+    """Returns the bytes that the variant's formula `name` gives, rounded up to a multiple of `alignment`.
+
+    `channels`: the size of a slice of the output channels (0: all).
+    """
+    values = features(graph, op)
+    value = evaluate(getattr(variant, name), values | (of_channels(values, channels) if channels else {}))
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' has {value} bytes of {name}", operator=op.place)
     return -int(-value // alignment) * alignment

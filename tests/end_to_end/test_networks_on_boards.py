@@ -36,7 +36,7 @@ from buildtool.firmware.sizes import size_report
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import OpKind, WeightedAttrs
 from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes
 from buildtool.target.registry import load_board
@@ -309,7 +309,8 @@ def test_weights_that_are_stored_in_four_bits(network, board, tmp_path):
     model = tmp_path / "narrow.tflite"
     model.write_bytes(write_model(network()))
     run = exact(str(model), board, {"objective": "flash"})
-    assert len(run.plan.narrowed) >= 4
+    layers = sum(isinstance(op.attrs, WeightedAttrs) for op in run.made.graph.ops)
+    assert len(run.plan.narrowed) >= layers - 1  # no depthwise convolution on Helium
     channels = {one.op: run.made.graph.tensors[op.outputs[0]].nhwc[3] for one in run.plan.narrowed
                 for op in [run.made.graph.ops[one.op]]}  # fmt: skip
     assert any(one.expanded < channels[one.op] for one in run.plan.narrowed)

@@ -1,11 +1,14 @@
 """Which weights are stored in four bits, and what happens when they no longer fit."""
 
+import itertools
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from flatfiles import FileTensor
+from hypothesis import given
+from hypothesis import strategies as st
 from narrownets import narrow_network, with_narrow_weights
 from samplefiles import Sheet
 
@@ -13,12 +16,13 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
 from buildtool.client.planned import emitted_lines
-from buildtool.firmware.narrowing import narrow
+from buildtool.firmware.narrowing import Choice, choose, narrow
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.locked import from_text
+from buildtool.plan.types import Narrowed
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
@@ -49,7 +53,27 @@ def test_weights_are_stored_in_four_bits_only_where_flash_has_to_be_small():
     assert asked("plan", model, {"max_flash": before["flash_bytes"]})["four_bits"] is None
 
 
-def test_a_limit_narrows_what_costs_least_and_nothing_that_could_be_left_out():
+@given(
+    pairs=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 30)), max_size=9), excess=st.integers(1, 4000)
+)
+def test_the_choice_that_saves_enough_has_the_least_cost(pairs, excess):
+    choices = [Choice(Narrowed(i, 16, 16), 16 * saved, cost) for i, (saved, cost) in enumerate(pairs)]
+    enough = [
+        some
+        for count in range(len(choices) + 1)
+        for some in itertools.combinations(choices, count)
+        if sum(one.saved for one in some) >= excess
+    ]
+    chosen = choose(choices, excess)
+    assert [one.narrowed.op for one in chosen] == sorted(one.narrowed.op for one in chosen)
+    if enough:
+        assert sum(one.saved for one in chosen) >= excess
+        assert sum(c.cost for c in chosen) == min(sum(c.cost for c in some) for some in enough)
+    else:
+        assert chosen == choices
+
+
+def test_a_limit_narrows_as_much_as_it_requires():
     model = file(narrow_network())
     before, least = asked("plan", model), asked("plan", model, FLASH)
     for limit in range(least["flash_bytes"], before["flash_bytes"], 1500):
