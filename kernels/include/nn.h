@@ -254,8 +254,7 @@ void nn_fill_s8(const void *constants, int8_t *out, int32_t bytes);
 
 /* Expands `bytes` bytes of constants, a multiple of 16, and returns the end of what it read.
  * `stored` has
- * - a word with the bits that are flipped in the sum of 0x78787878 and four halves, and 4 unused
- * bytes;
+ * - a word with the bits to flip in 0x78787878 plus four halves, and 4 unused bytes;
  * - a bit for each 32 bytes, the lowest first, in a multiple of 8 bytes;
  * - these 32 bytes as they are where their bit is set, else 16 bytes, of which byte i has output
  * byte i in its low half and output byte i + 16 in its high half;
