@@ -12,7 +12,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize
 
 
 def archive(*names):
-    """Returns a ZIP archive without the time: the bytes are in the names of tests, equal in all workers."""
+    """Returns a ZIP archive without the time: its bytes are in the names of tests, which workers compare."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as made:
         for name in names:
@@ -26,7 +26,12 @@ def archive(*names):
         ("net.tflite", POINTER.encode(), "a pointer of git-lfs", "run `git lfs pull`"),
         ("net.onnx", POINTER.encode(), "a pointer of git-lfs", "run `git lfs pull`"),
         ("net.tflite", b"", "an empty file", "convert or download the model again"),
-        ("net.tflite.gz", gzip.compress(b"TFL3", mtime=0), "a file compressed with gzip", "unpack it with gunzip"),
+        (
+            "net.tflite.gz",
+            gzip.compress(b"TFL3", mtime=0),
+            "a file compressed with gzip",
+            "unpack it with gunzip",
+        ),
         ("net.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "an HDF5 file", "from_keras_model"),
         ("net.tflite", archive("metadata.json", "model.weights.h5"), "a .keras file", "from_keras_model"),
         ("net.pt", archive("net/data.pkl", "net/version"), "a file of PyTorch", "torch.onnx.export"),
