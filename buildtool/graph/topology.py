@@ -67,11 +67,13 @@ class Topology(NamedTuple):
     states: tuple[StateTopology, ...] = ()
     second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
     seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # (position, Op.seen) of operators that read views
+    warm_up: int = 0  # as in Graph
 
     @property
     def digest(self) -> str:
         """The topology's SHA-256, in hex."""
-        return hashlib.sha256(msgpack.packb(self)).hexdigest()
+        values = tuple(self)
+        return hashlib.sha256(msgpack.packb(values if self.warm_up else values[:-1])).hexdigest()
 
     def bare_graph(self) -> Graph:
         """Returns a network of this topology with empty names, zeros for weights and no quantisation."""
@@ -90,7 +92,7 @@ class Topology(NamedTuple):
         states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
         passes = tuple(SecondPass(*one) for one in self.second_passes)
         pool = tuple(tensors[one] for one in self.tensors)
-        return Graph("", pool, ops, self.inputs, self.outputs, states, passes)
+        return Graph("", pool, ops, self.inputs, self.outputs, states, passes, self.warm_up)
 
 
 @cached_on_graph
@@ -113,6 +115,7 @@ def topology(graph: Graph) -> Topology:
         tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
         tuple((one.first, one.last, one.reader) for one in passes),
         tuple((position, op.seen) for position, op in enumerate(graph.ops) if op.seen),
+        graph.warm_up,
     )
 
 

@@ -124,6 +124,12 @@ class OpKind(enum.StrEnum):
     READ_VARIABLE = "READ_VARIABLE"
     ASSIGN_VARIABLE = "ASSIGN_VARIABLE"
     SHIFT = "SHIFT"
+    RING_PUSH = "RING_PUSH"
+    ROWS = "ROWS"
+    SLIDING_SUM = "SLIDING_SUM"
+    SLIDING_MAX = "SLIDING_MAX"
+    MEAN_OF_SUMS = "MEAN_OF_SUMS"
+    AVERAGE_OF_SUMS = "AVERAGE_OF_SUMS"
     LOOKUP = "LOOKUP"
     VIEW = "VIEW"
     JOINED = "JOINED"
@@ -498,6 +504,59 @@ class DetectionAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class RingAttrs(Attrs):
+    """Attributes of RING_PUSH.
+
+    The first input is a ring of `rows` rows, and the operator replaces the oldest rows by `count` rows of the
+    second input, from row `first` on. A ring is a line of elements: its rows, in the order of their places,
+    then 32 bits with the place of the oldest row, aligned to 4 bytes.
+    """
+
+    rows: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class RowsAttrs(Attrs):
+    """Attributes of ROWS, which joins rows of several inputs.
+
+    Each piece is (input, first row, rows). Row 0 of a ring is its oldest one. `ring_rows` has the rows of
+    each input that is a ring, and 0 for the others.
+    """
+
+    pieces: tuple[tuple[int, int, int], ...]
+    ring_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SlidingAttrs(Attrs):
+    """Attributes of SLIDING_SUM and SLIDING_MAX: sums or maxima over the rows of a window, per channel.
+
+    The inputs are the window's last rows, a state and, if the window's first rows are computed anew, those.
+    `entering` of the last rows, the first ones, enter the ring of `rows` row sums or maxima in the state.
+    The elements of that ring have `bytes` bytes.
+    """
+
+    rows: int
+    entering: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PooledAttrs(Attrs):
+    """Attributes of MEAN_OF_SUMS and AVERAGE_OF_SUMS, which finish a pooling of `height` x `width` pixels.
+
+    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The input has the sums.
+    """
+
+    height: int
+    width: int
+    of: OpKind
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True)
 class LstmAttrs(Attrs):
     """Attributes of UNIDIRECTIONAL_SEQUENCE_LSTM. `LstmInput` names its 24 operands.
 
@@ -683,7 +742,8 @@ class State:
 class Graph:
     """A network: operators in execution order, their tensors, and states.
 
-    `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`.
+    `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`. After
+    init and reset, the network runs `warm_up` times on inputs of zero points, which sets its states.
     """
 
     name: str
@@ -693,6 +753,7 @@ class Graph:
     outputs: tuple[int, ...]
     states: tuple[State, ...] = ()
     second_passes: tuple[SecondPass, ...] = ()
+    warm_up: int = 0
 
     @cached_property
     def facts(self) -> dict[str, Any]:

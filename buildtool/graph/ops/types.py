@@ -64,6 +64,7 @@ class CallForm(enum.StrEnum):
     MATRICES = "matrices"
     DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
+    MOVING = "moving"  # rows, rings and sums of a moving window
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from buildtool.graph.ops import DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import load
 from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values
-from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor, cached_on_graph
 
 _WIDE = {DType.INT16, DType.INT32}
 
@@ -60,7 +60,21 @@ def execute(
 
 def initial_states(graph: Graph) -> list[Values]:
     """Returns the values of the states after init or reset, in the order of Graph.states."""
-    return [np.asarray(state.initial) for state in graph.states]
+    return list(_warmed_up(graph)) if graph.warm_up else [np.asarray(s.initial) for s in graph.states]
+
+
+@cached_on_graph
+def _warmed_up(graph: Graph) -> list[Values]:
+    """Returns the states after `graph.warm_up` runs on inputs of zero points."""
+    held: list[Values] = [np.asarray(state.initial) for state in graph.states]
+    inputs = []
+    for t in graph.inputs:
+        tensor = graph.tensors[t]
+        zero_point = tensor.quant.zero_point if tensor.quant else 0
+        inputs.append(np.full(tensor.shape, zero_point, tensor.dtype.value))
+    for _ in range(graph.warm_up):
+        held = next_states(graph, execute(graph, inputs, held))
+    return held
 
 
 def next_states(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
