@@ -27,6 +27,7 @@ _TRAINED = {
     (g.BatchBlockAttrs, "value"),
     (g.SoftmaxAttrs, "beta"),
     (g.LeakyReluAttrs, "alpha"),
+    (g.PooledAttrs, "source"),
     *((g.DetectionAttrs, name) for name in ("least_score", "most_overlap", "scales")),
     *((g.LstmAttrs, name) for name in ("hidden", "gates", "cell_clip", "projection_clip")),
 }

@@ -547,13 +547,15 @@ class SlidingAttrs(Attrs):
 class PooledAttrs(Attrs):
     """Attributes of MEAN_OF_SUMS and AVERAGE_OF_SUMS, which finish a pooling of `height` x `width` pixels.
 
-    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The input has the sums.
+    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The operator's input has the sums. `source` is
+    the quantisation of what was summed.
     """
 
     height: int
     width: int
     of: OpKind
     activation: Activation = Activation.NONE
+    source: Quantization = Quantization((1.0,), (0,))
 
 
 @dataclass(frozen=True)

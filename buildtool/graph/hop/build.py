@@ -394,10 +394,11 @@ class _Building:
             self.ops.append(Op(OpKind.SLIDING_MAX, (last, state, *first), (maxima, after), attrs, op.index))
             self._reshape(maxima, op)
             return
-        sums = self._add(Tensor(f"{result.name} (sums)", shape, DType.INT32, source.quant))
+        sums = self._add(Tensor(f"{result.name} (sums)", shape, DType.INT32))
         self.ops.append(Op(OpKind.SLIDING_SUM, (last, state, *first), (sums, after), attrs, op.index))
         activation = op.attrs.activation if isinstance(op.attrs, PoolAttrs) else PooledAttrs.activation
-        pooled = PooledAttrs(of.rows, of.width, op.kind, activation)
+        assert source.quant is not None
+        pooled = PooledAttrs(of.rows, of.width, op.kind, activation, source.quant)
         is_average = op.kind is OpKind.AVERAGE_POOL_2D
         kind = OpKind.AVERAGE_OF_SUMS if is_average else OpKind.MEAN_OF_SUMS
         new = self._same(out)
