@@ -23,6 +23,7 @@ from buildtool.emit.arguments import (
     whole_view,
 )
 from buildtool.emit.ctext import block, plus
+from buildtool.emit.moving import moving
 from buildtool.emit.network import Network
 from buildtool.emit.windowed import addition
 from buildtool.graph.ops import DEFS
@@ -382,6 +383,12 @@ def _detections(call: Call) -> list[str]:
     return [*lines, call.call_text({**view_arguments(["in1", "in2"], "out"), Argument.OUTPUTS: "outputs"})]
 
 
+def _moving(call: Call) -> list[str]:
+    """Writes the operators of a moving window, which take whole tensors and states."""
+    lines, arguments = moving(call.graph, call.op, call.tensor)
+    return [*lines, call.call_text(arguments)]
+
+
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.ONE_TO_ONE: _one_to_one,
     CallForm.ROWS: _fully_connected,
@@ -395,6 +402,7 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.MATRICES: _matmul,
     CallForm.DETECTIONS: _detections,
     CallForm.RECURRENT: _recurrent,
+    CallForm.MOVING: _moving,
 }
 
 

@@ -21,7 +21,7 @@ def number_tensors(graph: Graph) -> Graph:
     numbered = graph_of(
         graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs, graph.states
     )
-    return replace(numbered, warm_up=graph.warm_up)
+    return replace(numbered, window=graph.window)
 
 
 def is_numbered(graph: Graph) -> bool:

@@ -126,6 +126,7 @@ class OpKind(enum.StrEnum):
     SHIFT = "SHIFT"
     RING_PUSH = "RING_PUSH"
     ROWS = "ROWS"
+    ROW_SUMS = "ROW_SUMS"
     SLIDING_SUM = "SLIDING_SUM"
     SLIDING_MAX = "SLIDING_MAX"
     MEAN_OF_SUMS = "MEAN_OF_SUMS"
@@ -533,7 +534,8 @@ class RowsAttrs(Attrs):
 class SlidingAttrs(Attrs):
     """Attributes of SLIDING_SUM and SLIDING_MAX: sums or maxima over the rows of a window, per channel.
 
-    The inputs are the window's last rows, a state and, if the window's first rows are computed anew, those.
+    The inputs are the window's last rows, a state and, if the window's first rows are computed anew, the sums
+    or maxima of those.
     `entering` of the last rows, the first ones, enter the ring of `rows` row sums or maxima in the state.
     The elements of that ring have `bytes` bytes.
     """
@@ -740,12 +742,26 @@ class State:
         self.initial.setflags(write=False)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The window of a network that runs once per hop.
+
+    It has `rows` rows. After init and reset the network runs `hops` times on inputs of zero points, which
+    sets its states: the window then holds zero points. `macs` are the multiply-accumulates of the network on
+    the whole window.
+    """
+
+    rows: int
+    hops: int
+    macs: int
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A network: operators in execution order, their tensors, and states.
 
-    `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`. After
-    init and reset, the network runs `warm_up` times on inputs of zero points, which sets its states.
+    `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`.
+    `window` is that of a network of hops (see `hop`), and None for other networks.
     """
 
     name: str
@@ -755,7 +771,7 @@ class Graph:
     outputs: tuple[int, ...]
     states: tuple[State, ...] = ()
     second_passes: tuple[SecondPass, ...] = ()
-    warm_up: int = 0
+    window: Window | None = None
 
     @cached_property
     def facts(self) -> dict[str, Any]:

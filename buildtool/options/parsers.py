@@ -127,12 +127,17 @@ width = _real(
 
 
 def work(name: str, value: object) -> float:
-    """Parses a limit on the work factor F. It is 1 or more."""
+    """Parses a limit on the work factor F. It is above 0 (see `refuse_less_work`)."""
     number: float = limit(name, value)
-    if number < 1:
-        what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
-        raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 allows a tenth more")
     return number
+
+
+def refuse_less_work(name: str, number: float) -> None:
+    """Raises UsageError for a limit on F below 1, which only a network on a moving window can keep."""
+    if number < 1:
+        what = f"{shown(number)} is below 1, and no plan does less than the network's own work"
+        hint = "1 allows no repeated work, 1.1 allows a tenth more; with hop, 0.5 allows half of a window's"
+        raise UsageError(what, option=name, hint=hint)
 
 
 def pixels(name: str, value: object) -> int:

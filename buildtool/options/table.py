@@ -196,6 +196,10 @@ _TABLE: tuple[Group | Option, ...] = (
         "What may simplify the network (its outputs stay equal for every input): weights (channels that are "
         "constant or unused are removed) or structure (all channels stay; the plan serves all weights)."
     ),
+    number("hop ROWS", parsers.whole(1, parsers.MOST_SAMPLES), "the whole input")(
+        "The rows of the input that are new in each invoke: the input is a window that moves by them. What "
+        "was computed before and does not change is kept. Limits on memory then include what is kept."
+    ),
     row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
         "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "
         "Operators and weights that these outputs do not need are left out."

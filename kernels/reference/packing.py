@@ -14,6 +14,7 @@ from buildtool.emit.recurrent_blocks import lstm_block, sigmoid_words, svdf_bloc
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.geometry import attributes
+from buildtool.graph.hop.pooling import pooling_of
 from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference import detection, floats, pairs, wide
 from buildtool.graph.reference.activation import curve, leaky_factors
@@ -328,6 +329,8 @@ PACKINGS: dict[str, Packing] = {
     "log_soft": _log_softmax,
     "pool": lambda graph, op: words(*clamp(graph, op)),
     "mean": _mean,
+    "mean_of_sums": lambda graph, op: _mean(*pooling_of(graph, op)),
+    "average_of_sums": lambda graph, op: words(*clamp(*pooling_of(graph, op))),
     "product": _product,
     "softmax": _softmax,
     "matmul": _matmul,

@@ -227,7 +227,7 @@ def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
 def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
-    graph = planned.simplified.graph if sliced else planned.graph
+    graph = planned.unsliced if sliced else planned.graph
     try:
         plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:

@@ -78,8 +78,8 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
         assert prepared.simplified is not None
         about = request.target, request.options, session, prepared.simplified, prepared.order_status
         target = prepared.target.with_firmware(firmware)
-        plan = replace(plan, **prepared.simplified.in_plan)
-        planned = Planned(network.model, network.source, graph, target, plan, *about)
+        plan = replace(plan, **prepared.in_plan)
+        planned = Planned(network.model, network.source, graph, target, plan, *about, hop=prepared.hop)
     return planned, replace(prepared, target=planned.target)
 
 

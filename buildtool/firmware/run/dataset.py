@@ -282,7 +282,7 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     """Runs the firmware on some or all inputs, and the reference on all of them."""
     planned, sources = plan_and_sources(request, job.session)
     flags = sanitizer_flags(request, planned.target.board)
-    job.judge.set_network(planned.model, planned.source, planned.graph, every=False)
+    job.judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
     job.planned, job.graph, attached = planned, planned.graph, request.attached
     with image_of(request, planned, sources, flags) as firmware:
         each = _estimate_work(planned, attached)

@@ -18,7 +18,9 @@ from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.firmware.run.curves import Curves, has_curves
+from buildtool.firmware.run.windows import MovingWindow
 from buildtool.graph.types import Graph
+from buildtool.plan.choose.hops import Hopping
 from buildtool.plan.models import Model, is_onnx, tflite_file
 from buildtool.schema.runs import ReferenceAnswer
 
@@ -46,12 +48,18 @@ class Judge:
         self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
         self._by_litert = self._by_own = 0
         self._curves: Curves | None = None
+        self._moving: MovingWindow | None = None
 
-    def set_network(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
+    def set_network(
+        self, model: Model, source: Graph, graph: Graph, *, every: bool, hop: Hopping | None = None
+    ) -> None:
         """Sets the network. `graph` is the rewritten graph of the file's `source`.
 
-        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.
+        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs. With
+        `hop`, inputs are those of hops, and the reference runs on the whole window.
         """
+        if hop is not None:
+            self._moving, graph = MovingWindow(hop, graph), hop.window
         self._source, self._graph = source, graph
         if self._child is None:
             return
@@ -66,6 +74,11 @@ class Judge:
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Maps each tensor's index to its right value. If `reset` is true, the state is reset first."""
+        if self._moving is not None:
+            return self._moving.values(self._refer(self._moving.push(inputs, reset), True))
+        return self._refer(inputs, reset)
+
+    def _refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         if self._child is not None:
             try:
                 values = self._child.refer(inputs, reset)

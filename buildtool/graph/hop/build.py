@@ -10,6 +10,7 @@ import numpy as np
 from buildtool.graph.hop.moments import MAXIMA, Moments, Reach, Work
 from buildtool.graph.hop.needs import Needs, entering, read_rows, ring_bytes, sums_bytes, sums_element, sums_rows
 from buildtool.graph.hop.spans import Span, Spans, count, union
+from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import PAIR_KINDS
 from buildtool.graph.states import settle_states
@@ -33,6 +34,7 @@ from buildtool.graph.types import (
     State,
     Tensor,
     WidenedAttrs,
+    Window,
 )
 
 
@@ -46,10 +48,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Built:
-    """The network of a hop. `origins`: the rows of the window's tensors that its tensors hold."""
+    """The network of a hop. `origins`: by name, the rows of the window's tensors that its tensors hold."""
 
     graph: Graph
-    origins: Mapping[int, Origin]
+    origins: Mapping[str, Origin]
 
 
 def build(needs: Needs) -> Built:
@@ -65,6 +67,9 @@ class _Segment:
 
     tensor: int
     span: Span
+
+
+_Piece = tuple[int, int, int]  # a tensor, the first row there, and the number of rows
 
 
 @dataclass
@@ -118,18 +123,23 @@ class _Building:
         """Returns the network, with its states in place."""
         graph = self._graph
         outputs = [self._whole(t) for t in graph.outputs]
-        bare = graph_of(
-            graph.name, self.tensors, [*self.ops, *self.pushes], [self.input], outputs, self.states
-        )
-        names = {tensor.name: t for t, tensor in enumerate(self.tensors)}
+        bare = graph_of(graph.name, self.tensors, self._ordered(), [self.input], outputs, self.states)
         first = self._moments[self.needs.analysis.input]
-        settled = replace(settle_states(bare), warm_up=-(-first.rows // first.shift))
-        origins = {
-            t: self.origins[names[tensor.name]]
-            for t, tensor in enumerate(settled.tensors)
-            if tensor.name in names and names[tensor.name] in self.origins
-        }
+        settled = replace(settle_states(bare), window=Window(first.rows, -(-first.rows // first.shift), total_macs(graph)))
+        origins = {self.tensors[t].name: origin for t, origin in self.origins.items()}
         return Built(settled, origins)
+
+    def _ordered(self) -> list[Op]:
+        """The operators in order. Rows enter a ring as soon as nothing reads the ring any more."""
+        ready: dict[int, list[Op]] = {}
+        for push in self.pushes:
+            ring, rows = push.inputs
+            places = (i for i, op in enumerate(self.ops) if ring in op.inputs or rows in op.outputs)
+            ready.setdefault(max(places, default=-1), []).append(push)
+        ordered = list(ready.get(-1, ()))
+        for i, op in enumerate(self.ops):
+            ordered += [op, *ready.get(i, ())]
+        return ordered
 
     # ---- tensors -------------------------------------------------------------------------------------
 
@@ -209,27 +219,43 @@ class _Building:
         return op.inputs[0], -role.reach.pad
 
     def _join(self, t: int, spans: Spans) -> int:
-        pieces: list[tuple[int, int, int]] = []  # tensor, first row, rows
+        pieces: list[_Piece] = []
         for low, high in spans:
             while low < high:
                 piece = self._piece(t, low, high)
                 pieces.append(piece)
                 low += piece[2]
-        whole = next((s.tensor for s in self.segments.get(t, ()) if (s.span,) == spans), None)
-        if whole is not None:
-            return whole
-        inputs = tuple(dict.fromkeys(tensor for tensor, _, _ in pieces))
-        ring = self.rings.get(t)
+        parts = [self._part(t, run) for run in _runs(pieces, self.tensors)]
+        if len(parts) == 1:
+            return parts[0]
+        out = self._add_rows(t, spans, self._moments[t].of_rows(count_all(spans)))
+        self.ops.append(Op(OpKind.CONCATENATION, tuple(parts), (out,), AxisAttrs(1)))
+        return out
+
+    def _part(self, t: int, run: Sequence[_Piece]) -> int:
+        """A tensor with the rows of some pieces: the tensor that has no others, or joined rows."""
+        tensor, first, rows = run[0]
+        if len(run) == 1 and (1, rows) == self.tensors[tensor].shape[:2] and not first:
+            return tensor
+        inputs = tuple(dict.fromkeys(tensor for tensor, _, _ in run))
         kept = self.needs.kept.get(t, (0, 0))
         attrs = RowsAttrs(
-            tuple((inputs.index(tensor), first, rows) for tensor, first, rows in pieces),
-            tuple(kept[1] - kept[0] if tensor == ring else 0 for tensor in inputs),
+            tuple((inputs.index(tensor), first, rows) for tensor, first, rows in run),
+            tuple(kept[1] - kept[0] if tensor == self.rings.get(t) else 0 for tensor in inputs),
         )
+        spans = tuple(self._span(t, piece) for piece in run)
         out = self._add_rows(t, spans, self._moments[t].of_rows(count_all(spans)))
         self.ops.append(Op(OpKind.ROWS, inputs, (out,), attrs))
         return out
 
-    def _piece(self, t: int, low: int, high: int) -> tuple[int, int, int]:
+    def _span(self, t: int, piece: _Piece) -> Span:
+        """The rows of the window that a piece is."""
+        tensor, first, rows = piece
+        begin = next((s.span[0] for s in self.segments.get(t, ()) if s.tensor == tensor), None)
+        begin = self.needs.kept[t][0] if begin is None else begin
+        return begin + first, begin + first + rows
+
+    def _piece(self, t: int, low: int, high: int) -> _Piece:
         """Where the rows from `low` on are: the tensor, the first row there, and how many of them."""
         for segment in self.segments.get(t, ()):
             first, end = segment.span
@@ -382,7 +408,7 @@ class _Building:
         graph, (t,) = self._graph, op.inputs[:1]
         of, source = self._moments[t], graph.tensors[t]
         last = self.rows(t, ((of.kept_end, of.rows),))
-        first = (self.rows(t, ((0, of.top),)),) if of.top else ()
+        first = (self._pool_first(op, of, self.rows(t, ((0, of.top),))),) if of.top else ()
         state = self._add_state(f"{source.name} (kept sums)", DType.INT8, sums_bytes(graph, op, of))
         after = self._add(replace(self.tensors[state], name=f"{source.name} (kept sums next)"))
         self._set_after(state, after)
@@ -404,6 +430,35 @@ class _Building:
         new = self._same(out)
         self.origins[new] = Origin(out, ())
         self.ops.append(Op(kind, (sums,), (new,), pooled, op.index))
+
+    def _pool_first(self, op: Op, of: Moments, rows: int) -> int:
+        """The sums, or the maxima, of the window's first rows, which are computed anew."""
+        shape, name = (1, 1, 1, of.channels), self.tensors[rows].name
+        if op.kind in MAXIMA:
+            if self.tensors[rows].shape[1:3] == (1, 1):
+                return rows
+            maxima = self._add(replace(self.tensors[rows], name=f"{name} (maxima)", shape=shape))
+            attrs = PoolAttrs((of.top, of.width), (1, 1))
+            self.ops.append(Op(OpKind.MAX_POOL_2D, (rows,), (maxima,), attrs, op.index))
+            return maxima
+        sums = self._add(Tensor(f"{name} (sums)", shape, DType.INT32))
+        self.ops.append(Op(OpKind.ROW_SUMS, (rows,), (sums,), index=op.index))
+        return sums
+
+
+
+def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Piece]]:
+    """Groups pieces that have to be copied. A piece that is a whole tensor stands alone."""
+    runs: list[list[_Piece]] = []
+    open_run = False
+    for tensor, first, rows in pieces:
+        alone = (1, rows) == tensors[tensor].shape[:2] and not first
+        if open_run and not alone:
+            runs[-1].append((tensor, first, rows))
+        else:
+            runs.append([(tensor, first, rows)])
+        open_run = not alone
+    return runs
 
 
 def count_all(spans: Spans) -> int:

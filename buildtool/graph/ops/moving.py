@@ -24,6 +24,10 @@ def _rows_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     return (1, sum(rows for _, _, rows in attrs.pieces), width, channels)
 
 
+def _sums_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+    return (1, 1, 1, shapes[0][3])
+
+
 def _sliding_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs = attributes(op, g.SlidingAttrs)
     demand(len(shapes) in (2, 3) and 0 < attrs.entering <= shapes[0][1], "the rows that enter are not there")
@@ -69,6 +73,9 @@ DEFS = (
         state={0: 0},
     ),
     OpDef(OpKind.ROWS, _rows_shape, "moving:rows", types=_one_type, call=CallForm.MOVING, operands=None),
+    OpDef(
+        OpKind.ROW_SUMS, _sums_shape, "moving:row_sums", types=_any_types, call=CallForm.MOVING
+    ),
     _sliding(OpKind.SLIDING_SUM, reference="moving:sliding_sum"),
     _sliding(OpKind.SLIDING_MAX, reference="moving:sliding_max"),
     _pooled(OpKind.MEAN_OF_SUMS, reference="moving:mean_of_sums"),

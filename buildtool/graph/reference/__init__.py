@@ -60,19 +60,19 @@ def execute(
 
 def initial_states(graph: Graph) -> list[Values]:
     """Returns the values of the states after init or reset, in the order of Graph.states."""
-    return list(_warmed_up(graph)) if graph.warm_up else [np.asarray(s.initial) for s in graph.states]
+    return list(_warmed_up(graph)) if graph.window else [np.asarray(s.initial) for s in graph.states]
 
 
 @cached_on_graph
 def _warmed_up(graph: Graph) -> list[Values]:
-    """Returns the states after `graph.warm_up` runs on inputs of zero points."""
+    """Returns the states after the runs on inputs of zero points (see `Window`)."""
     held: list[Values] = [np.asarray(state.initial) for state in graph.states]
     inputs = []
     for t in graph.inputs:
         tensor = graph.tensors[t]
         zero_point = tensor.quant.zero_point if tensor.quant else 0
         inputs.append(np.full(tensor.shape, zero_point, tensor.dtype.value))
-    for _ in range(graph.warm_up):
+    for _ in range(graph.window.hops if graph.window else 0):
         held = next_states(graph, execute(graph, inputs, held))
     return held
 

@@ -55,6 +55,12 @@ def rows(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [joined.reshape(-1).view(out.dtype.value).reshape(out.shape)]
 
 
+def row_sums(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes ROW_SUMS: the sums of each channel over all rows and columns, modulo 2^32."""
+    total = wrap_int32(inputs[0][0].astype(np.int64).sum(axis=(0, 1)))
+    return [np.asarray(total).astype(np.int32).reshape(1, 1, 1, -1)]
+
+
 def sliding_sum(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes SLIDING_SUM: the sums of each channel over the window, modulo 2^32."""
     attrs, (last, state, *first) = attributes(op, SlidingAttrs), inputs
@@ -68,8 +74,8 @@ def sliding_sum(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     raw = after.view(np.uint8)
     totals = raw[-4 * channels :].view("<i4").astype(np.int64) + entering.sum(axis=0) - leaving.sum(axis=0)
     raw[-4 * channels :] = wrap_int32(totals).astype("<i4").view(np.uint8)
-    edges = [last[0, attrs.entering :], *(value[0] for value in first)]
-    total = totals + sum(edge.astype(np.int64).sum(axis=(0, 1)) for edge in edges)
+    total = totals + last[0, attrs.entering :].astype(np.int64).sum(axis=(0, 1))
+    total = total + sum(value.reshape(-1).astype(np.int64) for value in first)
     return [wrap_int32(total).astype(np.int32).reshape(1, 1, 1, -1), after]
 
 
