@@ -235,9 +235,14 @@ def _state_macros(network: Network) -> str:
 
 def _reset_prototype(network: Network) -> str:
     """Returns the prototype of the function that resets the state; "" without state."""
+    net = network.net
+    if network.plan.hop is not None:
+        return f"""
+/* Empties the window, as init does, for where a new signal begins. */
+nn_status {net}_reset(void);
+"""
     if not network.plan.states:
         return ""
-    net = network.net
     return f"""
 /* Gives what lives between invokes its initial values, as init does: for where a new sequence
  * begins. They are read from the weight image. */

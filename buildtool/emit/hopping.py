@@ -120,7 +120,7 @@ static void fill_window(const int8_t *rows) {{
 
 
 def _reset_to(network: Network) -> str:
-    net = network.net
+    net, reset = network.net, "    reset_state();\n" * bool(network.plan.states)
     return f"""
 nn_status {net}_reset_to(const void *window) {{
     if (running) {{
@@ -133,8 +133,7 @@ nn_status {net}_reset_to(const void *window) {{
         return NN_ERROR_ROWS;
     }}
     running = 1;
-    reset_state();
-    fill_window((const int8_t *)window);
+{reset}    fill_window((const int8_t *)window);
     running = 0;
     return NN_OK;
 }}

@@ -317,7 +317,7 @@ def _reset_call(network: Network, indent: int) -> str:
 
 def _reset_function(network: Network) -> str:
     """Returns the interface's function that resets the state; "" without state."""
-    if not network.plan.states:
+    if not network.plan.states and network.plan.hop is None:
         return ""
     return f"""\
 nn_status {network.net}_reset(void) {{

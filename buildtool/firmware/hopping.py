@@ -19,14 +19,18 @@ from buildtool.target.types import Target
 _MORE_WORK = 1.05  # choices with more work than this share above the best plan's are not tried
 
 
-def prepare_hops(
+def hop_problems(
     hoppings: Sequence[Hopping], target: Target, options: PlanOptions, session: Session, path: str
-) -> Prepared:
-    """The planning problem of the choice with the best plan within the limits.
+) -> list[Prepared]:
+    """The planning problems of all choices of what is kept, the least work first."""
+    return [_problem(one, target, options, session, path) for one in hoppings]
+
+
+def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared:
+    """The problem of the choice with the best plan within the limits.
 
     If there is no such plan, it is the problem of the choice with the least memory.
     """
-    problems = [_problem(one, target, options, session, path) for one in hoppings]
     best: tuple[tuple[float, ...], Prepared] | None = None
     by_ram = options.objective == Objective.RAM
     for problem in problems:

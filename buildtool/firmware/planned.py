@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, cast
 
 import msgpack
 
-from buildtool.base.errors import Hint, PlanError
+from buildtool.base.errors import BuildtoolError, Hint, PlanError
 from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Simplify, Strategy
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
-from buildtool.firmware.hopping import needed_bytes, prepare_hops, with_kept
+from buildtool.firmware.hopping import best_problem, hop_problems, needed_bytes, with_kept
 from buildtool.firmware.narrowing import narrow, narrow_as
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
@@ -85,7 +85,21 @@ class Planned:
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
+    """Returns a network's planning problem on a target; UsageError for an option that has no effect there.
+
+    On a moving window it is the problem of what is best to keep (see `best_problem`).
+    """
+    problems = prepare_each(network, target, options, session)
+    if len(problems) == 1:
+        return problems[0]
+    key = (network.model.digest, network.model.path, planning_digest(target), *to_plain(options))
+    return session.remember("hop", key, lambda: best_problem(problems, options), MOST_MODELS)
+
+
+def prepare_each(
+    network: Network, target: Target, options: PlanOptions, session: Session
+) -> list[Prepared]:
+    """Returns a network's planning problems on a target: one for each choice of what a moving window keeps."""
     model, how = network.model, simplification(options, target)
     options = replace(options, simplify=how)
     key = (model.digest, model.path, planning_digest(target), how)
@@ -101,16 +115,16 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
         options = replace(options, objective=Objective.COST)
     if options.hop is None:
         prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=model.path)
-        return replace(prepared, simplified=simplified)
+        return [replace(prepared, simplified=simplified)]
     window, rows = simplified.graph, options.hop
-    hoppings = session.remember(
-        "hops", (*narrow_key, rows), lambda: list_hoppings(window, rows), MOST_MODELS
-    )
-    asked = (*narrow_key, *to_plain(options))
-    chosen = session.remember(
-        "hop", asked, lambda: prepare_hops(hoppings, target, options, session, model.path), MOST_MODELS
-    )
-    return replace(chosen, simplified=simplified)
+    try:
+        hoppings = session.remember(
+            "hops", (*narrow_key, rows), lambda: list_hoppings(window, rows), MOST_MODELS
+        )
+    except BuildtoolError as error:
+        raise error.at(path=model.path) from None
+    problems = hop_problems(hoppings, target, options, session, model.path)
+    return [replace(problem, simplified=simplified) for problem in problems]
 
 
 def simplification(options: PlanOptions, target: Target) -> Simplify:
