@@ -12,7 +12,10 @@ Arguments = dict[Argument, str]
 
 
 def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
-    """Returns the declarations and the arguments of an operator's call. `address` returns C for a tensor's."""
+    """Returns the declarations and the arguments of an operator's call.
+
+    `address` returns C for the address of a tensor.
+    """
     match attrs := op.attrs:
         case RowsAttrs():
             return _rows(graph, op, attrs, address)

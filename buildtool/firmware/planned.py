@@ -96,10 +96,11 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     return session.remember("hop", key, lambda: best_problem(problems, options), MOST_MODELS)
 
 
-def prepare_each(
-    network: Network, target: Target, options: PlanOptions, session: Session
-) -> list[Prepared]:
-    """Returns a network's planning problems on a target: one for each choice of what a moving window keeps."""
+def prepare_each(network: Network, target: Target, options: PlanOptions, session: Session) -> list[Prepared]:
+    """Returns a network's planning problems on a target.
+
+    On a moving window there is one for each choice of what is kept, otherwise there is one.
+    """
     model, how = network.model, simplification(options, target)
     options = replace(options, simplify=how)
     key = (model.digest, model.path, planning_digest(target), how)

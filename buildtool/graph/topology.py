@@ -15,7 +15,18 @@ import msgpack
 from buildtool.base.plain import from_plain, to_tuples
 from buildtool.graph import types as g
 from buildtool.graph.numbering import number_tensors
-from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, Window, cached_on_graph
+from buildtool.graph.types import (
+    Attrs,
+    DType,
+    Graph,
+    Op,
+    OpKind,
+    SecondPass,
+    State,
+    Tensor,
+    Window,
+    cached_on_graph,
+)
 
 # Attributes that are left out where they have their defaults.
 _RARE = {"expanded", "stored"}
@@ -93,7 +104,16 @@ class Topology(NamedTuple):
         states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
         passes = tuple(SecondPass(*one) for one in self.second_passes)
         pool = tuple(tensors[one] for one in self.tensors)
-        return Graph("", pool, ops, self.inputs, self.outputs, states, passes, Window(*self.window) if self.window else None)
+        return Graph(
+            "",
+            pool,
+            ops,
+            self.inputs,
+            self.outputs,
+            states,
+            passes,
+            Window(*self.window) if self.window else None,
+        )
 
 
 @cached_on_graph

@@ -140,6 +140,21 @@ def refuse_less_work(name: str, number: float) -> None:
         raise UsageError(what, option=name, hint=hint)
 
 
+def period(name: str, value: object) -> float:
+    """Parses a time such as "20ms" or "0.5s"; a number without a unit is in milliseconds. Returns these."""
+    words, factor = value, 1.0
+    if isinstance(value, str):
+        for unit, times in (("ms", 1.0), ("us", 0.001), ("s", 1000.0)):
+            if value.strip().endswith(unit):
+                words, factor = value.strip().removesuffix(unit).strip(), times
+                break
+    try:
+        number: float = limit(name, words)
+    except UsageError:
+        raise refuse(name, value, "a time above 0, such as 20ms or 0.5s") from None
+    return number * factor
+
+
 def pixels(name: str, value: object) -> int:
     """Parses the pixels of a hand-off, or "row"."""
     if value == "row":

@@ -301,6 +301,9 @@ _TABLE: tuple[Group | Option, ...] = (
     switch("sanitize")("Builds with checks for invalid addresses and undefined behaviour (host)."),
     switch("compare")("Shows what msf-cnn and xcore-strips reach on the same network."),
     switch("peers")("Shows what msf-cnn and xcore-strips reach on the same network."),
+    row("period TIME", parsers.period, "not known")(
+        "The time from hop to hop of a moving window, such as 20ms: shows the share that an invoke takes."
+    ),
     Group.OTHER,
     row("name NAME", parsers.identifier, "the model's own name")("The prefix of the network's C interface."),
     row("capacity BYTES", parsers.size, "the lowest placement")(

@@ -1,4 +1,4 @@
-"""Random small networks over time, and the comparison of a hop's network with the network on whole windows."""
+"""Random small networks over time, and the comparison of hops with the network on whole windows."""
 
 from __future__ import annotations
 

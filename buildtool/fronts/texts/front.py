@@ -30,7 +30,7 @@ def text(answer: FrontAnswer) -> str:
         "strategy": lambda one: one[1]["strategy"],
         "live bytes": lambda one: one[0],
         "arena bytes": lambda one: one[1]["arena_bytes"],
-        "state bytes": lambda one: one[1].get("state_bytes"),
+        "state bytes": lambda one: _state_bytes(one[1]),
         "all bytes": lambda one: _all_bytes(one[1]),
         "F": lambda one: f"{one[1]['f']:.4f}",
         answer["cost_unit"]: lambda one: round(one[1]["cost"]),
@@ -50,8 +50,14 @@ def text(answer: FrontAnswer) -> str:
 
 def _all_bytes(one: Point | Peer) -> Cell:
     """The bytes of a point's arena and of what it keeps from hop to hop."""
+    kept = _state_bytes(one)
+    return None if kept is None else one["arena_bytes"] + kept
+
+
+def _state_bytes(one: Point | Peer) -> int | None:
+    """The bytes that a point keeps from hop to hop; None for the plan of another strategy."""
     kept = one.get("state_bytes")
-    return one["arena_bytes"] + kept if isinstance(kept, int) else None
+    return kept if isinstance(kept, int) else None
 
 
 def _notes(answer: FrontAnswer) -> list[str]:

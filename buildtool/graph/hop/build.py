@@ -8,8 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from buildtool.graph.hop.moments import MAXIMA, Moments, Reach, Work
-from buildtool.graph.hop.needs import Needs, entering, read_rows, ring_bytes, sums_bytes, sums_element, sums_rows
-from buildtool.graph.hop.spans import Span, Spans, count, union
+from buildtool.graph.hop.needs import (
+    Needs,
+    entering,
+    read_rows,
+    ring_bytes,
+    sums_bytes,
+    sums_element,
+    sums_rows,
+)
+from buildtool.graph.hop.spans import Span, Spans
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import PAIR_KINDS
@@ -25,8 +33,8 @@ from buildtool.graph.types import (
     OpKind,
     Pad,
     PadAttrs,
-    PooledAttrs,
     PoolAttrs,
+    PooledAttrs,
     RingAttrs,
     RowsAttrs,
     SliceAttrs,
@@ -125,7 +133,9 @@ class _Building:
         outputs = [self._whole(t) for t in graph.outputs]
         bare = graph_of(graph.name, self.tensors, self._ordered(), [self.input], outputs, self.states)
         first = self._moments[self.needs.analysis.input]
-        settled = replace(settle_states(bare), window=Window(first.rows, -(-first.rows // first.shift), total_macs(graph)))
+        settled = replace(
+            settle_states(bare), window=Window(first.rows, -(-first.rows // first.shift), total_macs(graph))
+        )
         origins = {self.tensors[t].name: origin for t, origin in self.origins.items()}
         return Built(settled, origins)
 
@@ -316,7 +326,11 @@ class _Building:
             self._add_ring(t)
 
     def _make_span(self, op: Op, reach: Reach, span: Span, outputs: tuple[int, ...]) -> None:
-        source = op.inputs[0] if op.inputs[0] in self._moments else next(t for t in op.inputs if t in self._moments)
+        source = (
+            op.inputs[0]
+            if op.inputs[0] in self._moments
+            else next(t for t in op.inputs if t in self._moments)
+        )
         of = self._moments[source]
         attrs, taps = self._attrs(op, of, reach, span)
         inputs = []
@@ -343,7 +357,9 @@ class _Building:
             data = tensor.data
             assert data is not None
             if tuple(shape) != tensor.shape:
-                return self._replace_constant(t, "image", replace(tensor, shape=tuple(shape), data=data.reshape(shape)))
+                return self._replace_constant(
+                    t, "image", replace(tensor, shape=tuple(shape), data=data.reshape(shape))
+                )
         return self._same(t)
 
     def _turn(self, t: int, what: str, tensor: Tensor, perm: tuple[int, ...]) -> int:
@@ -446,7 +462,6 @@ class _Building:
         return sums
 
 
-
 def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Piece]]:
     """Groups pieces that have to be copied. A piece that is a whole tensor stands alone."""
     runs: list[list[_Piece]] = []
@@ -468,11 +483,11 @@ def count_all(spans: Spans) -> int:
 
 def _turned(attrs: ConvAttrs | PoolAttrs) -> ConvAttrs | PoolAttrs:
     """The attributes of the same operator with rows and columns exchanged."""
-    pad = attrs.pad
-    turned = {"stride": attrs.stride[::-1], "pad": Pad(pad.left, pad.right, pad.top, pad.bottom)}
+    stride, pad = attrs.stride[::-1], attrs.pad
+    turned = Pad(pad.left, pad.right, pad.top, pad.bottom)
     if isinstance(attrs, ConvAttrs):
-        return replace(attrs, dilation=attrs.dilation[::-1], **turned)
-    return replace(attrs, kernel=attrs.kernel[::-1], **turned)
+        return replace(attrs, stride=stride, pad=turned, dilation=attrs.dilation[::-1])
+    return replace(attrs, stride=stride, pad=turned, kernel=attrs.kernel[::-1])
 
 
 def _sliced(attrs: SliceAttrs, of: Moments, rows: int) -> SliceAttrs:

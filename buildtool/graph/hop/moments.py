@@ -266,9 +266,7 @@ def _slide(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) ->
     pad = (attrs.pad.top, attrs.pad.left)[along]
     if along and shapes[1][1] != 1:
         return None
-    return _same_dim(
-        graph, op, of, Reach(dilated_extent(kernel[along], dilation), attrs.stride[along], pad)
-    )
+    return _same_dim(graph, op, of, Reach(dilated_extent(kernel[along], dilation), attrs.stride[along], pad))
 
 
 def _pools_all(attrs: PoolAttrs, shapes: Sequence[Sequence[int]]) -> bool:
@@ -286,7 +284,9 @@ def _reshape(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments])
         return None
     dim = next(d for d, n in enumerate(shape) if n > 1 or of.rows == 1)
     is_same = image == of.image
-    return Role(Work.SAME if is_same else Work.ROWS), {op.outputs[0]: Moments(*image, dim, len(shape) - 1 - dim)}
+    return Role(Work.SAME if is_same else Work.ROWS), {
+        op.outputs[0]: Moments(*image, dim, len(shape) - 1 - dim)
+    }
 
 
 def _by_pixel(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) -> _Result:

@@ -1,7 +1,7 @@
 """The pooling that an operator on sums finishes."""
 
 from buildtool.graph.geometry import attributes
-from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, PooledAttrs, PoolAttrs, Tensor
+from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, PoolAttrs, PooledAttrs, Tensor
 
 
 def pooling_of(graph: Graph, op: Op) -> tuple[Graph, Op]:

@@ -73,9 +73,7 @@ DEFS = (
         state={0: 0},
     ),
     OpDef(OpKind.ROWS, _rows_shape, "moving:rows", types=_one_type, call=CallForm.MOVING, operands=None),
-    OpDef(
-        OpKind.ROW_SUMS, _sums_shape, "moving:row_sums", types=_any_types, call=CallForm.MOVING
-    ),
+    OpDef(OpKind.ROW_SUMS, _sums_shape, "moving:row_sums", types=_any_types, call=CallForm.MOVING),
     _sliding(OpKind.SLIDING_SUM, reference="moving:sliding_sum"),
     _sliding(OpKind.SLIDING_MAX, reference="moving:sliding_max"),
     _pooled(OpKind.MEAN_OF_SUMS, reference="moving:mean_of_sums"),

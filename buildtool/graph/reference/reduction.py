@@ -127,7 +127,8 @@ def average(graph: Graph, op: Op, total: Int64, count: Int64) -> Values:
     """Returns the output of AVERAGE_POOL_2D from the sums of `count` elements each."""
     sign = 1 if isinstance(op.attrs, AsUint8) else np.sign(total)  # halves up, or away from zero
     y = sign * ((sign * total + count // 2) // count)
-    return np.clip(y, *tensors.output_limits(graph, op)).astype(graph.tensors[op.outputs[0]].dtype.value)
+    dtype = graph.tensors[op.outputs[0]].dtype
+    return np.asarray(np.clip(y, *tensors.output_limits(graph, op)), dtype.value)
 
 
 def pool_count(op: Op) -> int:

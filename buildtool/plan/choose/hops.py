@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.graph.hop.build import Origin, build
@@ -29,7 +29,7 @@ class Hopping:
     window: Graph
     needs: Needs
     origins: Mapping[str, Origin]
-    asked: PlanOptions = PlanOptions()
+    asked: PlanOptions = field(default_factory=PlanOptions)
 
     @property
     def hop(self) -> Hop:
@@ -60,7 +60,9 @@ def hopping_as(window: Graph, hop: Hop) -> Hopping:
     needs = needs_of(analysis, hop)
     if needs.hop != hop:
         hint = Hint("make a plan for this network: buildtool plan MODEL --board BOARD --out FILE")
-        raise PlanError("the plan is for another network: it keeps rows that this one does not read", hint=hint)
+        raise PlanError(
+            "the plan is for another network: it keeps rows that this one does not read", hint=hint
+        )
     return _make(window, needs)
 
 
