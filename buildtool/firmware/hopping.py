@@ -16,7 +16,10 @@ from buildtool.plan.choose.problem import Prepared, prepare_problem
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
 
-_MORE_WORK = 1.05  # choices with more work than this share above the best plan's are not tried
+_MORE_WORK = (
+    1.05  # choices that do more than this multiple of the least work are not tried for the least cost
+)
+_NEARLY = 1.01  # of plans up to this multiple of the least cost, the one with the least memory is chosen
 
 
 def hop_problems(
@@ -29,26 +32,28 @@ def hop_problems(
 def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared:
     """The problem of the choice with the best plan within the limits.
 
+    For the least cost, plans that cost hardly more count as equal, and the least memory decides.
     If there is no such plan, it is the problem of the choice with the least memory.
     """
-    best: tuple[tuple[float, ...], Prepared] | None = None
-    by_ram = options.objective == Objective.RAM
+    tried: list[tuple[Prepared, float, float]] = []  # with cost and memory
     for problem in problems:
-        if best is not None and not by_ram and problem.hop is not None:
-            least = best[1].hop
-            if least is not None and problem.hop.needs.macs > _MORE_WORK * least.needs.macs:
-                break
+        least = min((one.hop.needs.macs for one, _, _ in tried if one.hop), default=None)
+        works = problem.hop.needs.macs if problem.hop else 0
+        if options.objective != Objective.RAM and least is not None and works > _MORE_WORK * least:
+            break
         if options.ram is not None and options.ram <= problem.kept_bytes:
             continue
         try:
             plan = choose(problem).plan
         except PlanError:
             continue
-        total = plan.arena_bytes + problem.kept_bytes
-        merit = (total, plan.cost) if by_ram else (plan.cost, total)
-        if best is None or merit < best[0]:
-            best = merit, problem
-    return best[1] if best is not None else min(problems, key=_least_bytes)
+        tried.append((problem, plan.cost, plan.arena_bytes + problem.kept_bytes))
+    if not tried:
+        return min(problems, key=_least_bytes)
+    if options.objective == Objective.RAM:
+        return min(tried, key=lambda one: (one[2], one[1]))[0]
+    most = _NEARLY * min(cost for _, cost, _ in tried)
+    return min((one for one in tried if one[1] <= most), key=lambda one: (one[2], one[1]))[0]
 
 
 def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Session, path: str) -> Prepared:

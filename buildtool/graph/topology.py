@@ -79,7 +79,7 @@ class Topology(NamedTuple):
     states: tuple[StateTopology, ...] = ()
     second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
     seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # (position, Op.seen) of operators that read views
-    window: tuple[int, int, int] | None = None  # as in Graph: rows, hops, multiply-accumulates
+    window: tuple[int, ...] = ()  # as in Graph: rows, hops, multiply-accumulates
 
     @property
     def digest(self) -> str:
@@ -136,7 +136,7 @@ def topology(graph: Graph) -> Topology:
         tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
         tuple((one.first, one.last, one.reader) for one in passes),
         tuple((position, op.seen) for position, op in enumerate(graph.ops) if op.seen),
-        dataclasses.astuple(graph.window) if graph.window else None,
+        dataclasses.astuple(graph.window) if graph.window else (),
     )
 
 

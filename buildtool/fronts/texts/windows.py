@@ -21,15 +21,16 @@ def figures(window: WindowView | None, f: float) -> Iterator[str]:
         return
     new = count(window["rows"], "new row")
     yield f"window   {count(window['window_rows'], 'row')}, {new} in each invoke; F is for the whole window"
-    yield f"         - init and reset fill it with zero points: they take the time of {window['hops']:,} invokes"
+    yield f"         - init and reset fill it with zero points, which takes {window['hops']:,} invokes"
     if window["f_without_edges"] <= _WORTHWHILE * f:
         yield (
-            "         - rows at the window's edges are computed anew; with causal padding of moments, or none, "
-            f"F could be {window['f_without_edges']:.3f}"
+            "         - rows at the window's edges are computed anew; with causal padding of moments, or "
+            f"none, F could be {window['f_without_edges']:.3f}"
         )
     if window["duty"] is not None and window["period_ms"] is not None:
         verdict = "" if window["duty"] <= 1 else ": too slow"
-        yield f"period   {window['period_ms']:,g} ms from hop to hop, of which an invoke takes {window['duty']:.1%}{verdict}"
+        share = f"{window['duty']:.1%}{verdict}"
+        yield f"period   {window['period_ms']:,g} ms from hop to hop, of which an invoke takes {share}"
 
 
 def rows_table(window: WindowView | None) -> str:

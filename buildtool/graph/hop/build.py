@@ -78,6 +78,7 @@ class _Segment:
 
 
 _Piece = tuple[int, int, int]  # a tensor, the first row there, and the number of rows
+_SMALL = 512  # bytes of rows that are copied rather than joined by a CONCATENATION, which may leave them
 
 
 @dataclass
@@ -231,11 +232,14 @@ class _Building:
     def _join(self, t: int, spans: Spans) -> int:
         pieces: list[_Piece] = []
         for low, high in spans:
-            while low < high:
-                piece = self._piece(t, low, high)
-                pieces.append(piece)
-                low += piece[2]
-        parts = [self._part(t, run) for run in _runs(pieces, self.tensors)]
+            begin = low
+            while begin < high:
+                pieces.append(self._piece(t, begin, high))
+                begin += pieces[-1][2]
+        row_bytes = self._graph.tensors[t].size // self._moments[t].rows
+        is_small = len(pieces) > 1 and count_all(spans) * row_bytes <= _SMALL
+        runs = [pieces] if is_small else _runs(pieces, self.tensors)
+        parts = [self._part(t, run) for run in runs]
         if len(parts) == 1:
             return parts[0]
         out = self._add_rows(t, spans, self._moments[t].of_rows(count_all(spans)))
@@ -401,8 +405,8 @@ class _Building:
     def _compact(self, attrs: ConvAttrs, of: Moments, reach: Reach, span: Span) -> tuple[Attrs, Spans]:
         """The attributes of a dilated convolution of few rows, which reads only the rows of its taps.
 
-        Tap k of `made` rows reads as many rows, `dilation` rows after those of tap k - 1. One behind the other
-        they are the input of a convolution whose dilation is `made`.
+        Tap k of `made` rows reads as many rows, `dilation` rows after those of tap k - 1. One behind the
+        other they are the input of a convolution whose dilation is `made`.
         """
         made, dilation = span[1] - span[0], attrs.dilation[0]
         taps = (reach.extent - 1) // dilation + 1

@@ -64,12 +64,15 @@ def choices(analysis: Analysis) -> list[Needs]:
 
 
 def _cheapest(levels: _Levels, needs: Needs) -> tuple[_Levels, Needs] | None:
-    """The choice that keeps less and adds the least work for each byte that it frees; None if none frees any."""
+    """The choice that keeps less and adds the least work for each byte that it frees.
+
+    None if no choice frees any bytes.
+    """
     best, least = None, (math.inf, 0)
     for key, lower in levels.lower(needs):
         after = lower.needs(needs.analysis)
         freed = needs.state_bytes - after.state_bytes
-        price = ((after.macs - needs.macs) / freed if freed > 0 else math.inf, key)
+        price = ((after.work - needs.work) / freed if freed > 0 else math.inf, key)
         if freed > 0 and (best is None or price < least):
             best, least = (lower, after), price
     return best
@@ -78,7 +81,7 @@ def _cheapest(levels: _Levels, needs: Needs) -> tuple[_Levels, Needs] | None:
 def undominated(found: list[Needs]) -> list[Needs]:
     """The choices than which no other one has both less work and less memory, least work first."""
     kept: list[Needs] = []
-    for needs in sorted(found, key=lambda one: (one.macs, one.state_bytes)):
+    for needs in sorted(found, key=lambda one: (one.work, one.state_bytes)):
         if not kept or needs.state_bytes < kept[-1].state_bytes:
             kept.append(needs)
     return kept

@@ -61,7 +61,7 @@ class Moments(NamedTuple):
     def kept_end(self) -> int:
         """One past the last row that had the same values `shift` rows further down in the last window.
 
-        The first such row is `top`. There is none if this is at most `top`.
+        The first such row is `top`. No row had them if this is at most `top`.
         """
         return max(self.top, self.rows - self.bottom - self.shift)
 
@@ -242,7 +242,10 @@ def _make_outputs(graph: Graph, op: Op, dim: int, rows: int | None = None) -> _O
     return outputs
 
 
-def _same_dim(graph: Graph, op: Op, of: Moments, reach: Reach = Reach()) -> _Result:
+_SAME_ROW = Reach()
+
+
+def _same_dim(graph: Graph, op: Op, of: Moments, reach: Reach = _SAME_ROW) -> _Result:
     outputs = _make_outputs(graph, op, of.dim)
     return None if outputs is None else (Role(Work.ROWS, reach), outputs)
 

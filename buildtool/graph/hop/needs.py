@@ -19,7 +19,7 @@ STATE_ALIGNMENT = 16  # bytes, of each state
 PLACE_BYTES = 4  # a ring's place of the oldest row, or one sum
 _KEPT_TYPES = (DType.INT8, DType.UINT8, DType.BOOL, DType.INT16)
 
-# (tensor, wanted rows) -> the first row to keep, or None. Wanted are the rows that are read and could be kept.
+# (tensor, wanted rows) -> the first row to keep, or None. Wanted rows are read, and could be kept.
 Choose = Callable[[int, Spans], int | None]
 
 
@@ -27,7 +27,8 @@ Choose = Callable[[int, Spans], int | None]
 class Needs:
     """What a hop computes and keeps. `made` and `kept` map tensors to rows, and `sums` are poolings.
 
-    `macs`: multiply-accumulates of a hop. `state_bytes`: bytes that are kept from hop to hop.
+    `macs`: multiply-accumulates of a hop. `work`: the same, and the elements that operators read or write
+    without any. `state_bytes`: bytes that are kept from hop to hop.
     """
 
     analysis: Analysis
@@ -37,6 +38,7 @@ class Needs:
     wanted: dict[int, Spans] = field(default_factory=dict)
     sums: list[int] = field(default_factory=list)
     macs: int = 0
+    work: int = 0
     state_bytes: int = 0
 
     @property
@@ -90,7 +92,7 @@ class _Finder:
         if role.work in (Work.ROWS, Work.SAME, Work.MOVED):
             self._visit_rows(op, role)
             return
-        needs.macs += op_macs(graph, op)
+        self._add_work(op_macs(graph, op))
         if role.work is Work.NONE or of is None:
             return
         rows: Spans = ((0, of.rows),)
@@ -102,6 +104,11 @@ class _Finder:
             needs.state_bytes += _aligned(sums_bytes(graph, op, of))
         for t in op.inputs:
             self._need(t, rows)
+        needs.work += count(rows) * of.width * of.channels
+
+    def _add_work(self, macs: int) -> None:
+        self.needs.macs += macs
+        self.needs.work += macs
 
     def _visit_rows(self, op: Op, role: Role) -> None:
         needs = self.needs
@@ -118,7 +125,8 @@ class _Finder:
         for t in op.outputs:
             needs.made[t] = made
         graph = needs.analysis.graph
-        needs.macs += op_macs(graph, op) * count(made) // out.rows
+        self._add_work(op_macs(graph, op) * count(made) // out.rows)
+        needs.work += count(made) * out.width * out.channels
         read = tuple(read_rows(span, role.reach, of.rows) for span in made)
         for t in op.inputs:
             self._need(t, read)

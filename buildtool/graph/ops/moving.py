@@ -12,7 +12,7 @@ from buildtool.graph.types import Graph, Op, OpKind
 
 def _rows_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     attrs = attributes(op, g.RowsAttrs)
-    demand(len(attrs.ring_rows) == len(shapes), "each input is a ring or is none")
+    demand(len(attrs.ring_rows) == len(shapes), "ring_rows has a number for each input")
     _, _, width, channels = outputs[0]
     for source, first, rows in attrs.pieces:
         demand(0 <= source < len(shapes) and first >= 0 and rows >= 1, "a piece without rows")
