@@ -34,13 +34,12 @@ def hop_prototypes(network: Network) -> str:
     if network.plan.hop is None:
         return ""
     net, macro = network.net, network.macro
-    push = f"""
+    return f"""
 /* Takes the next `count` rows, a multiple of {macro}_HOP_ROWS (else NN_ERROR_ROWS): writes them to
  * input 0 for the next invoke. Hops before the last one are computed at once, and their outputs
  * are lost. */
 nn_status {net}_push(const void *rows, int32_t count);
-"""
-    return f"""{push * (not network.is_streamed)}
+
 /* Fills the window with the {macro}_WINDOW_ROWS rows at `window`, the oldest first, as if they had
  * been pushed. The outputs are those of this window. init and {net}_reset fill it with the input's
  * zero points. Either takes the time of {_hops(network)} invokes. */
@@ -67,8 +66,6 @@ def fill_window(network: Network, arenas: str, run: str) -> str:
     (t,) = network.graph.inputs
     is_byte = network.graph.tensors[t].dtype in (DType.INT8, DType.UINT8, DType.BOOL)
     zero = "quantization(0, 0, 1).zero_point" if is_byte else "0"
-    if network.is_streamed:
-        return _fill_streamed(network, hops, row_bytes, zero, run) + _reset_to(network)
     return f"""
 /* Runs the hops that fill the window with `rows`; NULL: with zero points. */
 static void fill_window(const int8_t *rows) {{
@@ -85,38 +82,6 @@ static void fill_window(const int8_t *rows) {{
     }}
 }}
 {_reset_to(network)}{_push(network, hop_bytes)}"""
-
-
-def _fill_streamed(network: Network, hops: int, row_bytes: int, zero: str, run: str) -> str:
-    """Returns the same for a network whose rows are delivered one by one."""
-    window, rows, _ = _window_rows(network)
-    before = hops * rows - window
-    return f"""
-static const int8_t *filling; /* rows of a window, or NULL */
-static int32_t filled;
-
-static int fill_row(void *context, int32_t row, int8_t *data) {{
-    const int32_t at = filled + row - {before};
-    (void)context;
-    if (filling != NULL && at >= 0) {{
-        memcpy(data, filling + at * {row_bytes}, {row_bytes});
-    }} else {{
-        memset(data, {zero}, {row_bytes});
-    }}
-    return 0;
-}}
-
-/* Runs the hops that fill the window with `rows`; NULL: with zero points. */
-static void fill_window(const int8_t *rows) {{
-    nn_row_source *const source = row_source;
-    row_source = fill_row;
-    filling = rows;
-    for (filled = 0; filled < {hops * rows}; filled += {rows}) {{
-        {run}
-    }}
-    row_source = source;
-}}
-"""
 
 
 def _reset_to(network: Network) -> str:

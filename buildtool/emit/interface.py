@@ -47,7 +47,7 @@ static const nn_image_kind image_kind = {network.macro}_IMAGE_KIND;
 static int8_t *own_arena; /* NULL: not initialised */
 {second * network.is_spread}static const uint8_t *weights;
 static volatile uint8_t running; /* a function of the interface is at work */
-{pushed * (network.plan.hop is not None and not network.is_streamed)}static void (*yield_hook)(void *context);
+{pushed * (network.plan.hop is not None)}static void (*yield_hook)(void *context);
 static void *yield_context;
 {row_source * network.is_streamed}{hook * (len(network.plan.regions) > 1)}"""
 
@@ -226,16 +226,9 @@ static nn_status abandon(int code) {{
     functions, hops = abandon * network.is_streamed, ""
     if network.plan.hop is not None:
         run = f"run_regions({', '.join(arena_names)})"
-        functions = _run_regions(network, arena_names, lines) + functions
+        functions = _run_regions(arena_names, lines)
         hops = fill_window(network, _local_arenas(arena_names), f"{run};")
-        lines = f"    {run};\n"
-        if network.is_streamed:
-            functions = functions.replace("return abandon(code);", "return code;")
-            lines = f"    const int code = {run};\n" + "".join(
-                f"    {line}\n" for line in block("if (code != 0)", ["return abandon(code);"])
-            )
-        else:
-            lines += "    pushed = 0;\n"
+        lines = f"    {run};\n    pushed = 0;\n"
     return f"""\
 {functions}nn_status {network.net}_invoke(void) {{
 {_local_arenas(arena_names)}{BUSY}    if (own_arena == NULL) {{
@@ -250,11 +243,10 @@ static nn_status abandon(int code) {{
 {hops}"""
 
 
-def _run_regions(network: Network, arena_names: Sequence[str], lines: str) -> str:
+def _run_regions(arena_names: Sequence[str], lines: str) -> str:
     """Returns the function that runs all regions once, for a network whose window has to be filled."""
     parameters = ", ".join(f"int8_t *const {name}" for name in arena_names) or "void"
-    kind, end = ("int", "    return 0;\n") if network.is_streamed else ("void", "")
-    return f"static {kind} run_regions({parameters}) {{\n{lines}{end}}}\n\n"
+    return f"static void run_regions({parameters}) {{\n{lines}}}\n\n"
 
 
 # ---- what lives between invokes ---------------------------------------------------------------------------

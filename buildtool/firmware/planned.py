@@ -184,9 +184,8 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
-    data = file.read("the plan", MOST_PLAN_BYTES)
     try:
-        locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+        locked = _read_locked(file)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         plan = locked.plan
         hop = None if plan.hop is None else hopping_as(simplified.graph, plan.hop)
@@ -199,6 +198,21 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     return Planned(
         network.model, network.source, graph, target, plan, choice, options, session, simplified, hop=hop
     )
+
+
+def _read_locked(file: File) -> Locked:
+    """Returns the plan of a file, as it is there."""
+    data = file.read("the plan", MOST_PLAN_BYTES)
+    return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+
+
+def hop_of_plan(file: File) -> int | None:
+    """Returns the rows by which the window of a file's plan moves; None for whole inputs."""
+    try:
+        hop = _read_locked(file).plan.hop
+    except PlanError as error:
+        raise error.at(path=file.path) from None
+    return hop.rows if hop else None
 
 
 def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:

@@ -72,7 +72,7 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
             "macs": op_macs(graph, op),
         }
         for position, (op, role) in enumerate(zip(graph.ops, roles, strict=True))
-        if role.work is Work.WHOLE or (role.work is Work.POOLS and position not in needs.sums)
+        if (role.work is Work.WHOLE and role.why) or (role.work is Work.POOLS and position not in needs.sums)
     ]
 
 

@@ -138,6 +138,7 @@ def analyse(graph: Graph, hop: int) -> Analysis:
         raise UsageError(text, option="hop", hint=suggest(hop=rows))
     image = _image_of(shape, rows, dim)
     assert image is not None
+    joined: set[int] = set()  # all moments, with another shape
     moments = {first: Moments(*image, dim, len(shape) - 1 - dim, shift=hop)}
     roles: list[Role] = []
     for op in graph.ops:
@@ -145,6 +146,10 @@ def analyse(graph: Graph, hop: int) -> Analysis:
             roles.append(Role(Work.NONE))
             continue
         role, outputs = _role(graph, op, moments)
+        if role.work is Work.NONE and joined.intersection(op.inputs):
+            role = Role(Work.WHOLE, why=_why(op))
+        if role.work is Work.WHOLE and op.kind in ALIAS_KINDS:
+            joined.update(op.outputs)
         roles.append(role)
         for t, one in outputs.items():
             moments[t] = _spans(op, role, moments, one, hop)
@@ -214,12 +219,14 @@ def _role(graph: Graph, op: Op, moments: Mapping[int, Moments]) -> tuple[Role, _
         find = _by_pixel
     result = find(graph, op, of, moments) if find else None
     if result is None:
-        return Role(Work.WHOLE, why=_why(graph, op, of)), _WHOLE
+        return Role(Work.WHOLE, why=_why(op)), _WHOLE
     return result
 
 
-def _why(graph: Graph, op: Op, of: Moments) -> str:
-    """Why an operator runs on the whole window."""
+def _why(op: Op) -> str:
+    """Why an operator runs on the whole window; "" for one that runs no code."""
+    if op.kind in ALIAS_KINDS:
+        return ""
     if op.kind is OpKind.FULLY_CONNECTED:
         return "each moment has weights of its own"
     if op.kind in (OpKind.BATCH_MATMUL, OpKind.SOFTMAX):
