@@ -46,7 +46,7 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
     session.tell("counting the bytes in each memory")
     return {
-        **planned_model(planned, layout.size),
+        **planned_model(planned, layout.size, request.period),
         "title": planned.target.board.title,
         "verdict": _make_verdict(request, planned, prepared),
         "inputs": list(planned.graph.inputs),

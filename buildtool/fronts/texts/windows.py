@@ -33,12 +33,13 @@ def figures(window: WindowView | None, f: float) -> Iterator[str]:
         yield f"period   {window['period_ms']:,g} ms from hop to hop, of which an invoke takes {share}"
 
 
-def rows_table(window: WindowView | None) -> str:
-    """Returns a table of the rows that a hop computes and keeps, and the operators that run as a whole."""
-    if window is None:
-        return ""
+TITLES = ("layer", "operator", "rows", "computed", "which", "kept", "bytes")
+
+
+def rows_of(window: WindowView) -> list[list[Cell]]:
+    """Returns a line of cells for each tensor with rows, under TITLES."""
     names = short_names([tensor["name"] for tensor in window["tensors"]])
-    rows: list[list[Cell]] = [
+    return [
         [
             shorten(name, _NAME_WIDTH),
             tensor["operator"] or "input",
@@ -50,15 +51,25 @@ def rows_table(window: WindowView | None) -> str:
         ]
         for name, tensor in zip(names, window["tensors"], strict=True)
     ]
-    titles = ["layer", "operator", "rows", "new", "which", "kept", "bytes"]
-    lines = ["The window at each hop, in rows:", table(titles, rows)]
+
+
+def remarks(window: WindowView) -> list[str]:
+    """Returns lines about the poolings that keep sums, and the operators that run on the whole window."""
+    lines = []
     if window["sums"]:
         kept = count(window["sums_bytes"], "byte")
         lines.append(f"{', '.join(short_names(window['sums']))}: keeps its sums or maxima in {kept}")
-    lines += [
+    return lines + [
         f"{one['operator']} ({shorten(one['name'], _NAME_WIDTH)}) runs on the whole window: {one['why']}"
         for one in window["whole"]
     ]
+
+
+def rows_table(window: WindowView | None) -> str:
+    """Returns a table of the rows that a hop computes and keeps, and the remarks; "" without a window."""
+    if window is None:
+        return ""
+    lines = ["The window at each hop, in rows:", table(list(TITLES), rows_of(window)), *remarks(window)]
     return "\n".join(lines)
 
 
