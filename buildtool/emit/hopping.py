@@ -70,6 +70,7 @@ def fill_window(network: Network, arenas: str, run: str) -> str:
 /* Runs the hops that fill the window with `rows`; NULL: with zero points. */
 static void fill_window(const int8_t *rows) {{
 {arenas}    const int zero_point = {zero};
+    pushed = 0; /* what was pushed before belongs to the old window */
     int32_t at = {-before};
     for (int32_t hop = 0; hop < {hops}; hop++, at += {hop_bytes}) {{
         int8_t *const to = {network.address(t)};

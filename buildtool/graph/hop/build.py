@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from buildtool.graph.hop.moments import MAXIMA, Moments, Reach, Work
+from buildtool.graph.hop.moments import MAXIMA, Moments, Reach, Work, broadcasts
 from buildtool.graph.hop.needs import (
     Needs,
     entering,
@@ -20,7 +20,6 @@ from buildtool.graph.hop.needs import (
 from buildtool.graph.hop.spans import Span, Spans
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops import PAIR_KINDS
 from buildtool.graph.states import settle_states
 from buildtool.graph.types import (
     Attrs,
@@ -41,7 +40,6 @@ from buildtool.graph.types import (
     SlidingAttrs,
     State,
     Tensor,
-    WidenedAttrs,
     Window,
 )
 
@@ -352,7 +350,7 @@ class _Building:
         tensor = self._graph.tensors[t]
         if isinstance(op.attrs, ConvAttrs) and place == 1 and of.dim == 2:
             return self._turn(t, "filter", tensor, (0, 2, 1, 3))
-        if op.kind in PAIR_KINDS and not isinstance(op.attrs, WidenedAttrs) and tensor.elements > 1:
+        if broadcasts(op) and tensor.elements > 1:
             rank = len(self._graph.tensors[op.outputs[0]].shape)
             shape = [1, 1, 1, 1]
             for d, n in enumerate(tensor.shape, rank - len(tensor.shape)):
@@ -388,7 +386,9 @@ class _Building:
             turned = _turned(attrs) if of.dim == 2 else attrs
             pad = Pad(top, bottom, turned.pad.left, turned.pad.right)
             if isinstance(turned, ConvAttrs) and turned.dilation[0] > made and turned.stride[0] == 1:
-                return self._compact(turned, of, reach, span)
+                compact, spans = self._compact(turned, of, reach, span)
+                if spans:  # not if all taps lie in the padding
+                    return compact, spans
             return replace(turned, pad=pad), ((low, high),)
         if isinstance(attrs, PadAttrs):
             inner = {of.dimension(d): sides for d, sides in enumerate(attrs.paddings) if d > of.dim}

@@ -2,13 +2,14 @@
 
 Keeping rows costs memory, and computing them anew costs work. From the choice that keeps all rows that are
 read again, rows are given up step by step, those first that add the least work for each byte that they free.
+Choices that were compared on the way count, too.
 A tensor may keep the rows that each span of reads needs, or only those near the window's end, or none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from buildtool.graph.hop.moments import Analysis
@@ -53,24 +54,25 @@ def choices(analysis: Analysis) -> list[Needs]:
     """Returns choices of what is kept, each with more work and less memory than the one before."""
     levels = _Levels()
     needs = levels.needs(analysis)
-    found = [needs]
+    nothing = _Levels(dict.fromkeys(analysis.moments, 0), frozenset(needs.sums))  # but the input's rows
+    found = [needs, nothing.needs(analysis)]
     for _ in range(MOST_STEPS):
-        step = _cheapest(levels, needs)
+        tried = [(key, lower, lower.needs(analysis)) for key, lower in levels.lower(needs)]
+        found += [after for _, _, after in tried]
+        step = _cheapest(tried, needs)
         if step is None:
             break
         levels, needs = step
-        found.append(needs)
     return undominated(found)
 
 
-def _cheapest(levels: _Levels, needs: Needs) -> tuple[_Levels, Needs] | None:
+def _cheapest(tried: Sequence[tuple[int, _Levels, Needs]], needs: Needs) -> tuple[_Levels, Needs] | None:
     """The choice that keeps less and adds the least work for each byte that it frees.
 
     None if no choice frees any bytes.
     """
     best, least = None, (math.inf, 0)
-    for key, lower in levels.lower(needs):
-        after = lower.needs(needs.analysis)
+    for key, lower, after in tried:
         freed = needs.state_bytes - after.state_bytes
         price = ((after.work - needs.work) / freed if freed > 0 else math.inf, key)
         if freed > 0 and (best is None or price < least):

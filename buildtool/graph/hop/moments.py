@@ -133,11 +133,13 @@ def analyse(graph: Graph, hop: int) -> Analysis:
     shape = graph.tensors[first].shape
     dim = next((d for d, n in enumerate(shape) if n > 1), len(shape) - 1)
     rows = shape[dim]
+    image = _image_of(shape, rows, dim)
+    if image is None:
+        text = f"an input of shape {list(shape)} is no window, as [1, rows, columns, channels] would be"
+        raise UnsupportedError(text, tensor=graph.tensors[first].name, hint=suggest(hop=None))
     if hop > rows:
         text = f"the window has {rows:,} rows, and cannot move by {hop:,}"
         raise UsageError(text, option="hop", hint=suggest(hop=rows))
-    image = _image_of(shape, rows, dim)
-    assert image is not None
     joined: set[int] = set()  # all moments, with another shape
     moments = {first: Moments(*image, dim, len(shape) - 1 - dim, shift=hop)}
     roles: list[Role] = []
@@ -210,6 +212,9 @@ def _role(graph: Graph, op: Op, moments: Mapping[int, Moments]) -> tuple[Role, _
     if not timed:
         return Role(Work.NONE), _WHOLE
     of = moments[timed[0]]
+    if any(moments[t].shift != of.shift for t in timed):
+        why = "the rows of its operands are not equally far apart in time"
+        return Role(Work.WHOLE, why=why), _WHOLE
     find = _RULES.get(op.kind)
     if find is None and op.kind in SLIDING_KINDS:
         find = _slide
@@ -304,7 +309,7 @@ def _by_pixel(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments])
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind not in ELEMENT_KINDS and of.dim >= rank - 1:
         return None  # the moments are the channels
-    pairs = op.kind in PAIR_KINDS and not isinstance(op.attrs, WidenedAttrs)
+    pairs = broadcasts(op)
     for t in op.inputs:
         if t < 0:
             continue
@@ -321,6 +326,11 @@ def _by_pixel(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments])
             if place >= 0 and tensor.shape[place] != 1:
                 return None  # a constant for each moment
     return _same_dim(graph, op, of)
+
+
+def broadcasts(op: Op) -> bool:
+    """Whether an operator's constants of several elements are operands that broadcast."""
+    return op.kind in (*PAIR_KINDS, OpKind.PRELU) and not isinstance(op.attrs, WidenedAttrs)
 
 
 def _dense(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:

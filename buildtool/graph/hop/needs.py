@@ -17,7 +17,7 @@ from buildtool.graph.types import DType, Graph, Op
 
 STATE_ALIGNMENT = 16  # bytes, of each state
 PLACE_BYTES = 4  # a ring's place of the oldest row, or one sum
-_KEPT_TYPES = (DType.INT8, DType.UINT8, DType.BOOL, DType.INT16)
+_KEPT_TYPES = (DType.INT8, DType.UINT8, DType.INT16)
 
 # (tensor, wanted rows) -> the first row to keep, or None. Wanted rows are read, and could be kept.
 Choose = Callable[[int, Spans], int | None]
@@ -120,7 +120,8 @@ class _Finder:
         made: Spans = ()
         for t in op.outputs:
             made = union((*made, *self._keep(t)))
-        of, out = needs.analysis.moments[op.inputs[0]], needs.analysis.moments[op.outputs[0]]
+        moments = needs.analysis.moments
+        of, out = next(moments[t] for t in op.inputs if t in moments), moments[op.outputs[0]]
         made = union(_grown(span, role.reach, of.rows, out.rows) for span in made)
         for t in op.outputs:
             needs.made[t] = made
