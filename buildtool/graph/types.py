@@ -29,6 +29,8 @@ class DType(enum.StrEnum):
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
     FLOAT32 = "float32"
 
     @property
@@ -37,7 +39,7 @@ class DType(enum.StrEnum):
         return _SIZES[self]
 
 
-_SIZES = dict(zip(DType, (1, 1, 1, 2, 4, 8, 4), strict=True))
+_SIZES = dict(zip(DType, (1, 1, 1, 2, 4, 8, 4, 8, 4), strict=True))
 
 
 class OpKind(enum.StrEnum):
@@ -131,6 +133,20 @@ class OpKind(enum.StrEnum):
     SLIDING_MAX = "SLIDING_MAX"
     MEAN_OF_SUMS = "MEAN_OF_SUMS"
     AVERAGE_OF_SUMS = "AVERAGE_OF_SUMS"
+    SIGNAL_WINDOW = "SIGNAL_WINDOW"
+    SIGNAL_FFT_AUTO_SCALE = "SIGNAL_FFT_AUTO_SCALE"
+    SIGNAL_RFFT = "SIGNAL_RFFT"
+    SIGNAL_IRFFT = "SIGNAL_IRFFT"
+    SIGNAL_ENERGY = "SIGNAL_ENERGY"
+    SIGNAL_FILTER_BANK = "SIGNAL_FILTER_BANK"
+    SIGNAL_FILTER_BANK_SQUARE_ROOT = "SIGNAL_FILTER_BANK_SQUARE_ROOT"
+    SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION = "SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION"
+    SIGNAL_PCAN = "SIGNAL_PCAN"
+    SIGNAL_FILTER_BANK_LOG = "SIGNAL_FILTER_BANK_LOG"
+    SIGNAL_FRAMER = "SIGNAL_FRAMER"
+    SIGNAL_OVERLAP_ADD = "SIGNAL_OVERLAP_ADD"
+    SIGNAL_STACKER = "SIGNAL_STACKER"
+    SIGNAL_DELAY = "SIGNAL_DELAY"
     LOOKUP = "LOOKUP"
     VIEW = "VIEW"
     JOINED = "JOINED"
@@ -558,6 +574,91 @@ class PooledAttrs(Attrs):
     of: OpKind
     activation: Activation = Activation.NONE
     source: Quantization = Quantization((1.0,), (0,))
+
+
+@dataclass(frozen=True)
+class ShiftedAttrs(Attrs):
+    """Attributes of SIGNAL_WINDOW and SIGNAL_PCAN. Their products are shifted right by `shift` bits."""
+
+    shift: int
+
+
+@dataclass(frozen=True)
+class FftAttrs(Attrs):
+    """Attributes of SIGNAL_RFFT and SIGNAL_IRFFT: the number of real samples that a transform takes."""
+
+    points: int
+
+
+@dataclass(frozen=True)
+class EnergyAttrs(Attrs):
+    """Attributes of SIGNAL_ENERGY, which computes bins `first` to `end` - 1. Other bins are 0 here."""
+
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SubtractionAttrs(Attrs):
+    """Attributes of SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION, which subtracts an estimate of the noise.
+
+    Factors have `bits` fractional bits: of the signal (`smoothing`) and of the last estimate (`remaining`),
+    those of odd channels (`odd_smoothing`, `odd_remaining`), and the least part of the signal that is left.
+    The estimate has `smoothing_bits` fractional bits more than the signal. If `clamps`, it is at most the
+    signal.
+    """
+
+    smoothing: int
+    remaining: int
+    odd_smoothing: int
+    odd_remaining: int
+    least: int
+    smoothing_bits: int
+    bits: int
+    clamps: bool
+
+
+@dataclass(frozen=True)
+class SignalLogAttrs(Attrs):
+    """Attributes of SIGNAL_FILTER_BANK_LOG: `scale` times the natural logarithm of input * 2^`bits`."""
+
+    scale: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class FramerAttrs(Attrs):
+    """Attributes of SIGNAL_FRAMER: frames of `size` samples, which begin `step` samples apart.
+
+    If `prefilled`, zeros come before the first samples. Otherwise the first frames are not valid.
+    """
+
+    size: int
+    step: int
+    prefilled: bool
+
+
+@dataclass(frozen=True)
+class OverlapAddAttrs(Attrs):
+    """Attributes of SIGNAL_OVERLAP_ADD: frames begin `step` samples apart, and overlaps are added."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class StackerAttrs(Attrs):
+    """Attributes of SIGNAL_STACKER: the frames `before` and `after` one frame, which moves by `step`."""
+
+    before: int
+    after: int
+    step: int
+
+
+@dataclass(frozen=True)
+class DelayAttrs(Attrs):
+    """Attributes of SIGNAL_DELAY: the number of samples."""
+
+    length: int
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,8 @@ _TABLE: tuple[Group | Option, ...] = (
     switch("tensors")("Compares every tensor, not only the outputs."),
     choice("reference NAME", modes.Reference, "auto")(
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
-        "auto (LiteRT if it is installed and can run the network)."
+        "auto (LiteRT if it is installed and can run the network; TensorFlow Lite Micro for operators of its "
+        "signal library)."
     ),
     switch("sanitize")("Builds with checks for invalid addresses and undefined behaviour (host)."),
     switch("compare")("Shows what msf-cnn and xcore-strips reach on the same network."),

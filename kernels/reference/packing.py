@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.emit import signal
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
 from buildtool.emit.recurrent_blocks import lstm_block, sigmoid_words, svdf_block, wide_lstm_block
 from buildtool.graph import reference
@@ -16,6 +17,7 @@ from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.geometry import attributes
 from buildtool.graph.hop.pooling import pooling_of
 from buildtool.graph.limits import MAX_MEAN
+from buildtool.graph.ops import DEFS
 from buildtool.graph.reference import detection, floats, pairs, wide
 from buildtool.graph.reference.activation import curve, leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
@@ -336,6 +338,15 @@ PACKINGS: dict[str, Packing] = {
     "matmul": _matmul,
     "pad": _pad,
     "detection": _detection,
+    "unscaled": lambda _graph, op: words(wide.UNSCALED.index(DEFS[op.kind].numpy)),
+    "signal_window": signal.window_block,
+    "signal_fft": signal.fft_block,
+    "signal_inverse_fft": signal.fft_block,
+    "signal_wide_fft": signal.fft_block,
+    "signal_wide_inverse_fft": signal.fft_block,
+    "signal_bank": signal.bank_block,
+    "signal_gains": signal.gains_block,
+    "signal_log": signal.log_block,
     "svdf": svdf_block,
     "lstm": lstm_block,
     "wide_lstm": wide_lstm_block,

@@ -219,6 +219,7 @@ POOL = one_op(
 )  # fmt: skip
 STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
 WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept", "expanded", "stored"), 0)
+WHOLE |= {"weights": 0}
 WIDENED = (
     OpKind.ADD, (1, 6, 5, 12), (1, 6, 5, 7), (1, 6, 5, 12), WidenedAttrs(before=2),
 )  # fmt: skip

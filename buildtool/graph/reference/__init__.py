@@ -9,6 +9,7 @@ from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
 from buildtool.graph.floats import touches_floats
 from buildtool.graph.ops import DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import load
+from buildtool.graph.quantrules import is_unscaled
 from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values
 from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor, cached_on_graph
@@ -116,6 +117,8 @@ def _find_rule(graph: Graph, op: Op) -> str:
     definition = DEFS[op.kind]
     if definition.floats and touches_floats(graph, op):
         return definition.floats
+    if definition.unscaled and is_unscaled(graph, op):
+        return definition.unscaled
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
     is_wide = not widens and {source, out} & _WIDE
