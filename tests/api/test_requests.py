@@ -250,6 +250,7 @@ EFFECTS = {
     "hand_off": (LEAST, "row"),
     "outputs": ({}, "pool"),
     "simplify": ({}, "structure"),
+    "hop": ({}, 2),
 }
 
 
