@@ -552,13 +552,18 @@ class SlidingAttrs(Attrs):
 
     The inputs are the window's last rows, a state and, if the window's first rows are computed anew, the sums
     or maxima of those.
-    `entering` of the last rows, the first ones, enter the ring of `rows` row sums or maxima in the state.
-    The elements of that ring have `bytes` bytes.
+    The first of the last rows enter a ring in the state, which has the sums (or maxima) of `entries` blocks
+    of rows, in elements of `bytes` bytes. `blocks` are the rows of each block that enters in a hop, in order.
     """
 
-    rows: int
-    entering: int
+    entries: int
+    blocks: tuple[int, ...]
     bytes: int
+
+    @property
+    def entering(self) -> int:
+        """The rows that enter."""
+        return sum(self.blocks)
 
 
 @dataclass(frozen=True)

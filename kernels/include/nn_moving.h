@@ -30,11 +30,12 @@ typedef struct {
 void nn_ring_push(const nn_ring_geometry *geometry, const int8_t *in, void *state);
 
 /* The window's last rows are the first input. If the network computes its first ones anew as well,
- * their sums or maxima are the second one. The first `entering` of the last rows enter the ring,
- * which holds `rows` sums or maxima of a row for each channel, elements of `bytes` bytes. Behind a
- * ring of sums stand the sums of all its rows. */
+ * their sums or maxima are the second one. The first `entering` of the last rows enter the ring in
+ * one block or two, whose rows are `blocks` (0: no second one). It holds the sums or maxima of
+ * `entries` blocks for each channel, elements of `bytes` bytes. Behind a ring of sums stand the
+ * sums of all its rows. */
 typedef struct {
-    int32_t rows, entering, bytes, width, channels, last_rows, has_first;
+    int32_t entries, blocks[2], entering, bytes, width, channels, last_rows, has_first;
 } nn_sliding_geometry;
 
 /* Sums of each channel over all pixels of the input, modulo 2^32. */

@@ -20,15 +20,17 @@ static inline void nn_sliding_max(const nn_sliding_geometry *g, const int8_t *co
     const int32_t channels = g->channels, width = g->width;
     const nn_summand *last = (const nn_summand *)(const void *)inputs[0];
     nn_summand *ring = (nn_summand *)state;
-    int32_t *place = nn_ring_place(state, g->rows * channels * g->bytes);
-    for (int32_t row = 0; row < g->entering; row++, last += width * channels) {
+    int32_t *place = nn_ring_place(state, g->entries * channels * g->bytes);
+    for (int32_t i = 0; i < 2 && g->blocks[i] > 0; i++) {
         nn_summand *to = ring + *place * channels;
+        const int32_t pixels = g->blocks[i] * width;
         __builtin_memcpy(to, last, (size_t)(channels * g->bytes));
-        nn_raise_to_pixels(to, last + channels, width - 1, channels);
-        *place = nn_ring_after(*place, 1, g->rows);
+        nn_raise_to_pixels(to, last + channels, pixels - 1, channels);
+        last += pixels * channels;
+        *place = nn_ring_after(*place, 1, g->entries);
     }
     __builtin_memcpy(maxima, ring, (size_t)(channels * g->bytes));
-    nn_raise_to_pixels(maxima, ring + channels, g->rows - 1, channels);
+    nn_raise_to_pixels(maxima, ring + channels, g->entries - 1, channels);
     nn_raise_to_pixels(maxima, last, (g->last_rows - g->entering) * width, channels);
     if (g->has_first) {
         nn_raise_to_pixels(maxima, (const nn_summand *)(const void *)inputs[1], 1, channels);

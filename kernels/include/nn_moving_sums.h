@@ -37,19 +37,20 @@ static inline void nn_sliding_sum(const nn_sliding_geometry *g, const int8_t *co
                                   void *state, int32_t *sums) {
     const int32_t channels = g->channels, width = g->width;
     const nn_summand *last = (const nn_summand *)(const void *)inputs[0];
-    int32_t *place = nn_ring_place(state, g->rows * channels * g->bytes), *totals = place + 1;
-    for (int32_t row = 0; row < g->entering; row++, last += width * channels) {
-        const int32_t begin = *place * channels;
+    int32_t *place = nn_ring_place(state, g->entries * channels * g->bytes), *totals = place + 1;
+    for (int32_t i = 0; i < 2 && g->blocks[i] > 0; i++) {
+        const int32_t begin = *place * channels, pixels = g->blocks[i] * width;
         for (int32_t c = 0; c < channels; c++) {
             sums[c] = 0;
         }
-        nn_add_pixels(sums, last, width, channels);
+        nn_add_pixels(sums, last, pixels, channels);
+        last += pixels * channels;
         for (int32_t c = 0; c < channels; c++) {
             const int32_t leaving = nn_ring_sum(state, begin + c, g->bytes);
             totals[c] = nn_wrapping_add(totals[c], sums[c] - leaving);
             nn_set_ring_sum(state, begin + c, g->bytes, sums[c]);
         }
-        *place = nn_ring_after(*place, 1, g->rows);
+        *place = nn_ring_after(*place, 1, g->entries);
     }
     for (int32_t c = 0; c < channels; c++) {
         sums[c] = totals[c];

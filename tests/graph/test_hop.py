@@ -111,8 +111,13 @@ def test_an_edge_row_that_is_taken_for_another_is_found(monkeypatch):
 
 
 def test_sums_that_are_not_subtracted_are_found(monkeypatch):
-    rows = building.sums_rows
-    run_faulty(monkeypatch, keyword_spotter(), 2, rows=(building, "sums_rows", lambda of: rows(of) + 1))
+    blocks = building.sums_blocks
+
+    def more(of):
+        entries, sizes = blocks(of)
+        return entries + 1, sizes
+
+    run_faulty(monkeypatch, keyword_spotter(), 2, blocks=(building, "sums_blocks", more))
 
 
 # ---- networks and hops that cannot be ------------------------------------------------------------------

@@ -13,9 +13,9 @@ from buildtool.graph.hop.needs import (
     entering,
     read_rows,
     ring_bytes,
+    sums_blocks,
     sums_bytes,
     sums_element,
-    sums_rows,
 )
 from buildtool.graph.hop.spans import Span, Spans
 from buildtool.graph.macs import total_macs
@@ -432,7 +432,7 @@ class _Building:
         state = self._add_state(f"{source.name} (kept sums)", DType.INT8, sums_bytes(graph, op, of))
         after = self._add(replace(self.tensors[state], name=f"{source.name} (kept sums next)"))
         self._set_after(state, after)
-        attrs = SlidingAttrs(sums_rows(of), of.shift, sums_element(graph, op, of))
+        attrs = SlidingAttrs(*sums_blocks(of), sums_element(graph, op, of))
         result, (out,) = graph.tensors[op.outputs[0]], op.outputs
         shape = (1, 1, 1, of.channels)
         if op.kind in MAXIMA:

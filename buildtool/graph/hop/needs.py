@@ -166,22 +166,29 @@ def can_keep_sums(graph: Graph, op: Op, of: Moments) -> bool:
     return source.dtype in (DType.INT8, DType.INT16) and of.kept_end > of.top
 
 
-def sums_rows(of: Moments) -> int:
-    """The number of rows whose sums or maxima a pooling keeps."""
-    return of.rows - of.bottom - of.top
+def sums_blocks(of: Moments) -> tuple[int, tuple[int, ...]]:
+    """Blocks of rows whose sums (or maxima) a pooling keeps: how many, and the rows of each that enters.
+
+    The rows that leave at a hop entered some whole hops ago, and `late` rows before. So a hop's rows enter as
+    two blocks, and leave as the second block of one hop and the first one of the next.
+    """
+    hops, late = divmod(of.rows - of.bottom - of.top, of.shift)
+    if not late:
+        return hops, (of.shift,)
+    return 2 * hops + 1, (of.shift - late, late)
 
 
 def sums_element(graph: Graph, op: Op, of: Moments) -> int:
-    """Bytes of an element of a ring of row sums (or maxima), which holds the sum of a row's columns."""
-    size = graph.tensors[op.inputs[0]].dtype.size
-    if op.kind in MAXIMA or of.width == 1:
+    """Bytes of an element of a ring of sums (or maxima), which holds those of a block of rows."""
+    size, most = graph.tensors[op.inputs[0]].dtype.size, max(sums_blocks(of)[1]) * of.width
+    if op.kind in MAXIMA or most == 1:
         return size
-    return 2 if size == 1 and of.width < 256 else 4
+    return 2 if size == 1 and most < 256 else 4
 
 
 def sums_bytes(graph: Graph, op: Op, of: Moments) -> int:
     """Bytes of the state of a pooling that keeps sums or maxima."""
-    ring = sums_rows(of) * of.channels * sums_element(graph, op, of)
+    ring = sums_blocks(of)[0] * of.channels * sums_element(graph, op, of)
     totals = 0 if op.kind in MAXIMA else of.channels * PLACE_BYTES
     return ring + -ring % PLACE_BYTES + PLACE_BYTES + totals
 

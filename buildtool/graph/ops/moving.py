@@ -30,7 +30,8 @@ def _sums_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 def _sliding_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs = attributes(op, g.SlidingAttrs)
-    demand(len(shapes) in (2, 3) and 0 < attrs.entering <= shapes[0][1], "the rows that enter are not there")
+    fits = len(shapes) in (2, 3) and min(attrs.blocks, default=0) > 0 and attrs.entering <= shapes[0][1]
+    demand(fits, "the rows that enter are not there")
     return (1, 1, 1, shapes[0][3])
 
 

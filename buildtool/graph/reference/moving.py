@@ -1,5 +1,7 @@
 """Rings, rows and sums of networks that run on a moving window (see `graph.hop`)."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,20 +63,25 @@ def row_sums(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
     return [np.asarray(total).astype(np.int32).reshape(1, 1, 1, -1)]
 
 
+def _blocks(rows: npt.NDArray[Any], blocks: tuple[int, ...]) -> list[npt.NDArray[Any]]:
+    """Splits the first rows into blocks."""
+    return np.split(rows[: sum(blocks)], np.cumsum(blocks)[:-1])
+
+
 def sliding_sum(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes SLIDING_SUM: the sums of each channel over the window, modulo 2^32."""
     attrs, (last, state, *first) = attributes(op, SlidingAttrs), inputs
-    channels, dtype = last.shape[3], f"<i{attrs.bytes}"
-    entering = last[0, : attrs.entering].astype(np.int64).sum(axis=1)
-    old, _ = _ring(state, attrs.rows, channels * attrs.bytes)
-    leaving = old[: attrs.entering].reshape(-1).view(dtype).reshape(-1, channels).astype(np.int64)
-    ring = RingAttrs(attrs.rows, 0, attrs.entering)
-    new = np.ascontiguousarray(entering.astype(dtype)).view(np.uint8).reshape(attrs.entering, -1)
-    after = _pushed(state, ring, new)
+    channels, dtype, count = last.shape[3], f"<i{attrs.bytes}", len(attrs.blocks)
+    rows = last[0].astype(np.int64)
+    entering = np.array([block.sum(axis=(0, 1)) for block in _blocks(rows, attrs.blocks)])
+    old, _ = _ring(state, attrs.entries, channels * attrs.bytes)
+    leaving = old[:count].reshape(-1).view(dtype).reshape(-1, channels).astype(np.int64)
+    new = np.ascontiguousarray(entering.astype(dtype)).view(np.uint8).reshape(count, -1)
+    after = _pushed(state, RingAttrs(attrs.entries, 0, count), new)
     raw = after.view(np.uint8)
     totals = raw[-4 * channels :].view("<i4").astype(np.int64) + entering.sum(axis=0) - leaving.sum(axis=0)
     raw[-4 * channels :] = wrap_int32(totals).astype("<i4").view(np.uint8)
-    total = totals + last[0, attrs.entering :].astype(np.int64).sum(axis=(0, 1))
+    total = totals + rows[attrs.entering :].sum(axis=(0, 1))
     total = total + sum(value.reshape(-1).astype(np.int64) for value in first)
     return [wrap_int32(total).astype(np.int32).reshape(1, 1, 1, -1), after]
 
@@ -82,10 +89,10 @@ def sliding_sum(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def sliding_max(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes SLIDING_MAX: the maxima of each channel over the window."""
     attrs, (last, state, *first) = attributes(op, SlidingAttrs), inputs
-    entering = np.ascontiguousarray(last[0, : attrs.entering].max(axis=1))
-    new = entering.view(np.uint8).reshape(attrs.entering, -1)
-    after = _pushed(state, RingAttrs(attrs.rows, 0, attrs.entering), new)
-    ring, _ = _ring(after, attrs.rows, new.shape[1])
+    entering = np.array([block.max(axis=(0, 1)) for block in _blocks(last[0], attrs.blocks)], last.dtype)
+    new = np.ascontiguousarray(entering).view(np.uint8).reshape(len(attrs.blocks), -1)
+    after = _pushed(state, RingAttrs(attrs.entries, 0, len(attrs.blocks)), new)
+    ring, _ = _ring(after, attrs.entries, new.shape[1])
     maxima = [ring.reshape(-1).view(last.dtype).reshape(-1, last.shape[3]).max(axis=0)]
     edges = [last[0, attrs.entering :], *(value[0] for value in first)]
     maxima += [edge.max(axis=(0, 1)) for edge in edges if len(edge)]
