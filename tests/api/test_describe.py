@@ -123,8 +123,7 @@ def test_the_files_are_those_that_are_emitted_whatever_the_plan(board, tmp_path)
 @pytest.mark.parametrize(
     ("board", "toolchain", "net", "plans"),
     [
-        ("host", None, NET, PLANS),
-        ("cortex-m4", "gcc", NET, PLANS[1:]),
+        ("cortex-m4", "gcc", NET, PLANS),
         ("xcore", None, "autoencoder", PLANS[:1]),  # of few kernels, which take long to compile
     ],
 )
