@@ -12,10 +12,8 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 
 import pytest
-from daemons import eventually
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import script
@@ -179,26 +177,6 @@ def told(text):
     return {"progress": {"text": text}}
 
 
-def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch):
-    terminal = on_stderr(monkeypatch)
-    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.05)
-    with console.progress() as listen:
-        listen(told("compiling"))
-        eventually(lambda: terminal.getvalue() == "\rcompiling")
-        listen(told("ok"))
-        assert terminal.getvalue().endswith("\rok       ")
-    assert terminal.getvalue().endswith("\r  \r")
-
-
-def test_what_is_done_before_patience_ends_is_not_said(monkeypatch):
-    terminal = on_stderr(monkeypatch)
-    with console.progress() as listen:
-        listen(told("quick"))
-        listen({"log": "x"})
-    time.sleep(0)
-    assert terminal.getvalue() == ""
-
-
 def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch):
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
@@ -278,14 +256,6 @@ def test_colours_change_no_character(lines):
     for painted in (table.coloured(text), table.coloured_message(text)):
         assert COLOUR.sub("", painted) == text
         assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
-
-
-def test_verdicts_titles_and_the_map_are_coloured():
-    assert table.coloured("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
-    assert table.coloured("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
-    assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
-    text = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
-    assert text == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
 
 
 @pytest.mark.parametrize(("stderr", "stdin"), [("terminal", "null"), ("null", "terminal")])

@@ -164,15 +164,6 @@ def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path):
     assert handle({"kind": "describe", "board": "host", "model": unread})["network"]["net"] == "b"
 
 
-def test_without_a_model_the_board_alone_is_described():
-    answer = handle({"kind": "describe", "board": "cortex-m4"})
-    assert answer["network"] is None
-    both = described("cortex-m4")
-    assert [group for group in both["groups"] if group["name"] != "network"] == answer["groups"]
-    assert answer["script"] == both["script"]
-    assert answer["tools"] == both["tools"]
-
-
 @pytest.mark.parametrize("board", FAMILIES)
 def test_the_answer_is_plain_values_and_always_the_same(board):
     first, second = (msgpack.packb(handle({"kind": "describe", "board": board, "model": NET})) for _ in "12")

@@ -174,13 +174,6 @@ def test_a_value_of_any_size_is_refused_in_a_short_message():
                 assert len(error.message()) < 6000
 
 
-def test_options_that_are_no_mapping_are_refused():
-    for wrong in ([], "", 0, False, [1], "ram"):
-        with pytest.raises(UsageError, match="'options' must be a mapping"):
-            parse({**request("plan"), "options": wrong})
-    assert parse({**request("plan"), "options": None}) == parse(request("plan"))
-
-
 def test_what_a_request_cannot_do_without_is_named():
     for kind in KINDS:
         whole = request(kind)
@@ -333,12 +326,6 @@ def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):
     for kind, name, file in (*files, ("arena", "file", "problem.csv"), ("validate", "input", "input.npy")):
         with pytest.raises(UsageError, match="must be absolute"):
             parse(request(kind, **{name: file}))
-
-
-def test_the_service_writes_no_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    answers = [handle({"kind": k, "model": NET, "board": "cortex-m4"}) for k in ("emit", "plan", "describe")]
-    assert list(tmp_path.iterdir()) == [] and b"MEMORY" in answers[-1]["script"]["data"]
 
 
 def test_a_file_larger_than_any_model_is_refused_before_it_is_read(tmp_path, monkeypatch):

@@ -67,11 +67,3 @@ def test_an_edit_of_what_decides_no_answer_does_not(name, checkout):
     (checkout / name).parent.mkdir(exist_ok=True)
     (checkout / name).write_text("another")
     assert code_digest() == before
-
-
-def test_a_link_to_nothing_is_no_code(checkout):
-    """Editors mark open files with such links."""
-    before = code_digest()
-    for name in ("home/buildtool/.#planner.py", "others/theirs_package/.#code.py"):
-        (checkout / name).symlink_to("somebody@elsewhere.1234")
-    assert code_digest() == before

@@ -74,13 +74,6 @@ def test_the_payload_starts_with_the_interface_s_quantisation():
         assert (np.float32(quant.scale), quant.zero_point) == (scale, zero_point)
 
 
-def test_blocks_are_aligned_apart_and_inside():
-    image = image_of(every_operator())
-    places = sorted((*image.places.constants.values(), *image.places.tensors.values()))
-    assert len(places) == len(set(places)) > 30
-    assert all(place % 16 == 0 and HEADER_BYTES < place < len(image.data) for place in places)
-
-
 def test_the_layout_is_known_without_the_weights(monkeypatch):
     """A plan needs only the sizes of constants, so nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
@@ -113,18 +106,6 @@ def test_names_do_not_matter():
         graph.outputs,
     )
     assert image_of(renamed).data == image_of(graph).data
-
-
-@pytest.mark.parametrize(
-    "options", [{"in_place": "none"}, {"in_place": "elementwise"}, {"image": "resident"}]
-)
-def test_the_arena_s_plan_does_not_matter(options):
-    assert image_of(every_operator(), **options).data == image_of(every_operator()).data
-
-
-@pytest.mark.parametrize("other", [small(stride=2), small(channels=6)])
-def test_another_topology_has_another_layout(other):
-    assert image_of(other).layout != image_of(small()).layout
 
 
 def test_a_topology_is_told_apart_even_where_every_block_lies_alike():

@@ -200,11 +200,6 @@ def test_damaged_options_give_an_error_or_a_sound_network(data):
         assert error.text
 
 
-def test_its_floats_may_be_quantised():
-    after = rewrite(read_model(file(reads=True)))
-    assert [op.kind for op in after.ops] == [OpKind.DETECTION_POSTPROCESS, OpKind.QUANTIZE]
-
-
 def test_what_the_operator_cannot_take_is_refused():
     places = np.full((9, 4), 0.5, np.float32)
     places[3, 2] = -0.1

@@ -12,7 +12,6 @@ from islands import (
     kinds_of,
     scale,
     values,
-    with_float_form,
 )
 
 from buildtool.base.errors import UnsupportedError
@@ -20,18 +19,11 @@ from buildtool.firmware.run.compare import distance
 from buildtool.graph import types as g
 from buildtool.graph.floats import MOST_WEIGHTS, curve_bound, curve_units, touches_floats
 from buildtool.graph.reference import execute
-from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, Op, OpKind, Pad
 
 EVERY = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 1, 256)
-ENDS = {OpKind.DEQUANTIZE, OpKind.QUANTIZE}
-
-
-def test_the_networks_have_every_operator_with_a_float_form():
-    found = set().union(*(kinds_of(every_operator(family)) for family in FAMILIES))
-    assert with_float_form() - ENDS - {OpKind.ERF} <= found  # .tflite has no ERF: see test_onnx_floats.py
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -129,15 +121,6 @@ def test_equal_scales_on_both_sides_of_a_move_leave_no_conversion():
     assert kinds_of(after) <= {OpKind.SPLIT, OpKind.SLICE, OpKind.RESHAPE}
 
 
-@pytest.mark.parametrize("shape", [(1, 5, 7, 9), (1, 16, 33), (3, 40)])
-def test_layer_normalisation_equals_litert(shape):
-    graph = island(Islands.layer_norm, shape)
-    inputs = [np.random.default_rng(6).integers(-128, 128, shape).astype(np.int8)]
-    theirs, ours = litert.run_graph(graph, inputs), execute(graph, inputs)
-    assert all(not distance(ours[t], theirs[t]).any() for op in graph.ops for t in op.outputs)
-    assert OpKind.RSQRT in kinds_of(litert.rewritten(graph, inputs))
-
-
 def dense(inputs, outputs, dtype=np.float32):
     net = Islands(7)
     x = net.input((1, inputs), DType.FLOAT32)
@@ -171,11 +154,3 @@ def test_what_has_no_float_form_is_refused():
     )
     with pytest.raises(UnsupportedError, match="not constant"):
         read_model(write_model(graph))
-
-
-def test_an_output_in_float32_stays_one():
-    net = Islands(10)
-    y = net.unary(OpKind.SOFTMAX, net.floats(net.input((2, 9))), g.SoftmaxAttrs())
-    after = rewrite(read_model(write_model(net.graph([y]))))
-    assert after.tensors[after.outputs[0]].dtype is DType.FLOAT32
-    assert [op.kind for op in after.ops] == [OpKind.DEQUANTIZE, OpKind.SOFTMAX]

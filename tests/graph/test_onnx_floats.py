@@ -77,20 +77,6 @@ def test_an_input_that_is_read_as_floats_is_a_float():
     assert graph.tensors[graph.inputs[0]].dtype is DType.FLOAT32
 
 
-def test_an_input_may_be_read_as_floats_and_quantised():
-    net = Qdq((1, 12))
-    graph = read(net.model([net.q(net.node("Mul", [net.x, 2.0])), net.node("Exp", ["image"])]))
-    assert sorted(kinds(graph)) == ["EXP", "MUL", "QUANTIZE"]
-
-
-def test_what_is_quantised_stays_in_integers():
-    """A float operator behind a convolution does not make the convolution a float one."""
-    net = Qdq((1, 3, 6, 6))
-    y = net.q(net.conv(net.x, 3, 4))
-    graph = read(net.model([net.node("Exp", [net.node("MaxPool", [y], kernel_shape=[2, 2])])]))
-    assert kinds(graph) == ["CONV_2D", "MAX_POOL_2D", "DEQUANTIZE", "EXP"]
-
-
 # ---- what is refused ---------------------------------------------------------------------------------
 
 

@@ -45,12 +45,6 @@ def resized(tensors, operators, inputs, outputs, fill) -> bytes:
 # ---- whole files ---------------------------------------------------------------------------------
 
 
-def test_a_file_of_thirty_operators_equals_litert() -> None:
-    graph = assert_equals_litert(mixed())
-    assert len(graph.ops) == 32
-    assert [graph.tensors[t].dtype for t in graph.inputs] == [DType.FLOAT32, DType.INT8]
-
-
 def test_constants_are_read_only_views_of_the_file() -> None:
     data = mixed()
     graph = read_model(data)
@@ -176,12 +170,6 @@ def test_dense_layers_flatten_as_litert_does(shape, keep: bool, per_channel: boo
     dense = graph.ops[-1]
     assert graph.tensors[dense.inputs[0]].shape[-1] == width
     assert graph.tensors[dense.inputs[0]].nhwc[1:3] == graph.tensors[dense.outputs[0]].nhwc[1:3]
-
-
-def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
-    tensors = [FileTensor((1, 3), signature=(-1, 3)), FileTensor((1, 3), signature=(-1, 3))]
-    graph = read_model(write(tensors, [FileOperator("RELU", [0], [1])], [0], [1]))
-    assert graph.tensors[graph.inputs[0]].shape == (1, 3)
 
 
 def placeholders(*, by_option: bool) -> bytes:

@@ -59,8 +59,3 @@ def test_second_passes_can_be_removed_again(once, passes):
 def test_passes_that_a_network_cannot_have_are_refused(once, wrong):
     with pytest.raises(PlanError, match="second pass"):
         with_second_passes(once, [wrong])
-
-
-def test_passes_do_not_cross(once, passes):
-    with pytest.raises(PlanError, match="second pass"):
-        with_second_passes(once, [passes[0], passes[0]])

@@ -65,9 +65,7 @@ KINDS = {
 }
 # Every core, and every compiler of a family. Vector kernels run with both sizes of vector registers.
 IMAGES = {
-    "cortex_m_dsp": (
-        *(("cortex-m4", "gcc"), ("mps2-an500", "gcc"), ("mps2-an505", "clang")),
-    ),
+    "cortex_m_dsp": (*(("cortex-m4", "gcc"), ("mps2-an500", "gcc"), ("mps2-an505", "clang")),),
     "cortex_m_mve": (("cortex-m55", "clang"), ("cortex-m55", "gcc")),
     "riscv": (("qemu-virt-rv32", ""),),
     "riscv_v": (("qemu-virt-rv32v", ""), ("qemu-virt-rv32v256", "")),

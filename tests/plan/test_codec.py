@@ -23,7 +23,6 @@ from buildtool.graph.types import SecondPass
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes, to_bytes
-from buildtool.plan.locked import Locked, from_text, operators, to_text
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.view import to_json
@@ -58,13 +57,6 @@ def test_damaged_bytes_are_refused_or_another_plan_in_canonical_form(data):
     except PlanError:
         return
     assert isinstance(other, Plan) and to_bytes(other) == bad
-
-
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(st.binary(max_size=64))
-def test_noise_is_refused(noise):
-    with pytest.raises(PlanError):
-        from_bytes(noise)
 
 
 def _with(changes):
@@ -165,13 +157,6 @@ def test_a_plan_says_what_runs_again(planned):
         kinds = [[twice.ops[p].kind for p in one[key]] for key in ("operators", "first_run")]
         assert kinds[0] == kinds[1] and one["macs"] > 0
         assert one["operators"][-1] < one["reader"]
-
-
-def test_it_survives_its_bytes_and_can_be_locked(planned):
-    once, twice, plan, _ = planned
-    assert from_bytes(to_bytes(plan)) == plan
-    locked = from_text(to_text(Locked(plan, "host", operators(twice))))
-    assert locked.plan == plan and locked.operators == operators(once)
 
 
 def test_the_checker_holds_it_against_the_network(planned):

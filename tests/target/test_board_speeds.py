@@ -111,12 +111,6 @@ def refusal(board, names):
     return caught.value
 
 
-def test_the_boards_own_memory_leaves_the_board_as_it_is():
-    board = load_board("mps2-an500")
-    assert with_arena_in(board, None) is board
-    assert with_arena_in(board, "psram") is board
-
-
 def test_in_the_memory_of_the_stack_the_stack_is_taken_off():
     board = with_arena_in(load_board("mps2-an500"), "sram")
     assert board.arena == "sram"

@@ -160,22 +160,6 @@ def test_a_kernel_s_file_is_called_as_its_function_unless_another_is_named(tmp_p
     assert add.sources == (f"{tmp_path.name}/nn_add_fast.c",)
 
 
-def test_a_class_of_operators_stands_for_its_members(tmp_path):
-    by_class = load(tmp_path, ENTRY.replace('["ADD", "SUB"]', '["ADD", "@comparison"]')).kernels
-    listed = '["ADD", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"]'
-    assert by_class == load(tmp_path, ENTRY.replace('["ADD", "SUB"]', listed)).kernels
-
-
-def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(TargetError, match="cannot read"):
-        load_family(tmp_path / "none")
-
-
-def test_a_source_without_a_folder_is_the_family_s_own(tmp_path):
-    (add, _) = load(tmp_path, ENTRY.replace('"fast/a.c"', '"a.c"')).kernels
-    assert add.sources == (f"{tmp_path.name}/a.c", "fast/b.c")
-
-
 LAYOUT = "[packing.add]\nbytes = '4 * cout'\nchannel_factors = '4'\nchannel_weights = '0'\n"
 
 
@@ -310,12 +294,6 @@ def test_features_of_operators_with_state_name_what_they_keep():
 
 def variant(name, **fields):
     return KernelVariant(op="CONV_2D", name=name, symbol=name, sources=(), **fields)
-
-
-def test_the_first_kernel_whose_condition_holds_is_selected():
-    kernels = [variant("other", when="groups == 1"), variant("mine", when="kw == 5"), variant("any")]
-    assert select(target(*kernels), *CONV).name == "mine"
-    assert select(target(*kernels[::-1]), *CONV).name == "any"
 
 
 def test_an_operator_without_a_kernel_is_unsupported_and_says_why():

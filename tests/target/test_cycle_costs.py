@@ -61,11 +61,6 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
     assert [kernel.cost for kernel in costs_converter.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
 
 
-@pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
-def test_other_models_have_no_cycles(tmp_path, model):
-    assert converter(Pipeline(model), [family(tmp_path / "fast")]) is None
-
-
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [

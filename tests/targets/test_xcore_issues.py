@@ -13,7 +13,7 @@ from loaded import own_board
 from needs import needs_shared, needs_tool
 
 from buildtool.api import handle
-from buildtool.base.errors import PlanError, TargetError, ToolError
+from buildtool.base.errors import PlanError, TargetError
 from buildtool.base.session import Session
 from buildtool.firmware.run.profiling import beside_published
 from buildtool.fronts.cli import main as cli
@@ -132,14 +132,6 @@ def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path):
     subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
     issues = parse_issues((tmp_path / "issues.txt").read_bytes())
     assert issues == {number: expected(calls) for number, calls in calls_of.items()}
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"1 2 3 4 5\n", b"1 2 3 4\ninvokes 1\n", b"invokes 0\n", b"x\ninvokes 1\n"]
-)
-def test_counts_that_are_cut_off_are_refused(text):
-    with pytest.raises(ToolError, match="counting firmware"):
-        parse_issues(text)
 
 
 @slow
@@ -263,17 +255,6 @@ def test_vx4_is_scalar_risc_v_code_in_an_emulator():
     answer = exact(model="ds_cnn", board="vx4", options=LAYERWISE)
     assert answer["level"] == "emulator"
     assert "xm.* instructions are not used" in answer["note"] and "nominal" in answer["note"]
-
-
-@slow
-def test_more_memory_is_faster():
-    plans = [ask("plan", options={**LAYERWISE, "ram": least() + slack}) for slack in (0, 100000)]
-    assert plans[0]["estimate"]["total_seconds"] > plans[1]["estimate"]["total_seconds"]
-
-
-def test_other_boards_say_nothing_of_the_kind():
-    answer = ask("plan", board="cortex-m4", options=LAYERWISE)
-    assert (answer["estimate"], answer["loading"], answer["note"], answer["loads"]) == (None, None, "", [])
 
 
 @slow

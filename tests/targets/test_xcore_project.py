@@ -209,10 +209,3 @@ def test_an_independent_reader_finds_every_part(seed):
 
     entries = [Entry(some(), some(), some(), some()) for _ in range(chance.randint(0, 5))]
     assert parts_of(pack(entries)) == [as_parts(entry) for entry in entries]
-
-
-def test_the_bytes_of_one_small_network():
-    data = pack([Entry(params=b"\x12\x34", model=b"\xab")])
-    pattern = "ff00f0f0f0f0f0f0 ff00ff00ff00ff00 137fec80137fec80 c936c936c936c936"
-    rest = "1020efdf 43000000 93000000 b3000000 b3000000 10000000 ba 2143"
-    assert data == bytes.fromhex(pattern + rest)

@@ -136,14 +136,6 @@ def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, 
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
-def test_entries_have_the_order_of_their_use_though_the_clock_jumps(folder, monkeypatch):
-    for number, now in ((1, 2e9), (2, 1.0), (3, 1.5e9)):
-        monkeypatch.setattr("time.time_ns", lambda now=now: int(now * 1e9))
-        filled(folder, [number])
-    used = Cache(folder, "code").disk.used
-    assert used(("plans", key(1))) < used(("plans", key(2))) < used(("plans", key(3)))
-
-
 def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
     cache = Cache(folder, "code")
     cache.begin("plan /tmp/net\udcff.tflite on host")
@@ -256,22 +248,6 @@ def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch)
         assert Session(keeper=cache).load(level, {"a": 1}) == version
         cache.flush()
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
-
-
-def test_switched_off_there_is_no_cache(folder, monkeypatch):
-    assert open_cache("code") is not None
-    for word in ("off", "OFF", "0", "no"):
-        monkeypatch.setenv(MODE, word)
-        assert open_cache("code") is None
-
-
-def test_levels_may_be_named_with_spaces_and_capitals_and_these_alone_are_kept(folder, monkeypatch):
-    monkeypatch.setenv(MODE, " plans, Objects")
-    cache = open_cache("code")
-    for level in ("plans", "objects", "fronts"):
-        cache.put(level, key(1), b"data")
-    found = [cache.get(level, key(1), {}) for level in ("plans", "objects", "fronts")]
-    assert found == [b"data", b"data", None]
 
 
 def test_settings_that_make_no_sense_are_errors(folder, monkeypatch):

@@ -214,19 +214,6 @@ def test_without_a_home_there_is_no_folder(monkeypatch):
     assert folders.cache_folder() is None
 
 
-def test_the_folders_names_depend_on_no_working_or_temporary_folder(monkeypatch, tmp_path):
-    for name in (folders.CACHE, folders.STATE, "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", "/home/somebody")
-    before = folders.cache_folder(), folders.state_folder()
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "relative")
-    monkeypatch.chdir(tmp_path)
-    assert (folders.cache_folder(), folders.state_folder()) == before
-    assert before[0] == Path("/home/somebody/.cache/buildtool/planner")
-
-
 def test_a_sockets_path_fits_from_any_folder(monkeypatch, tmp_path):
     monkeypatch.setenv(folders.STATE, str(tmp_path / ("long" * 40)))
     path = folders.socket_path("0123456789abcdef")

@@ -30,8 +30,6 @@ def bundle(out: Path, board: str, name: str, *words: str) -> None:
     assert run(words, SESSION) == 0
 
 
-
-
 # Two networks of one program: one is given its input, the other asks for it row by row.
 MAIN = """\
 #include "nap.h"
@@ -148,7 +146,7 @@ def test_c99_for_this_machine_without_a_warning(folders: Path, tmp_path: Path) -
 
 
 def test_plain_make_for_cortex_m_gives_the_references_bytes(folders, tmp_path):
-    """By the rules of the folder's own page, with newlib and GNU ld. The example's folder is for Cortex-M4."""
+    """By the rules of the folder's own page, with newlib and GNU ld. The example is for a Cortex-M4."""
     needs_tool("arm-none-eabi-gcc")
     board = "cortex-m55"
     (tmp_path / "networks").symlink_to(folders / board)

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import ROOT
 from reportpages import (
     HOSTILE,
@@ -19,17 +17,13 @@ from reportpages import (
     SESSION,
     answer,
     data_inside,
-    expanded,
     hostile,
     planned,
-    renamed,
     unpacked,
     written,
 )
 
 from buildtool.api import handle
-from buildtool.api.answers.reporting import fold_repeats
-from buildtool.base.layers import short_names
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
@@ -104,12 +98,6 @@ def test_packed_steps_are_those_of_the_schedule() -> None:
         assert [list(step) for step in unpacked(entry["symbols"], entry["sequence"])] == steps
 
 
-@settings(max_examples=30)
-@given(st.lists(st.integers(0, 3), max_size=60))
-def test_numbers_with_repetitions_come_back(numbers: list[int]) -> None:
-    assert expanded(fold_repeats(numbers)) == numbers
-
-
 @pytest.mark.slow
 def test_thousands_of_steps_take_few_numbers() -> None:
     report = answer("squeezenet")
@@ -175,21 +163,6 @@ def test_a_report_is_made_of_what_does_not_fit(monkeypatch) -> None:
     for cure in analysed["cures"]:
         settings = " ".join(f"{name}={value}" for name, value in cure["settings"].items())
         assert f"{settings}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}" in shown
-
-
-def test_layers_have_the_short_names_of_the_plans_text() -> None:
-    report = answer("mcunet_vww5")
-    whole = {op["name"]: f"net/{op['name']}/Relu6;net/{op['name']}/Conv2D" for op in report["operators"]}
-    joined = {**renamed(report, whole), "verdict": report["verdict"]}
-    assert short_names(list(whole.values())) == list(whole)
-    assert shown_text(joined) == shown_text(report)
-
-
-def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
-    report = handle({"kind": "report", "model": "ds_cnn", "board": "xcore"})
-    loaded = [i for i, b in enumerate(report["buffers"]) if b["kind"] == "weights" and b["size"]]
-    boxes = Reader(page(report)).attributes.count(("class", "k-weights"))  # type: ignore[arg-type]
-    assert len(loaded) > 3 and boxes >= len(loaded) + 1  # and in the legend
 
 
 def test_a_name_is_shortened_in_its_middle_and_bytes_have_the_unit_that_fits() -> None:

@@ -200,12 +200,6 @@ def test_what_is_moved_is_told_with_its_cost():
     assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
 
 
-def test_weights_count_and_what_all_else_takes_is_told():
-    ((_, _, summary),) = cases("real, weights loaded")
-    assert any(use is Use.WEIGHTS for row in summary.regions for use, _ in row.parts)
-    assert 0 < summary.without_weights < summary.live
-
-
 @given(graphs())
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_any_layer_by_layer_plan_adds_up(graph):

@@ -49,17 +49,6 @@ def alone(graph, target, **changed):
     return assemble(timeline, target, kernels, **options)
 
 
-def test_a_chain_needs_no_more_than_one_of_its_operators():
-    graph, target = chain(8), make_target()
-    least = alone(chain(1), target)
-    plan = alone(graph, target)
-    assert not least.moves
-    assert plan.moves
-    assert plan.arena_bytes == plan.arena_bound_bytes == least.arena_bytes
-    check(plan, graph, target)
-    assert codec.from_bytes(codec.to_bytes(plan)) == plan
-
-
 def test_a_resident_image_is_in_nobodys_way():
     """It lies below all other tensors, which move as they do without the input image."""
     graph, target = chain(8), make_target()
@@ -172,14 +161,6 @@ def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):
                 memory[a.offset : a.offset + a.size] = m.source
         assert (memory[source.offset : source.offset + source.size] == move.source).all()
         memory[target.offset : target.offset + target.size] = -2
-
-
-def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
-    ticks = [0, 1, 2, 3]
-    tensors = [Buffer(BufferKind.TENSOR, "", (i,), 64, i, i + 1) for i in range(2)]
-    weights = Buffer(BufferKind.WEIGHTS, "", (), 32, 0, 2)
-    assert place_in_parts([*tensors, weights], [], GRANULE, ticks, {2}, 1 << 30) is None
-    assert place_in_parts(tensors, [], GRANULE, ticks, set(), 1 << 30) is not None
 
 
 def test_long_stretches_are_placed_piece_by_piece(monkeypatch):

@@ -85,12 +85,6 @@ def test_what_other_strategies_need_is_named_where_the_board_has_it(strategy: st
     assert not any(found)
 
 
-@pytest.mark.parametrize(("board", "ram"), [("cortex-m4", 12000), ("hifive1", 8000), ("hifive1", None)])
-def test_strategy_best_names_no_more_memory_than_there_is(board: str, ram: int | None) -> None:
-    found = hints("resnet8", board, **({"ram": ram} if ram else {}))
-    assert any("ram" in settings for settings in found) == (board == "cortex-m4")
-
-
 def test_strategy_best_is_named_where_a_layerwise_plan_does_not_fit(tmp_path: Path) -> None:
     board = tmp_path / "small.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "24K"\n')

@@ -83,11 +83,6 @@ def test_the_bound_and_the_placement_are_the_least_height(items, permissions, le
     assert problem.bound.bytes == least == exhaustive(problem) == solve(problem).height
 
 
-def test_the_bound_names_the_first_time_at_which_it_binds():
-    problem = Problem((Item(0, 9, 5), Item(3, 4, 4), Item(6, 7, 4), Item(5, 6, 2)))
-    assert (problem.bound.bytes, problem.bound.time) == (9, 3)
-
-
 def test_fixed_offsets_are_kept_and_avoided():
     problem = Problem((Item(0, 4, 4, 4, offset=8), Item(0, 4, 8, 4), Item(1, 2, 4, 4)))
     solution = solve(problem)

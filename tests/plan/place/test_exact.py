@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.plan.place import arena, greedy, search, solver
+from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
 from buildtool.plan.place.search import WORD, Verdict, find_allowed_offsets
@@ -106,14 +106,6 @@ def test_numbers_that_are_too_large_for_the_arrays_are_refused() -> None:
             compile_problem(Problem((Item(0, 1, size), Item(0, 1, 1))))
 
 
-def test_lives_and_sizes_of_fifteen_digits_are_taken() -> None:
-    long, unit = 10**15 - 1, 333 * 10**12
-    problem = Problem((Item(-long, long, 2 * unit), Item(-long, 0, unit), Item(0, long, 3 * unit)))
-    one, other = instance_twin.compile_problem(problem), compile_problem(problem)
-    assert (one.unit, one.size.tolist()) == (other.unit, other.size.tolist()) == (unit, [2, 1, 3])
-    assert solve(problem, BUDGET).status is Status.OPTIMAL
-
-
 def tight(count: int, seed: int, *, height: int = 1000) -> Problem:
     """Items cut out of one rectangle, so that `height` can be reached; then some of them are shortened."""
     state = seed
@@ -190,12 +182,6 @@ def test_fixed_offsets_and_alignments_are_kept(
     assert solution.height == lowest(Problem(items), TOP) == height
 
 
-def test_fixed_offsets_that_collide_are_infeasible_at_any_capacity() -> None:
-    problem = Problem((Item(0, 2, 4, offset=3), Item(1, 3, 4, offset=5)))
-    assert decide(problem, 10**9, BUDGET).status is Status.INFEASIBLE
-    assert solve(problem, BUDGET).status is Status.INFEASIBLE
-
-
 def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_without_it() -> None:
     problem = Problem((Item(0, 2, 4), Item(1, 3, 4)), (Permission(1, 0, -2),))
     result = solve(problem, BUDGET)
@@ -224,12 +210,6 @@ def test_improving_never_makes_it_worse_and_leaves_what_is_too_large() -> None:
     crowd = Problem(tuple(Item(i, i + 1, 1 + i % 3) for i in range(MOST_ITEMS + 1)))
     high = Solution(tuple(5 for _ in crowd.items), 8)
     assert improve(crowd, high, 1000) == high
-
-
-def test_nothing_to_place() -> None:
-    assert solve(Problem(()), BUDGET) == solver.Result(Status.OPTIMAL, Solution((), 0), 0, 0)
-    idle = Problem((Item(3, 3, 7), Item(1, 2, 0)))
-    assert decide(idle, 7, BUDGET).solution is not None
 
 
 def chained(seed: int, scale: int = 1) -> Problem:
@@ -321,11 +301,3 @@ def test_the_twins_leave_the_same_offsets() -> None:
             assert found is None or (found == as_sets(sets, capacity)).all()
             answers.add((found is None, capacity // WORD))
     assert {(some, words) for some in (False, True) for words in (0, 1, 2)} <= answers
-
-
-def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = chained(1)
-    known = decide(problem, problem.bound.bytes, 1000)
-    monkeypatch.setattr(search, "MOST_UNITS", 1)
-    monkeypatch.setattr(solver, "find_allowed_offsets", None)  # is not called
-    assert decide(problem, problem.bound.bytes, 1000).status is known.status

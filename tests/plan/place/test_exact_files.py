@@ -1,6 +1,5 @@
 """Arena problems from files: the format, hostile tables, the command, and the hard benchmark problems."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -110,14 +109,6 @@ def test_the_command_tells_height_bound_and_proof(tmp_path: Path, capsys: pytest
     offsets = [item.offset for item in solved.items if item.offset is not None]
     arena.validate(read_problem(EASY).problem, offsets)
     assert arena.height(solved, offsets) == 12
-
-
-def test_the_commands_json_has_every_offset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["arena", write(tmp_path, EASY), "--capacity", "14", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["schema"], answer["status"], answer["height_bytes"]) == (1, "optimal", 12)
-    assert (answer["bound_bytes"], answer["capacity_bytes"]) == (12, 14)
-    arena.validate(read_problem(EASY).problem, [answer["offsets"][f"b{i}"] for i in range(1, 6)])
 
 
 def test_a_capacity_that_is_too_small_exits_1_and_writes_nothing(

@@ -9,7 +9,7 @@ from namednets import split_network
 from plan_nets import make_target
 
 from buildtool.base.errors import PlanError
-from buildtool.base.modes import InPlace, Objective, Strategy
+from buildtool.base.modes import InPlace, Objective
 from buildtool.graph.fusions import fusions, with_sliced_fusions
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
@@ -89,15 +89,6 @@ def test_a_point_that_only_the_other_form_has_is_listed():
                 if one.plan.arena_bytes <= point.plan.arena_bytes and one.plan.macs <= point.plan.macs
             ]
             assert beaten
-
-
-def test_layer_by_layer_is_the_network_as_it_is():
-    prepared = _prepared(split_network(4), strategy=Strategy.LAYERWISE)
-    assert prepared.unsliced == prepared.graphs[:1]
-    with pytest.raises(PlanError):
-        check(
-            choose_plan(replace(prepared, graphs=prepared.unsliced))[1], prepared.graphs[1], prepared.target
-        )
 
 
 def _plan_of(count=3):
