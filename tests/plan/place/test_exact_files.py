@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from exactlib import same_runs
 from needs import needs_shared
 
 from buildtool.api.answers.arena import COMMON_NODES, common_budget
@@ -12,7 +11,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
+from buildtool.plan.place.instance import MOST_ITEMS
 from buildtool.plan.place.solver import Status, decide, solve
 
 CAPACITY = 1_048_576
@@ -149,14 +148,6 @@ def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
     assert result.solution is not None
     assert result.solution.height <= (CAPACITY if name == "D" else result.bound)
     arena.validate(problem, result.solution.offsets)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", "BD")
-def test_the_twins_agree_on_hard_problems(name: str) -> None:
-    problem = problem_file(f"{name}.{CAPACITY}.csv")
-    capacity = CAPACITY // compile_problem(problem).unit
-    assert list(same_runs(problem, capacity, count=2, limit=300))
 
 
 @pytest.mark.parametrize(
