@@ -140,10 +140,9 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(installed, tmp
 
 
 @pytest.mark.slow
-def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, installed, tmp_path):
-    """A package of the same name is installed and removed again."""
+def test_an_installation_says_where_it_is_from_and_names_its_namesake(wheel, installed, tmp_path):
     assert wheel.name.startswith("buildtool_mcu-")
-    command, python = installed / "bin/buildtool", installed / "bin/python"
+    command = installed / "bin/buildtool"
     site = next(installed.glob("lib/python*/site-packages"))
     version_line = f"buildtool {__version__}, from buildtool-mcu in {site}\n"
     assert said(command, "--version", folder=tmp_path) == (0, version_line, "")
@@ -159,13 +158,6 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, installe
     assert (status, out) == (0, version_line)
     assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
-    pip("uninstall", "-y", "buildtool", python=python)
-    assert not (
-        site / "buildtool/__init__.py"
-    ).exists()  # as the page says, our files of these names are gone
-    pip(*INSTALL, "--force-reinstall", wheel, python=python)
-    assert said(command, "--version", folder=tmp_path) == (0, version_line, "")
-    assert said(command, "zoo", "ds_cnn", folder=tmp_path)[:2] == (0, "written: ds_cnn.tflite\n")
 
 
 @pytest.mark.slow

@@ -86,28 +86,6 @@ def test_operators_on_constants_are_folded():
     assert [flow.values[v].size for v in flow.weights()] == [4 * 30]
 
 
-def quantised(final_reader=False):
-    """Returns x -> Q -> DQ -> Conv (quantised weights) -> Relu -> Q -> DQ -> MaxPool -> Q -> DQ -> y."""
-    scale, zero = constant("k", np.float32(0.1)), constant("z", np.int8(0))
-
-    def pair(name, result):
-        stored = node("QuantizeLinear", [name, "k", "z"], f"{name}q")
-        return [stored, node("DequantizeLinear", [f"{name}q", "k", "z"], result)]
-
-    nodes = [
-        *pair("x", "xd"),
-        node("DequantizeLinear", ["wq", "k", "z"], "wd"),
-        node("Conv", ["xd", "wd"], "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-        node("Relu", ["a"], "b"),
-        *pair("b", "bd"),
-        node("MaxPool", ["bd"], "c", kernel_shape=[2, 2], strides=[2, 2]),
-        *pair("c", "y"),
-    ]
-    outputs = [info("y", [1, 4, 4, 4]), *([info("b", [1, 4, 8, 8])] if final_reader else [])]
-    weights = constant("wq", np.zeros((4, 3, 3, 3), np.int8))
-    return model(nodes, [info("x", [1, 3, 8, 8])], outputs, [scale, zero, weights])
-
-
 @pytest.mark.parametrize("name", lightonnx.NAMES[::2])
 def test_shapes_are_those_that_onnx_itself_infers(name):
     """The total size of the activations follows from onnx's shapes of all results that are not constant."""

@@ -19,7 +19,7 @@ from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
 from needs import needs_tool
-from paths import ROOT, TESTS
+from paths import TESTS
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, ToolError, UsageError
@@ -44,7 +44,6 @@ REAL = os.environ.get("CMSIS_NN_PATH")
 LIBRARIES = [pytest.param(STAND_IN, id="stand-in"), *([pytest.param(REAL, id="real")] if REAL else [])]
 KINDS = {"conv2d", "depthwise_conv2d", "add", "mul", "avg_pool", "max_pool", "softmax"}
 BOARDS = ["cortex-m4", "cortex-m55"]
-ASK = ROOT / "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c"
 ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 

@@ -13,7 +13,6 @@ from paths import ROOT
 from buildtool.base.compiler import environment, identify
 
 slow = pytest.mark.slow
-M55 = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
 RV64 = ("--target=riscv64-unknown-elf", "-mabi=lp64", "-mcmodel=medany")
 FREESTANDING = ("-nostdlibinc", "-isystem", str(baremetal.ROOT / "include"), "-std=gnu99", "-O1")
 MEMORY = {"memcpy", "memset", "memmove"}

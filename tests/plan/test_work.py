@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 
 import pytest
 from hypothesis import given, settings
@@ -44,14 +43,6 @@ def outcome(prepared, budget):
         except PlanError as error:
             data = error.text
         return data, work.ended, work.left
-
-
-def units(branches, budget=math.inf):
-    """The units of work for the smallest plan of some branches."""
-    session = Session()
-    with session.budget(1 << 62) as work:
-        choose._choose_best(problem(joined(branches), "cortex-m4", session))
-        return (1 << 62) - work.left
 
 
 def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):

@@ -98,17 +98,6 @@ def test_packed_steps_are_those_of_the_schedule() -> None:
         assert [list(step) for step in unpacked(entry["symbols"], entry["sequence"])] == steps
 
 
-@pytest.mark.slow
-def test_thousands_of_steps_take_few_numbers() -> None:
-    report = answer("squeezenet")
-    steps = sum(
-        report["regions"][e["region"]]["last_step"] - report["regions"][e["region"]]["first_step"] + 1
-        for e in report["steps"]
-    )
-    assert steps > 10_000
-    assert len(json.dumps(report["steps"])) < steps
-
-
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("mobilenetv2", "squeezenet")]
 
 
