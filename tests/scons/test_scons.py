@@ -331,9 +331,9 @@ def test_a_library_of_the_users_is_compiled_and_linked(project: Project, tmp_pat
     shutil.copytree(ROOT / "tests/support/cmsis_nn", library)
     (tmp_path / "net.tflite").write_bytes(small())
     words = ("board=cortex-m4", "model=net.tflite", f"cmsis_nn={library}")
-    output = project.scons(*words, "-j2", "run")
+    output = project.scons(*words, "-j2")
     assert "compiling library/Source/stand_in_s8.c" in output
-    assert output.rstrip().endswith("'s reference kernels, to the bit")
+    assert "_cmsis_nn(" in (project.folder / "build/cortex-m4/net/src/net.c").read_text()
     assert "up to date" in project.scons(*words)
 
     # its headers are those of its own sources, and of the kernels that call it
