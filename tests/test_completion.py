@@ -52,18 +52,6 @@ def test_words_are_offered(tmp_path, line, words):
     assert len(offers) < len(words) + 8 or line.endswith(" ")
 
 
-def test_a_command_that_is_run_imports_no_other_commands_modules():
-    code = (
-        "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
-        "found = {'argcomplete', *(f'buildtool.fronts.{name}' for name in"
-        " ('texts.sarif', 'cmake', 'cli.debugger'))};"
-        "found &= sys.modules.keys();"
-        "sys.exit(str(found) if found else 0)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-
-
 @pytest.mark.parametrize("command", ["", *arguments.COMMANDS])
 def test_help_has_examples_that_the_command_line_takes(command, capsys):
     for words in (["help", command], [command, "--help"]):

@@ -309,24 +309,3 @@ def test_a_narrow_table_does_without_spare_columns_before_it_shortens_names_or_b
     ]
     assert lines(20)[2] == "blo...pthwise  1,000"
     assert lines(15)[-3:] == ["total", "  per MAC: 2.50", "  MACs: 2,000"]
-
-
-def test_a_table_that_cannot_fit_becomes_records_with_whole_figures():
-    titles = ["#", "layer", "instructions", "RAM alive", "MACs", "kernel"]
-    rows = [
-        [3, "block/expand/" + "very_long_" * 5 + "name", 123456789, 12345678, 7, "conv2d_dsp"],
-        [4, "b", 5, 6, 7, ""],
-    ]
-    token = table.width.set(40)
-    try:
-        lines = table.table(titles, rows).split("\n")
-    finally:
-        table.width.reset(token)
-    assert lines == [
-        "3  block/expan...ry_long_very_long_name",
-        "  instructions: 123,456,789",
-        "  RAM alive: 12,345,678  MACs: 7",
-        "  kernel: conv2d_dsp",
-        "4  b",
-        "  instructions: 5  RAM alive: 6  MACs: 7",
-    ]

@@ -146,14 +146,6 @@ def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, mon
     assert pairs.clients.held > 10 << 20 and pairs.clients.surplus() == []  # one answer may be as large
 
 
-def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
-    answer = bytes(8 << 20)
-    for _ in range(20):
-        pairs.one()[1].send_frame(answer)
-    assert pairs.clients.held == len(answer) and pairs.clients.surplus() == []
-
-
 def test_room_is_made_by_the_longest_idle_and_last_by_an_editor(pairs):
     clients = [pairs.one()[1] for _ in range(5)]
     clients[0].leased = True

@@ -1,6 +1,5 @@
 """Changed files: the next answer is prepared and comes from memory. A touch prepares nothing."""
 
-import os
 import time
 
 import msgpack
@@ -161,15 +160,6 @@ def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatc
 
     monkeypatch.setattr("buildtool.daemon.memory.sha256", slow)
     assert FileDigests().of(str(path)) == ""
-
-
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, at_once):
-    watcher = make_watcher(project)
-    (project / "net.tflite").unlink()
-    os.mkfifo(project / "net.tflite")
-    watcher.poll(0.0)
-    assert list(watcher.changed()) == []
-    watcher.stop()
 
 
 def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):

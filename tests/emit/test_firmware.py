@@ -4,11 +4,9 @@ import re
 import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 from nativebatch import FLAGS, build, execute, prepare
 
-from buildtool.graph import reference
 from buildtool.graph.types import OpKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -85,25 +83,6 @@ def test_nothing_else_is_given_or_taken(printed, what, names):
 
 def test_quantisation_in_the_image_equals_the_macros(printed):
     assert [printed[name] for name in printed if name.endswith("_equal")] == ["1"] * 5
-
-
-def _filled(job, steps):
-    return [
-        (np.arange(job.graph.tensors[t].size) * step + 3).astype(np.int8).reshape(job.graph.tensors[t].shape)
-        for t, step in zip(job.graph.inputs, steps, strict=True)
-    ]
-
-
-def test_networks_that_share_an_arena_take_turns(printed, jobs):
-    first, second = jobs
-    values = reference.execute(first.graph, _filled(first, (7, 29)))
-    dense, pooled = (values[t].tobytes().hex() for t in first.graph.outputs)
-    (other,) = (reference.execute(second.graph, _filled(second, (13,)))[t] for t in second.graph.outputs)
-    for suffix in ("", "_again", "_hooked", "_unhooked"):
-        assert printed[f"first_dense{suffix}"] == dense
-        assert printed[f"first_pooled{suffix}"] == pooled
-    assert printed["second"] == printed["second_again"] == other.tobytes().hex()
-    assert len({dense, pooled, other.tobytes().hex()}) == 3
 
 
 def test_the_hook_runs_between_regions(printed, jobs):

@@ -5,7 +5,6 @@ import hashlib
 import struct
 import zlib
 
-import numpy as np
 import pytest
 from everyop import every_operator
 
@@ -13,7 +12,6 @@ from buildtool.emit import packing
 from buildtool.emit.image import HEADER_BYTES, image_layout, read_image, weight_image
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph, Quantization
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
@@ -64,16 +62,6 @@ def test_the_reader_takes_the_header_that_was_written_and_no_other():
             read_image(data, graph, kernels)
 
 
-def test_the_payload_starts_with_the_interface_s_quantisation():
-    graph = rewrite(every_operator(3))
-    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
-    tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
-    for number, tensor in enumerate(tensors):
-        scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
-        quant = tensor.quant or Quantization((1.0,), (0,))  # for indices, which are integers
-        assert (np.float32(quant.scale), quant.zero_point) == (scale, zero_point)
-
-
 def test_the_layout_is_known_without_the_weights(monkeypatch):
     """A plan needs only the sizes of constants, so nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
@@ -94,18 +82,6 @@ def test_constant_operands_are_stored_as_they_are():
     for tensor, place in image.places.tensors.items():
         raw = graph.tensors[tensor].data.tobytes()
         assert image.data[place : place + len(raw)] == raw
-
-
-def test_names_do_not_matter():
-    graph = small()
-    renamed = Graph(
-        "other",
-        tuple(dataclasses.replace(t, name=f"x/{i}*/") for i, t in enumerate(graph.tensors)),
-        graph.ops,
-        graph.inputs,
-        graph.outputs,
-    )
-    assert image_of(renamed).data == image_of(graph).data
 
 
 def test_a_topology_is_told_apart_even_where_every_block_lies_alike():

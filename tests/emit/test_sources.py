@@ -120,18 +120,6 @@ def test_an_arena_that_is_too_small_does_not_compile(tmp_path):
             assert compiled(compiler, tmp_path, standard, str(good)).returncode == 0
 
 
-def test_the_header_serves_cpp(tmp_path):
-    write_files(emitted(every_operator(), "every").files, tmp_path)
-    source = tmp_path / "user.cc"
-    source.write_text(
-        '#include "every.h"\nEVERY_DEFINE_ARENA(arena);\nEVERY_CHECK_ARENA(arena);\n'
-        "int main() { return every_init(arena, sizeof arena, every_weights) + every_invoke(); }\n"
-    )
-    words = ("-x", "c++", "-std=c++11", "-nostdinc++", "-Wall", "-Wextra", "-Werror")
-    process = compiled("clang", tmp_path, *words, str(source))
-    assert process.returncode == 0, process.stderr
-
-
 def streamed(spec):
     graph = rewrite(read_model(build(spec)))
     new_plan = make_plan(graph, TARGET, PlanOptions(objective="ram", image="stream"))

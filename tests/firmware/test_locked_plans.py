@@ -36,16 +36,6 @@ def by_plan(data, kind="emit", **more):
     return handle({**request, **more})
 
 
-def test_a_locked_plan_is_built_as_if_it_had_just_been_made():
-    files = answered("emit")["files"]
-    as_windows_has_it = b"\xef\xbb\xbf" + lock().replace(b"\n", b"\r\n")
-    for data in (lock(), files["ds_cnn.plan"], as_windows_has_it):
-        assert by_plan(data)["files"] == files
-    assert by_plan(lock(), "plan")["locked"] == lock()
-    other = handle({"kind": "emit", "model": NET, "board": BOARD})  # by its default options
-    assert other["files"]["ds_cnn.c"] != files["ds_cnn.c"]
-
-
 def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_path):
     model = {"name": "thin.tflite", "data": thin_model(NET)}
     plan = handle({"kind": "plan", "model": model, "board": "host"})["locked"]

@@ -278,13 +278,6 @@ def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
     assert len(runs) == 3
 
 
-def test_explain_names_what_was_another(tree, cache):
-    compiled(tree)
-    compiled(tree, flags=("-g",))
-    (asked,) = [asked for asked in care.explain("a test")["asked"] if asked["level"] == "objects"]
-    assert {change["part"] for change in asked["changed"]} == {"compiler", "flags"}
-
-
 def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, monkeypatch):
     run = objects.run
 
@@ -328,14 +321,6 @@ def test_a_changed_header_is_compiled_anew(tree, cache, runs, header, text):
     assert len(runs) == 2
 
 
-def test_a_header_that_nothing_includes_is_no_part_of_the_key(tree, cache, runs):
-    """Start-up code is in the same folder as every network's own header, but is compiled only once."""
-    before = compiled(tree)
-    (tree / "include" / "more.h").write_text("#define MORE 1\n")
-    assert compiled(tree) == before
-    assert len(runs) == 1
-
-
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -371,19 +356,6 @@ def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
     compiled(tree, identity="cc 2")
     (tree / "src" / "a.c").write_text((tree / "src" / "a.c").read_text() + "int b;\n")
     compiled(tree)
-    assert len(runs) == 5
-
-
-def test_a_definition_that_nothing_mentions_changes_no_key(tree, cache, runs):
-    """A build that traces or counts shares every kernel with the plain one."""
-    before = compiled(tree, flags=("-DNN_X=1",))
-    assert compiled(tree) == compiled(tree, flags=("-DNN_X=2", "-DNN_XY")) == before
-    assert len(runs) == 1
-    (tree / "src" / "own.h").write_text("#define OWN (NN_X)\n")
-    assert compiled(tree, flags=("-DNN_X=1",)) != compiled(tree, flags=("-DNN_X=2",))
-    assert len(runs) == 3
-    (tree / "src" / "own.h").write_text("#define OWN 1\n#define CAT(x) NN_ ## x\n")
-    assert compiled(tree, flags=("-DNN_X=1",)) == compiled(tree, flags=("-DNN_X=2",))
     assert len(runs) == 5
 
 

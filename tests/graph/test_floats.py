@@ -21,7 +21,7 @@ from buildtool.graph.floats import MOST_WEIGHTS, curve_bound, curve_units, touch
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Op, OpKind, Pad
+from buildtool.graph.types import DType, Op, OpKind
 
 EVERY = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 1, 256)
 
@@ -45,16 +45,6 @@ def test_a_reduction_of_one_element_still_changes_nan_and_infinity(kind):
     x = net.input((2, 1, 8), DType.FLOAT32)
     graph = net.graph([net.reduced(kind, net.unary(OpKind.NEG, x), (1,), False)])
     litert.rewritten(graph, [np.resize(np.array(SPECIAL, np.float32), (2, 1, 8))])
-
-
-@pytest.mark.parametrize("kind", [OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
-def test_a_pool_of_one_element_still_changes_nan_and_infinity(kind):
-    net = Islands(1)
-    x = net.input((1, 2, 8, 1), DType.FLOAT32)
-    pooled = net.op(
-        kind, [net.unary(OpKind.NEG, x)], (1, 2, 8, 1), g.PoolAttrs((1, 1), (1, 1), Pad(0, 0, 0, 0))
-    )
-    litert.rewritten(net.graph([pooled]), [np.resize(np.array(SPECIAL, np.float32), (1, 2, 8, 1))])
 
 
 @pytest.mark.parametrize("axes", [(3,), (1, 2), (0, 2), (1, 3), (0, 1, 2, 3)])

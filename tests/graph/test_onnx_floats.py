@@ -56,15 +56,6 @@ def test_an_island_begins_and_ends_where_the_file_does_not_quantise():
     assert steps.max() <= 1 and (steps == 0).mean() > 0.99
 
 
-def test_a_function_of_one_tensor_is_a_table():
-    net = Qdq((1, 40), scale=0.03)
-    scaled = net.node("Div", [net.x, net.const(np.sqrt(2), np.float32)])
-    y = net.node("Mul", [net.node("Erf", [scaled]), net.x])
-    model = net.model([net.q(y, 0.03, 3)])
-    assert kinds(read_floats(model)) == ["LOOKUP"]
-    assert compared(model)[1].max() <= 1
-
-
 def test_an_input_that_is_read_as_floats_is_a_float():
     """Preprocessing that the exporter left in the file."""
     net = Qdq((1, 3, 6, 6))

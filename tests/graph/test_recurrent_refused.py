@@ -11,7 +11,7 @@ from buildtool.graph.tflite import recurrent as written
 from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, Quantization, Tensor
+from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, Quantization, SvdfAttrs, Tensor
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
@@ -201,3 +201,8 @@ def test_files_that_no_converter_writes_are_refused(monkeypatch, kind, changes, 
     with pytest.raises(BuildtoolError) as caught:
         read_model(write_model({"lstm": _lstm, "svdf": _svdf}[kind]()))
     assert text in str(caught.value)
+
+
+def test_the_graphs_that_are_changed_are_read():
+    for graph in (_lstm(), _svdf()):
+        assert isinstance(read_model(write_model(graph)).ops[0].attrs, LstmAttrs | SvdfAttrs)

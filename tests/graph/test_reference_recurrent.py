@@ -5,11 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recurrentnets import (
+    digit_rows,
     drawn_lstm,
     drawn_svdf,
     expected,
     inputs_for_steps,
+    keyword_svdf,
     sequence,
+    wake_word,
 )
 
 from buildtool.graph.consistency import check_graph
@@ -41,6 +44,11 @@ def test_svdf_equals_litert_over_a_sequence(seed):
 @given(seed=seeds)
 def test_an_lstm_with_any_parts_equals_litert_over_a_sequence(seed):
     _check_against_litert(drawn_lstm(seed), 3, seed)
+
+
+@pytest.mark.parametrize("network", [keyword_svdf, wake_word, digit_rows])
+def test_networks_of_several_layers_equal_litert(network):
+    _check_against_litert(network(), 5, 1)
 
 
 def test_outputs_of_the_drawn_operators_are_spread():

@@ -266,14 +266,6 @@ def test_a_transpose_vanishes_behind_means_over_its_moved_axes() -> None:
     assert assert_same_results(before, after) == 3
 
 
-def test_a_transpose_that_is_also_an_output_stays() -> None:
-    net = Net((1, 3, 4, 5))
-    t = net.then("TRANSPOSE", [net.add(constant((0, 3, 1, 2)))], (1, 5, 3, 4))
-    means(3)(net)
-    after = rewritten(net.bytes([0], [t, net.x]))
-    assert kinds(after) == {"TRANSPOSE": 1, "MEAN": 1}
-
-
 # ---- no-ops, activations, constants, dead operators -------------------------------------------------
 
 
@@ -290,22 +282,6 @@ def test_operators_that_do_nothing_vanish() -> None:
     data = net.bytes([0], [net.x])
     assert len(read_model(data).ops) == 8
     assert kinds(rewritten(data)) == {"LOOKUP": 1}  # both are one function
-
-
-@pytest.mark.parametrize(
-    ("steps", "kind_left"),
-    [
-        ([("QUANTIZE", (1, 4), (0.25, -8))], "QUANTIZE"),  # to other parameters
-        ([("QUANTIZE", (1, 4), None)], "RESHAPE"),  # an output that is an alias of an input
-        ([("RESHAPE", shape, None) for shape in ((2, 2), (4,), (4, 1))], "RESHAPE"),
-    ],
-)
-def test_one_operator_is_left(steps, kind_left) -> None:
-    net = Net((1, 4))
-    for kind, shape, quant in steps:
-        net.then(kind, [net.add(constant(shape))] if kind == "RESHAPE" else [], shape, quant=quant)
-    after = rewritten(net.bytes([0], [net.x]))
-    assert kinds(after) == {kind_left: 1} and after.inputs != after.outputs
 
 
 @pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])

@@ -81,6 +81,13 @@ def wake_word() -> Graph:
     return net.graph([net.unary(OpKind.LOGISTIC, net.dense(x, 2))])
 
 
+def digit_rows() -> Graph:
+    """A smaller version of TFLM's MNIST network: an LSTM over the rows of an image, then a dense layer."""
+    net = NetBuilder(5, "digit_rows")
+    x = lstm(net, net.input((1, 14, 14)), 20)
+    return net.graph([net.softmax(net.dense(net.flatten(x), 10))])
+
+
 def wide_digit_rows() -> Graph:
     """The same of int16, with a convolution before the LSTM."""
     net = WideNetBuilder(5, "wide_digit_rows")

@@ -70,18 +70,6 @@ def test_every_field_of_a_whole_file_arrives(tmp_path):
     assert board.emulator.options == ("-m", "1")
 
 
-def test_a_file_may_extend_a_known_board_and_change_single_keys(tmp_path):
-    base = load_board("cortex-m4")
-    board = load(tmp_path, 'extends = "cortex-m4"\nreserved_bytes = "3K"\n[memory.psram]\nsize = "192K"\n')
-    assert board.name == "mine"
-    assert board.reserved_bytes == 3072
-    assert board.memory("psram").size == 192 * 1024
-    assert board.memory("psram").base == base.memory("psram").base
-    unchanged = [m for m in board.memories if m.name != "psram"]
-    assert unchanged == [m for m in base.memories if m.name != "psram"]
-    assert (board.core, board.emulator, board.stack_bytes) == (base.core, base.emulator, base.stack_bytes)
-
-
 def test_files_may_extend_each_other_by_relative_path_but_not_in_a_circle(tmp_path):
     (tmp_path / "family").mkdir()
     own_board(tmp_path / "family", 'stack_bytes = "2K"\nreserved_bytes = 8', name="base")

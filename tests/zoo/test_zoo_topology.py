@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from needs import needs_shared
 from paths import ROOT
@@ -112,32 +111,6 @@ def test_dense_blocks_add_their_growth():
     joined = [t for t in graph.tensors if t.name.endswith("/concat")]
     assert [t.shape[3] for t in joined[:6]] == [36, 48, 60, 72, 84, 96]
     assert [joined[i].shape[1:] for i in (5, 11, 17)] == [(32, 32, 96), (16, 16, 120), (8, 8, 132)]
-
-
-@pytest.mark.parametrize(
-    ("alpha", "stem", "channels", "last"),
-    [
-        ("0.35", 16, [8, 8, 16, 24, 32, 56, 112], 1280),
-        ("0.5", 16, [8, 16, 16, 32, 48, 80, 160], 1280),
-        pytest.param("1.4", 48, [24, 32, 48, 88, 136, 224, 448], 1792, marks=slow),
-    ],
-)
-def test_widths_are_those_of_keras(alpha, stem, channels, last):
-    graph = built(f"mobilenetv2:size=32,alpha={alpha},classes=10")
-    widths = {t.name: t.shape[3] for t in graph.tensors if len(t.shape) == 4 and not t.is_constant}
-    assert (widths["stem"], widths["last"]) == (stem, last)
-    assert [widths[f"block{i}/project"] for i in (1, 2, 4, 7, 11, 14, 17)] == channels
-
-
-@pytest.mark.parametrize("size", [32, 33, 50, 97])
-def test_odd_sizes_halve_as_same_padding_does(size):
-    graph = zoo.graph("mobilenetv2", size=size, alpha=0.05, classes=3)
-    last = next(t for t in graph.tensors if t.name == "last")
-    side = size
-    for _ in range(5):
-        side = -(-side // 2)
-    assert last.shape == (1, side, side, 1280)
-    assert np.prod(graph.tensors[graph.outputs[0]].shape) == 3
 
 
 @slow

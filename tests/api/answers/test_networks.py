@@ -9,9 +9,6 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.base.errors import ModelError, ToolError, UsageError
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.darknet import read_cfg
-from buildtool.graph.flow import lives
-from buildtool.plan.others.footprint import footprint
 
 CFG = ROOT / "benchmarks/networks"
 
@@ -86,18 +83,6 @@ def test_batch_and_size_scale_activations_alone():
     # the figures of an article for this network: 1.45 GB and 255 MB
     assert round((three["activation_bytes"] + three["weight_bytes"]) / 1e9, 2) == 1.45
     assert round(three["live_bound_bytes"] / 1e6) == 255
-
-
-def test_weights_are_live_from_their_first_to_their_last_reader():
-    text = b"[net]\nheight=4\nwidth=4\nchannels=2\n[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
-    flow = read_cfg(text)
-    (weight,) = flow.weights()
-    (life,) = [life for life in lives(flow, weights=True) if life.value == weight]
-    assert (life.first, life.last, life.size) == (0, 0, 4 * (2 * 3 + 3))
-    assert all(life.value != weight for life in lives(flow))
-    _, figures = footprint(flow, weights="load")
-    assert figures.bound == 4 * (16 * 2 + 16 * 3) + life.size
-    assert figures.total == figures.activations + figures.weights
 
 
 @pytest.mark.parametrize(

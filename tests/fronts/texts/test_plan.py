@@ -226,16 +226,6 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
         assert lines[1].endswith(" 0      160 bytes")
 
 
-def test_the_map_of_a_plan_has_a_letter_for_every_use():
-    answer = planned(**STREAMED)
-    lines = plan.arena_map(answer).splitlines()
-    rows = [line.split("|")[1] for line in lines if line.endswith("|")]
-    assert len({len(row) for row in rows}) == 1 and len(rows[0]) <= plan.MOST_COLUMNS
-    legend = dict(re.findall(r"(\w) (\w+)[,]", lines[-1]))
-    assert set("".join(rows)) - {"."} == set(legend)
-    assert all(plan.LETTERS[use] == letter for letter, use in legend.items())
-
-
 @pytest.mark.slow
 def test_a_profiles_work_is_the_plans():
     request = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}

@@ -24,7 +24,6 @@ from buildtool.plan.summary.memory import Use
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
-from buildtool.target.costs import Pricer
 
 VWW5 = "mcunet_vww5"
 
@@ -188,16 +187,6 @@ def test_what_a_buffer_is_depends_on_the_region():
     uses = [next((h.use for h in row.buffers if h.buffer == residual), None) for row in summary.regions]
     # written, read by the expansion, kept while depthwise and projection run, read by the addition
     assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
-
-
-def test_what_is_moved_is_told_with_its_cost():
-    ((_, plan, summary),) = cases("tensors moved")
-    sizes = [plan.buffers[move.target].size for move in plan.moves]
-    assert sizes
-    assert sum(row.moved for row in summary.regions) == sum(sizes)
-    dearer = {row.work.cost for row in summary.regions if row.moved}
-    (plain,) = {row.work.cost for row in summary.regions if not row.moved}
-    assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
 
 
 @given(graphs())

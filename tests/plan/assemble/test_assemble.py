@@ -128,17 +128,6 @@ def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(g
     assert plan(graph, target, image=image) == result
 
 
-def test_scratch_lives_in_its_operators_step_and_counts():
-    net = Net((1, 4, 4, 16))
-    graph = net.graph(net.relu(net.conv(net.inputs[0], 16)))
-    result = plan(graph, make_target(scratch="100"), in_place="none")
-    (scratch,) = [b for b in result.buffers if b.kind is BufferKind.SCRATCH]
-    assert (scratch.first, scratch.last, scratch.size, scratch.tensors) == (0, 0, 100, ())
-    assert result.arena_bytes == 256 + 256 + 112
-    small = plan(graph, make_target(scratch="100"), in_place="elementwise")
-    assert small.arena_bytes == result.arena_bytes and small.overlaps == ()
-
-
 @pytest.mark.parametrize(
     "build",
     [

@@ -115,35 +115,6 @@ def test_meets_the_bound_where_greedy_orders_miss_it(seed: int) -> None:
     arena.validate(problem, result.solution.offsets)
 
 
-def test_proves_that_the_bound_cannot_be_met() -> None:
-    # Six bytes are live at any time, but c and d cannot both be beside what they overlap.
-    items = (Item(0, 2, 2), Item(1, 3, 2), Item(2, 4, 2), Item(0, 1, 2), Item(3, 4, 2), Item(0, 4, 2))
-    lives = [Item(0, 2, 4), Item(1, 4, 2), Item(2, 5, 3), Item(4, 6, 4), Item(3, 6, 1), Item(5, 7, 2)]
-    for problem in (Problem(items), Problem(tuple(lives))):
-        least = lowest(problem, TOP)
-        assert least is not None
-        below = decide(problem, least - 1, BUDGET)
-        assert below.status is Status.INFEASIBLE
-        assert decide(problem, least, BUDGET).solution is not None
-
-
-@pytest.mark.parametrize(
-    ("items", "begin", "height"),
-    [
-        # a fixed offset is kept, and the gap below it is used
-        ((Item(0, 2, 4, offset=3), Item(0, 2, 3), Item(1, 3, 2), Item(2, 4, 7)), (3, 0), 9),
-        # alignments that do not divide each other
-        ((Item(0, 3, 5, 4), Item(0, 3, 5, 6), Item(0, 3, 1, 9)), (), 17),
-    ],
-)
-def test_fixed_offsets_and_alignments_are_kept(
-    items: tuple[Item, ...], begin: tuple[int, ...], height: int
-) -> None:
-    solution = solved(Problem(items))
-    assert solution.offsets[: len(begin)] == begin
-    assert solution.height == lowest(Problem(items), TOP) == height
-
-
 def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_without_it() -> None:
     problem = Problem((Item(0, 2, 4), Item(1, 3, 4)), (Permission(1, 0, -2),))
     result = solve(problem, BUDGET)

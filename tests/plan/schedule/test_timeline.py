@@ -117,6 +117,11 @@ def tall(rows):
     return net.graph(net.max_pool(x, (2, 1), (2, 1)))
 
 
+def test_up_to_the_limit_rows_are_made_one_by_one():
+    pareto = front(tall(MOST_ROWS), load_target("cortex-m4"), Settings())
+    assert any(region.block_forms for point in pareto.points for region in point.way.regions)
+
+
 def test_beyond_the_limit_there_is_one_step_an_operator():
     pareto = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
     assert [[region.block_forms for region in point.way.regions] for point in pareto.points] == [[(), ()]]
