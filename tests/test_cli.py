@@ -302,15 +302,6 @@ def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(refused, s
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("columns", ["", "80", "100"])
-def test_lists_keep_to_the_terminal(columns, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns)
-    for words in (["ops"], ["boards"], ["zoo"], ["plan", NET, "-b", "cortex-m4", "--strategy", "layerwise"]):
-        assert cli.run(words) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= int(columns or 110), words
-
-
 def test_a_network_of_no_operators_ends_like_any_other(tmp_path, capsys):
     from flatfiles import FileTensor
     from samplefiles import Sheet
@@ -325,15 +316,6 @@ def test_a_network_of_no_operators_ends_like_any_other(tmp_path, capsys):
             assert cli.run([*words, *more]) == 0
             assert cli.run([*words, *more, "--ram", "8"]) == 1
             assert "requires 16 bytes" in capsys.readouterr().err
-
-
-def test_alone_it_prints_its_help_and_is_no_success(capsys):
-    assert cli.run([]) == 2
-    output = capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        cli.run(["--help"])
-    assert (ended.value.code, output.err) == (0, "")
-    assert output.out == capsys.readouterr().out and "validate" in output.out
 
 
 def test_the_version_names_the_package_and_where_it_lies(capsys):

@@ -281,31 +281,3 @@ def test_a_pipe_is_as_wide_as_the_terminal_that_it_ends_in(stderr, stdin):
     finally:
         os.close(ours)
         os.close(theirs)
-
-
-def test_a_narrow_table_does_without_spare_columns_before_it_shortens_names_or_becomes_records():
-    titles, spare = ["layer", "kernel", "per MAC", "MACs"], ["per MAC", "kernel"]
-    rows = [["block1/depthwise", "depthwise_3x3_dsp", 1.5, 1000]]
-
-    def lines(width):
-        token = table.width.set(width)
-        try:
-            return table.table(titles, rows, ["total", "", 2.5, 2000], spare=spare).split("\n")
-        finally:
-            table.width.reset(token)
-
-    assert lines(51)[0].split() == ["layer", "kernel", "per", "MAC", "MACs"]
-    assert lines(43)[::5] == [
-        "layer             kernel              MACs",
-        "(left out at this width: per MAC)",
-    ]
-    assert lines(30) == [
-        "layer              MACs",
-        "----------------  -----",
-        "block1/depthwise  1,000",
-        "----------------  -----",
-        "total             2,000",
-        "(left out at this width: kernel, per MAC)",
-    ]
-    assert lines(20)[2] == "blo...pthwise  1,000"
-    assert lines(15)[-3:] == ["total", "  per MAC: 2.50", "  MACs: 2,000"]

@@ -1,7 +1,5 @@
 """The emitted interface, called from C: its errors, and networks that share memory."""
 
-import re
-import struct
 from pathlib import Path
 
 import pytest
@@ -89,14 +87,3 @@ def test_the_hook_runs_between_regions(printed, jobs):
     assert int(printed["yields"]) == len(jobs[0].plan.regions) - 1 > 2
     assert printed["yields_of_the_other"] == "0"
     assert printed["yields_without_hook"] == printed["yields"]
-
-
-def test_the_quantisation_header_has_the_file_s_scales(jobs):
-    job = jobs[0]
-    text = job.sources.files["first_quantization.h"].decode()
-    for word, tensors in (("INPUT", job.source.inputs), ("OUTPUT", job.source.outputs)):
-        for number, tensor in enumerate(tensors):
-            quant = job.source.tensors[tensor].quant
-            scale = re.search(rf"FIRST_{word}{number}_SCALE (\S+)f\n", text)[1]
-            assert struct.pack("<f", float(scale)) == struct.pack("<f", quant.scale)
-            assert f"FIRST_{word}{number}_ZERO_POINT ({quant.zero_point})\n" in text

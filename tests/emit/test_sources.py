@@ -1,13 +1,10 @@
 """Emitted files: no compiler warns about them, they do not depend on this machine, they are reproducible."""
 
-import dataclasses
 import functools
 import os
 import re
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cbuilds import BUILDS, WARNINGS
@@ -177,18 +174,6 @@ def test_clang_format_has_nothing_to_change(tmp_path):
     assert process.returncode == 0, process.stderr
 
 
-def test_nothing_of_this_machine_is_in_a_file():
-    words = [str(ROOT), str(Path.home()), str(Path.cwd()), socket.gethostname(), sys.prefix]
-    for name, data in emitted(every_operator(), "every").files.items():
-        for word in words:
-            if len(word) > 4:
-                assert word.encode() not in data, (name, word)
-        if not name.endswith(".bin"):
-            text = data.decode("ascii")
-            assert not re.search(r"\b(19|20)\d\d-\d\d-\d\d\b|\d\d:\d\d:\d\d", text), name
-            assert not re.search(r"(^|[\s\"])/(home|root|tmp|usr|work)/", text), name
-
-
 PRINTED = """\
 import hashlib, sys
 sys.path.insert(0, "tests/support")
@@ -215,18 +200,6 @@ def test_no_set_or_hash_order_gets_into_a_file_or_a_digest():
         command = [sys.executable, "-c", PRINTED]
         outputs.add(subprocess.check_output(command, cwd=ROOT, env=environment, text=True))
     assert len(outputs) == 1
-
-
-def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
-    graph = every_operator()
-    evil = "*/ int evil; ??/ /* \\"
-    tensors = tuple(dataclasses.replace(t, name=evil + "\n#error") for t in graph.tensors)
-    sources = emitted(dataclasses.replace(graph, tensors=tensors), "evil*/")
-    write_files(sources.files, tmp_path)
-    assert sources.net == "evil"
-    for compiler in ("gcc", "clang"):
-        process = compiled(compiler, tmp_path, *WARNINGS, str(tmp_path / "evil.c"))
-        assert process.returncode == 0, process.stderr
 
 
 def test_a_network_defines_no_name_but_its_own(tmp_path):

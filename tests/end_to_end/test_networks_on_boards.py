@@ -42,7 +42,6 @@ from buildtool.target.registry import load_board
 slow = pytest.mark.slow
 LAYERWISE = {"strategy": "layerwise"}
 SMALL = 16 * 1024  # bytes of RAM of the HiFive1
-SQUEEZENET = "squeezenet:size=48,classes=10"
 MOBILENET = "mobilenetv3_small:size=32,classes=10"
 
 
@@ -67,7 +66,6 @@ def is_streamed(run: Run) -> bool:
         ("mlperf_kws", "qemu-virt-rv32v", 2),
         ("mlperf_resnet8", "qemu-virt-rv32v256", 2),
         ("mlperf_vww96", "qemu-virt-rv32", 2),
-        ("mobilenetv2_160", "host", 2),
     ],
 )
 def test_trained_networks_layer_by_layer(name, board, inputs):
@@ -105,7 +103,6 @@ def test_trained_networks_in_the_least_memory(name, board):
 @pytest.mark.parametrize(
     ("name", "board", "image"),
     [
-        (SQUEEZENET, "cortex-m55", "overwritable"),
         (MOBILENET, "cortex-m4", "overwritable"),
         ("resnet8", "cortex-m55", "stream"),
         ("densenet", "cortex-m4", "stream"),

@@ -64,17 +64,6 @@ def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_
     assert handle({**asked, "model": needing})["exact"]
 
 
-def test_where_weights_change_without_the_firmware_all_channels_stay(tmp_path):
-    board = tmp_path / "slots.toml"
-    board.write_text(
-        'extends = "nucleo-f412zg"\n[image]\nweights_start = "512K"\nslots = 2\nslot_bytes = "128K"\n'
-    )
-    asked = {"kind": "plan", "model": {"name": "thin.tflite", "data": thin_model(NET)}, "board": str(board)}
-    assert handle(asked)["removed"] is None
-    assert handle({**asked, "options": {"simplify": "weights"}})["removed"] is not None
-    assert handle({**asked, "board": "nucleo-f412zg"})["removed"] is not None
-
-
 @pytest.mark.parametrize("removed", [[{"tensor": 999, "channels": [0]}], [{"tensor": 3, "channels": [-1]}]])
 def test_channels_that_the_network_does_not_have_are_refused(removed):
     content = json.loads(lock())

@@ -13,7 +13,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Graph, OpKind, SliceAttrs
+from buildtool.graph.types import DType, Graph, SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -134,24 +134,6 @@ def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None
     values = (execute(one, random_inputs(graph)).values() for one in (graph, expected))
     assert all(np.array_equal(a, b) for a, b in zip(*values, strict=True))
     assert [graph.tensors[op.inputs[2]].shape for op in graph.ops if len(op.inputs) == 3] == [(4,), (4,)]
-
-
-def without_scales() -> bytes:
-    """Operators that move bytes, on tensors without a scale and one tensor with a scale."""
-    s = Sheet()
-    x, side = s.add(FileTensor((1, 6, 7, 4), scale=None)), s.add(FileTensor((1, 6, 7, 2), scale=None))
-    part = s.apply("SLICE", [x, s.ints(0, 1, 0, 1), s.ints(1, 4, 7, 2)], (1, 4, 7, 2), scale=None)
-    thin = s.apply("STRIDED_SLICE", [side, s.ints(0, 5, 0, 0), s.ints(1, 1, 7, 2), s.ints(1, -1, 1, 1)],
-                   (1, 4, 7, 2), "StridedSliceOptions", scale=None)  # fmt: skip
-    both = s.apply("CONCATENATION", [part, thin, part], (1, 4, 7, 6), "ConcatenationOptions", {"Axis": 3},
-                   scale=None)  # fmt: skip
-    transposed = s.apply("TRANSPOSE", [both, s.ints(0, 2, 1, 3)], (1, 7, 4, 6), scale=0.25, zero=3)
-    return s.bytes([x, side], [s.apply("RELU", [transposed], (1, 7, 4, 6)), both])
-
-
-def test_bytes_that_are_only_moved_need_no_scale() -> None:
-    graph = assert_equals_litert(without_scales())
-    assert [graph.tensors[t].quant for t in (*graph.inputs, graph.outputs[1])] == [None] * 3
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -309,10 +291,3 @@ def test_activations_must_be_made_once_and_before_use() -> None:
     twice = [FileOperator("RELU", [0], [1]), FileOperator("RELU6", [0], [1])]
     with pytest.raises(ModelError, match="made twice"):
         read_model(write(tensors, twice, [0], [1]))
-
-
-@pytest.mark.parametrize("deprecated", [False, True])
-def test_operator_codes_are_read_from_either_field(deprecated: bool) -> None:
-    tensors = [FileTensor((1, 3)), FileTensor((1, 3))]
-    data = write(tensors, [FileOperator("RELU6", [0], [1])], [0], [1], deprecated=deprecated)
-    assert read_model(data).ops[0].kind == OpKind.RELU6

@@ -169,14 +169,6 @@ def test_operators_without_an_int8_form_are_refused() -> None:
         )
 
 
-def test_a_cast_of_stored_numbers_is_refused() -> None:
-    s = Sheet()
-    x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
-    s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
-    with pytest.raises(UnsupportedError, match="CAST in uint8: it takes the stored numbers"):
-        read_model(s.bytes([x], [y]))
-
-
 @pytest.mark.parametrize("scale", [None, 0.5])
 def test_a_cast_of_stored_numbers_to_floats(scale) -> None:
     s = Sheet()

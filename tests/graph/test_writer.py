@@ -100,15 +100,6 @@ def test_explicit_padding_becomes_same_or_valid_where_it_is_equal(options, paddi
     assert attrs.Padding() == padding
 
 
-@pytest.mark.parametrize("pad", [Pad(1, 1, 1, 1), Pad(1, 0, 1, 0), Pad(0, 2, 0, 1), Pad(2, 2, 0, 0)])
-@pytest.mark.parametrize("depth_multiplier", [0, 1])
-def test_other_padding_becomes_a_pad_operator_that_computes_the_same(pad, depth_multiplier):
-    graph = one_conv(kernel=(3, 3), stride=(2, 2), pad=pad, depth_multiplier=depth_multiplier)
-    conv = "DEPTHWISE_CONV_2D" if depth_multiplier else "CONV_2D"
-    assert builtin_names(parsed(graph)) == ["PAD", conv]
-    check(graph, inputs_for(graph, 5))
-
-
 def test_a_convolution_without_bias_gets_one_of_zeros_and_padding_may_have_another_value():
     graph = one_conv(bias=False)
     check(graph, inputs_for(graph, 3))

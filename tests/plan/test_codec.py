@@ -169,14 +169,3 @@ def test_the_checker_holds_it_against_the_network(planned):
             check(dataclasses.replace(plan, second_passes=wrong), twice, target)
     with pytest.raises(PlanError, match="MACs"):
         check(dataclasses.replace(plan, macs_layerwise=plan.macs), twice, target)
-
-
-def test_swish_in_two_operators_plans_as_hard_swish_in_one():
-    target = load_target("cortex-m4")
-    graphs = [rewrite(efficient_net(24, blocks=2, swish=swish)) for swish in (False, True)]
-    forked = rewrite(efficient_net(24, blocks=2, swish=True), lookups=False)
-    hard, soft, fork = (
-        [p.live_bytes for p in front(g, target, Settings()).points] for g in (*graphs, forked)
-    )
-    assert hard == soft
-    assert min(fork) > min(soft)

@@ -51,16 +51,6 @@ def test_what_has_no_formula_is_converted(tmp_path):
     assert (costs.call, costs.move) == ("1.5 * (10)", "8 + bytes")
 
 
-def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path):
-    fast, plain = (
-        family(tmp_path / name, FILE.replace("1.5", r)) for name, r in (("fast", "2"), ("plain", "4"))
-    )
-    costs_converter = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
-    assert costs_converter is not None
-    assert [costs_converter.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
-    assert [kernel.cost for kernel in costs_converter.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
-
-
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [

@@ -1,13 +1,11 @@
 """Analysis of ONNX and Darknet files: published figures, options, and refused requests."""
 
-import sys
-
 import lightonnx
 import pytest
 from paths import ROOT
 
 from buildtool.api import handle
-from buildtool.base.errors import ModelError, ToolError, UsageError
+from buildtool.base.errors import ModelError, UsageError
 from buildtool.fronts.cli import main as cli
 
 CFG = ROOT / "benchmarks/networks"
@@ -109,18 +107,6 @@ def test_boards_other_models_and_sizes_that_a_network_cannot_take_are_refused():
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
     with pytest.raises(ModelError, match="do not fit"):
         analysed(lightonnx.path("vgg19"), size="448")
-
-
-def test_missing_files_and_a_missing_package_are_errors(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="cannot read"):
-        analysed(tmp_path / "none.onnx")
-    file = tmp_path / "x.onnx"
-    file.write_bytes(b"nothing")
-    with pytest.raises(ModelError, match=r"x\.onnx"):
-        analysed(file)
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ToolError, match="onnx is not installed"):
-        analysed(file)
 
 
 def test_the_command_prints_bytes_beside_ratios(capsys):

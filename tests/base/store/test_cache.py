@@ -184,19 +184,6 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     assert not list(folder.rglob("*.part"))
 
 
-def test_entries_that_nobody_could_count_are_evicted_all_the_same(folder, monkeypatch):
-    """Another process locks the counts for longer than a process waits: the bound holds all the same."""
-    monkeypatch.setenv(SIZE, "10000")
-    monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.01)
-    filled(folder, range(8))
-    with hold_lock(folder / notes.LOCK, wait=True):
-        filled(folder, range(8, 16))
-    assert sum(size for _, _, size in Cache(folder, "code").disk.entries()) <= 10000
-    assert Notes(folder).total() is None  # until the counts can be written
-    filled(folder, [16])
-    assert Notes(folder).total() is not None
-
-
 def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch):
     folder.mkdir(exist_ok=True)
     about = Notes(folder)
@@ -212,29 +199,6 @@ def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch
     about.evict(Cache(folder, "code").disk, 100)
     about.evict(Cache(folder, "code").disk, 100)
     assert about.total() == 30 and about.counts() == {"bad": 2}
-
-
-TEXT = Namespace("texts", str.encode, bytes.decode)
-
-
-def test_a_session_finds_by_its_keeper_what_another_made(folder):
-    made = []
-
-    def make():
-        made.append(1)
-        return "text"
-
-    for expected in (1, 1):
-        cache = Cache(folder, "code")
-        cache.begin("texts")
-        session = Session(keeper=cache)
-        assert session.keep(TEXT, {"a": 1}, make) == "text"
-        assert session.keep(TEXT, {"a": 1}, make) == "text"
-        cache.flush()
-        assert len(made) == expected
-    Session(keeper=Cache(folder, "other code")).keep(TEXT, {"a": 1}, make)
-    Session(keeper=Cache(folder, "code")).keep(TEXT, {"a": 2}, make)
-    assert len(made) == 3
 
 
 def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):

@@ -183,16 +183,6 @@ def test_what_a_board_cannot_be_flashed_with_is_refused():
     check_formats(load_board("host"), [Format.BIN])
 
 
-def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
-    board, elf = one_flash
-    words = ["--remove-section=.nn_weights", str(elf), "out"]
-    subprocess.run([needs_tool("arm-none-eabi-objcopy"), *words], check=True, cwd=tmp_path)
-    data = (tmp_path / "out").read_bytes()
-    assert set(flash_files(data, board, "a", EVERY)) == {
-        f"a{part}.{name}" for part in ("", "_code") for name in ("bin", "hex", "uf2")
-    }
-
-
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
     board, elf = probe(tmp_path, 'code_start = "512K"\nweights_start = "16K"')
     files = flash_files(elf.read_bytes(), board, "net", EVERY)

@@ -132,12 +132,3 @@ def test_what_has_no_effect_is_refused(subject):
     ):
         with pytest.raises(UsageError, match=f"{name}: it has no effect"):
             subject.ask("validate", **more)
-
-
-@pytest.mark.slow
-def test_the_normal_image_is_counted(tmp_path):
-    board = "qemu-virt-rv32"
-    plain = handle({"kind": "profile", "model": NET, "board": board})
-    answer = Subject(tmp_path, build(NET, board), NET, board).ask()
-    assert answer == plain
-    assert all(row["instructions"] for row in answer["per_operator"])

@@ -77,20 +77,6 @@ def test_layers_are_matched_by_name_and_order(tmp_path):
     assert "| ram, bytes | 100 | 100 | 0 |" in table
 
 
-def test_layers_and_regions_have_short_names_and_costs_no_decimals(tmp_path):
-    names = ["net/stem/Relu6;net/stem/Conv2D", "net/head/Relu6;net/head/Conv2D"]
-    operators = [{"position": i, "name": name, "kernel": "", "form": ""} for i, name in enumerate(names)]
-    for name, cost in (("old", 1000.4), ("new", 2000.6)):
-        region = {"operators": [0, 1], "live_bytes": 1, "calls": 1, "macs": 1, "cost": cost, "streamed": True}
-        answer = {"cost": cost, "cost_unit": "cycles", "operators": operators, "regions": [region]}
-        (tmp_path / f"{name}.json").write_text(json.dumps(answer))
-    changes = between(tmp_path)
-    for output in (report.text(changes, []), report.markdown(changes, [])):
-        assert "stem - head" in output and ";" not in output
-        assert "cost 1,000 -> 2,001" in output and "+1,001" in output
-    assert changes.regions[0].name == " - ".join(names)
-
-
 def growth(before, after):
     return [compare.Change("ram", before, after, "bytes"), compare.Change("f", 1.0, None)]
 

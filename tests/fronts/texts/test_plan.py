@@ -55,22 +55,6 @@ def test_the_answers_sums_are_the_plans():
     ]
 
 
-def test_every_region_is_in_the_tables_once():
-    answer = planned(**STREAMED)
-    text = plan.text(answer)
-    numbers = [run.number for run in runs(answer["regions"])]
-    structure = block(text, "region  layers")
-    assert [line.split()[0] for line in structure[2:] if line[0].isdigit()] == numbers
-    memory = block(text, "Bytes live in")[3:]
-    assert [line.split()[0] for line in memory] == numbers
-    covered = [i for run in runs(answer["regions"]) for i in range(run.first, run.last + 1)]
-    assert covered == list(range(len(answer["regions"])))
-    groups = sum(len(region["groups"]) for region in answer["regions"] if region["streamed"])
-    whole = sum(not answer["regions"][run.first]["streamed"] for run in runs(answer["regions"]))
-    lines = [line for line in structure[2:] if line.rstrip().endswith("%")]
-    assert len(lines) == groups + whole
-
-
 def test_the_tables_numbers_are_the_answers():
     answer = planned(**STREAMED)
     text = plan.text(answer)
@@ -106,16 +90,6 @@ def test_what_binds_is_named_with_what_it_is_made_of():
         for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
         if b["kind"] in ("tensor", "accumulator")
     )
-
-
-def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
-    answer = planned(model="ds_cnn", strategy="layerwise")
-    text = plan.text(answer)
-    assert text == plan.text(answer, buffers=True)
-    assert [line.split()[0] for line in text.splitlines() if line and line[0].isalpha()] == [
-        *("ds_cnn", "arena", "weights", "work", "The", "from")
-    ]
-    assert answer["beside"] == []
 
 
 @pytest.mark.slow

@@ -77,19 +77,6 @@ def test_the_data_inside_is_the_answer_and_equals_the_plan() -> None:
     assert 0 <= plan["flash_bytes"] - weights < 128  # the header of the weight image
 
 
-def test_the_front_is_that_of_the_request_for_one() -> None:
-    report = answer("mcunet_vww5")
-    front = handle(
-        {"kind": "front", "model": "mcunet_vww5", "board": "cortex-m4", "options": {"image": "stream"}}
-    )
-    own = ("runs", "chosen")
-    points = [{k: v for k, v in point.items() if k not in own} for point in report["front"]["points"]]
-    assert points == front["points"]
-    for point in report["front"]["points"]:
-        assert sum(run["macs"] for run in point["runs"]) == point["macs"]
-        assert max(run["live_bytes"] for run in point["runs"]) == point["live_bytes"]
-
-
 def test_packed_steps_are_those_of_the_schedule() -> None:
     report, plan = answer("mcunet_vww5"), from_bytes(planned("mcunet_vww5")["plan"])
     timeline = Timeline.of(load_network("mcunet_vww5", SESSION).graph, plan.regions, plan.image)

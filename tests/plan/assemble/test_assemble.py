@@ -128,26 +128,6 @@ def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(g
     assert plan(graph, target, image=image) == result
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        pytest.param(lambda net, x: (net.add(x, x),), id="read twice"),
-        pytest.param(lambda net, x: (net.relu(x), x), id="a network output"),
-        pytest.param(lambda net, x: (net.relu(x), net.relu(net.reshape(x, (1, 8, 8, 4)))), id="read later"),
-        pytest.param(lambda net, x: (net.add(x, net.reshape(x, (1, 8, 8, 4))),), id="read as its alias too"),
-    ],
-)
-def test_an_input_that_does_not_die_cleanly_is_not_overwritten(build):
-    net = Net((1, 8, 8, 4))
-    x = net.relu(net.inputs[0])
-    graph = net.graph(*build(net, x))
-    target = make_target()
-    result = plan(graph, target)
-    check(result, graph, target)
-    assert run(result, graph, target) == ""
-    assert result.arena_bytes >= 512
-
-
 def _model(name):
     path = needs_shared(f"models/{name}")
     return rewrite(read_model(path.read_bytes(), path=name))

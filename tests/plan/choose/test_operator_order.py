@@ -53,20 +53,6 @@ def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     assert answer["arena_bytes"] == arena(branches, **options)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [  # networks with branches; a chain of operators has one order only
-        "resnet8",
-        pytest.param("squeezenet:size=48,classes=10", marks=pytest.mark.slow),
-    ],
-)
-def test_the_least_memory_of_the_best_order_is_never_more(name):
-    session = Session()
-    result = plan_model(name, "host", PlanOptions(objective="ram"), session).plan
-    best = plan_model(name, "host", PlanOptions(objective="ram", order="best"), session).plan
-    assert (best.arena_bytes, best.cost) <= (result.arena_bytes, result.cost)
-
-
 @pytest.mark.parametrize("in_place", ["rows", "none"])
 def test_the_better_order_is_taken_by_default_and_needs_less(branches, in_place):
     options = {"strategy": "layerwise", "in_place": in_place}

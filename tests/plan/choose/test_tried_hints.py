@@ -103,13 +103,3 @@ def test_the_best_order_is_named_where_it_helps(tmp_path: Path) -> None:
     assert best < given
     assert {"order": "best"} in hints(str(model), "cortex-m4", **options, order="given", ram=given - 16)
     assert {"order": "best"} not in hints(str(model), "cortex-m4", **options, order="given", ram=best - 16)
-
-
-def test_strategy_best_is_tried_with_the_orders_that_it_would_use(tmp_path: Path) -> None:
-    """Strategy msf-cnn uses only the given order, in which no plan fits."""
-    model = tmp_path / "branches.tflite"
-    model.write_bytes(write_model(wide_branches()))
-    options = {"order": "given", "objective": "ram"}
-    given = {"kind": "plan", "model": str(model), "board": "cortex-m4", "options": options}
-    assert handle(given)["arena_bytes"] > 12000
-    assert {"strategy": "best"} in hints(str(model), "cortex-m4", strategy="msf-cnn", ram=12000)

@@ -9,7 +9,7 @@ from namednets import split_network
 from plan_nets import make_target
 
 from buildtool.base.errors import PlanError
-from buildtool.base.modes import InPlace, Objective
+from buildtool.base.modes import Objective
 from buildtool.graph.fusions import fusions, with_sliced_fusions
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
@@ -53,16 +53,6 @@ def test_branches_ends_and_one_row_are_all_that_a_fusion_needs(residual):
     ]
     assert least[0] > 1.5 * whole
     assert least[1] < 1.4 * whole
-
-
-@pytest.mark.parametrize("in_place", [InPlace.ELEMENTWISE, InPlace.NONE])
-def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place):
-    graph, target = with_sliced_fusions(split_network(2, blocks=1)), make_target()
-    pareto = front(graph, target, Settings(in_place=in_place))
-    plan = pareto.plan(0)
-    check(plan, graph, target)
-    (one,) = fusions(graph)
-    assert not any(r.ops == tuple(range(one.first, one.last + 1)) for r in plan.regions)
 
 
 @pytest.mark.slow
