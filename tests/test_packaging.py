@@ -1,6 +1,5 @@
 """The distribution: its files in site-packages, and that it works from there."""
 
-import json
 import os
 import re
 import subprocess
@@ -158,18 +157,6 @@ def test_an_installation_says_where_it_is_from_and_names_its_namesake(wheel, ins
     assert (status, out) == (0, version_line)
     assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
-
-
-@pytest.mark.slow
-def test_a_namesake_is_told_once_in_every_command(tmp_path):
-    (tmp_path / "buildtool-0.2.9.dist-info").mkdir()
-    env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path}"}
-    words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
-    result = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
-    assert json.loads(result.stdout)["board"] == "host"
-    assert result.stderr.count("warning:") == result.stderr.count("package named 'buildtool' (0.2.9)") == 1
-    result = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert "warning:" not in result.stderr
 
 
 def test_the_distribution_has_its_own_name_and_every_extra_is_told():

@@ -278,18 +278,6 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compi
         assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
-@pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
-def test_a_library_is_part_of_the_target(kind, no_compiler):
-    boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
-    plain = handle({"kind": kind, "model": NET, **boards})
-    with_library = handle({"kind": kind, "model": NET, **boards, "cmsis_nn": LIBRARY})
-    assert with_library != plain
-    with pytest.raises(UsageError, match="it has no effect"):
-        handle({"kind": "sizes", "board": "cortex-m4", "elf": "/data/x.elf", "cmsis_nn": LIBRARY})
-    with pytest.raises(UsageError, match="cannot use a library 'cmsis_nn'"):
-        handle({"kind": "plan", "model": NET, "board": "host", "cmsis_nn": LIBRARY})
-
-
 # ---- files ---------------------------------------------------------------------------------------------
 
 

@@ -3,10 +3,9 @@
 import sys
 
 import pytest
-from paths import ROOT
 
 from buildtool.base import identity
-from buildtool.base.identity import code_digest, home
+from buildtool.base.identity import code_digest
 
 DECIDING = (
     "home/buildtool/planner.py",
@@ -43,14 +42,6 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     make_checkout(tmp_path / "one", monkeypatch)
     return tmp_path / "one"
-
-
-def test_where_the_code_is_has_no_part_in_it(tmp_path, monkeypatch):
-    assert home() == str(ROOT)
-    before = code_digest()
-    monkeypatch.undo()
-    make_checkout(tmp_path / "two", monkeypatch)
-    assert code_digest() == before
 
 
 @pytest.mark.parametrize("name", [*DECIDING, "others/theirs_package/new.json"])

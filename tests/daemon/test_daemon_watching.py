@@ -8,10 +8,8 @@ from daemons import PLENTY, eventually, running
 from zeronet import small
 
 from buildtool.api import handle
-from buildtool.base.digests import sha256
 from buildtool.client.files import Located
 from buildtool.daemon import watcher as watching
-from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
 
 
@@ -147,19 +145,6 @@ def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path
     assert len(watcher.status()["files"]) == MOST_REQUESTS
     assert len(watcher._folders) == len(watcher._events.watches) == len(watcher._stamps) == MOST_REQUESTS
     watcher.stop()
-
-
-def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatch):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(b"one")
-    assert FileDigests().of(str(path)) == sha256(str(path))
-
-    def slow(name, most):
-        path.write_bytes(b"three")
-        return sha256(name, most)
-
-    monkeypatch.setattr("buildtool.daemon.memory.sha256", slow)
-    assert FileDigests().of(str(path)) == ""
 
 
 def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):

@@ -73,15 +73,6 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
         assert layout == image.places
 
 
-def test_constant_operands_are_stored_as_they_are():
-    graph = rewrite(every_operator())
-    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
-    assert image.places.tensors
-    for tensor, place in image.places.tensors.items():
-        raw = graph.tensors[tensor].data.tobytes()
-        assert image.data[place : place + len(raw)] == raw
-
-
 def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
     """Padding on the other side changes no constant and no size."""
 

@@ -37,12 +37,6 @@ def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_
     assert weights(joined) == weights(flow)
 
 
-def test_a_value_with_a_second_reader_is_not_fused_away():
-    conv = "[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
-    flow = fuse(read(conv + "[activation]\nactivation=leaky\n[shortcut]\nfrom=-2\nactivation=linear\n"))
-    assert [op.kind for op in flow.ops] == ["convolutional", "activation", "shortcut"]
-
-
 @pytest.mark.parametrize(
     ("layer", "size", "count"),
     [

@@ -79,12 +79,6 @@ def test_rings_are_shifted_in_place_and_windows_are_stored_whole():
     assert [after.tensors[s.before].shape[1] for s in after.states] == [6, 5, 7]
 
 
-def test_states_that_swap_are_copied_only_where_necessary():
-    kinds = [op.kind for op in rewrite(MODELS["delays"]).ops]
-    assert (kinds.count(OpKind.READ_VARIABLE), kinds.count(OpKind.ASSIGN_VARIABLE)) == (1, 4)
-    assert OpKind.ASSIGN_VARIABLE not in [op.kind for op in rewrite(MODELS["average"]).ops]
-
-
 def test_a_file_as_the_converter_writes_it_is_read_and_equals_litert():
     model = ring_file()
     graph = rewrite(read_model(model))

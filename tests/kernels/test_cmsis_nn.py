@@ -70,12 +70,6 @@ def test_every_operator_equals_the_reference(library, tmp_path):
     assert adapters == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_a_network_built_by_gcc_equals_the_reference(library):
-    exact("ds_cnn", "cortex-m55", library, toolchain="gcc")
-
-
 @pytest.mark.parametrize("build", ["gcc cortex-m4", "clang cortex-m4", "gcc cortex-m55", "clang cortex-m55"])
 def test_the_adapters_compile_without_a_warning(build):
     compiler, *flags = BUILDS[build]

@@ -198,10 +198,3 @@ def test_a_comparison_that_cannot_be_built_is_said(lab, monkeypatch):
     result = lab.run(2, blocks=blocks, compares=True)
     assert set(result.others) == {"original", "second", "naive"}
     assert result.refused == {"shared": "shortcuts cannot be shared"}
-
-
-def test_progress_says_the_block_and_the_time_left(lab):
-    lab.run()
-    assert lab.said[0] == "block 1 of 3, baseline: epoch 1"
-    assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; at most ")
-    assert lab.said[1].endswith(" for all networks")

@@ -16,9 +16,7 @@ from buildtool.graph.types import (
     OpKind,
     Pad,
     PoolAttrs,
-    SliceAttrs,
     Tensor,
-    WidenedAttrs,
 )
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.costs import Pricer, once
@@ -203,15 +201,6 @@ POOL = one_op(
 )  # fmt: skip
 STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
 WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept", "expanded", "stored"), 0)
-WIDENED = (
-    OpKind.ADD, (1, 6, 5, 12), (1, 6, 5, 7), (1, 6, 5, 12), WidenedAttrs(before=2),
-)  # fmt: skip
-CUT = (
-    OpKind.STRIDED_SLICE, (1, 6, 5, 12), None, (1, 4, 5, 3), SliceAttrs((0, 1, 0, 4), (1,) * 4, (1, 4, 5, 3)),
-)  # fmt: skip
-STEPPED = (
-    OpKind.STRIDED_SLICE, (1, 6, 5, 12), None, (1, 6, 5, 6), SliceAttrs((0,) * 4, (1, 1, 1, 2), (1, 6, 5, 6)),
-)  # fmt: skip
 PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 
 
@@ -256,20 +245,6 @@ def test_features_are_the_operator_s_geometry(graph_op, expected):
     numbers = {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
     assert values == STATELESS | WHOLE | numbers
     assert values.keys() == VARIABLES.keys()
-
-
-@pytest.mark.parametrize(
-    ("graph_op", "expected"),
-    [
-        (WIDENED, {"narrow": 7, "below": 2, "lines": 0, "scattered": 0}),
-        (CUT, {"narrow": 0, "below": 0, "lines": 20, "scattered": 0}),
-        (STEPPED, {"narrow": 0, "below": 0, "lines": 1, "scattered": 180}),
-    ],
-    ids=["widened", "cut", "stepped"],
-)
-def test_features_say_what_is_computed_or_copied_in_pieces(graph_op, expected):
-    values = features(*one_op(*graph_op))
-    assert {name: values[name] for name in expected} == expected
 
 
 def test_features_of_operators_with_state_name_what_they_keep():

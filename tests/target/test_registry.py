@@ -169,11 +169,6 @@ def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, make):
     assert caught.value.hint == 'uses = ["other"] in its catalogue.toml'
 
 
-def test_two_families_of_one_name_are_an_error(tmp_path, make):
-    with pytest.raises(TargetError, match="two plugins have kernels 'mine'"):
-        make(["mine"], families(tmp_path / "a", "mine"), families(tmp_path / "b", "mine"))
-
-
 def test_constants_that_no_routine_reads_are_an_error(tmp_path, make):
     """A kernel with a packing of its own needs a routine that reads this packing to finish a pooling."""
     own = [folder for plugin in registry._own_plugins().values() for folder in plugin.kernel_families()]

@@ -249,15 +249,6 @@ def test_vx4_is_scalar_risc_v_code_in_an_emulator():
     assert "xm.* instructions are not used" in answer["note"] and "nominal" in answer["note"]
 
 
-@slow
-def test_a_plan_says_when_weight_buffers_bind():
-    free = ask("plan", options=LEAST_RAM)["loading"]
-    assert not free["bind"] or free["fullest_without"] < least()
-    bound = ask("plan", model=IN_STRIPS, options={**STRIPS, "segments": "0-6x8,7-14x4,15-26x2"})
-    assert bound["loading"]["bind"]
-    assert bound["loading"]["fullest_without"] < bound["arena_bytes"]
-
-
 @pytest.mark.parametrize(
     "segments", [pytest.param(s, marks=[] if s.startswith("0-14") else [slow]) for s in XCORE_OPT]
 )

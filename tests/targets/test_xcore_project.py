@@ -132,15 +132,6 @@ def test_half_an_installation_of_xtc_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypatch):
-    stubs = stub_tools(tmp_path / "bin")
-    monkeypatch.setenv("PATH", environment(stubs)["PATH"])
-    with pytest.raises(ToolError, match=r"made no app.xe"):
-        handle(REQUEST)
-    assert recorded(stubs)
-
-
-@pytest.mark.slow
 def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has_one(tmp_path):
     memory = '[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
     board = own_board(tmp_path, f'{memory}[roles]\nweights = "lpddr"', "xcore")

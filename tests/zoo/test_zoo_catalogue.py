@@ -6,14 +6,6 @@ from buildtool import zoo
 from buildtool.base.errors import UsageError
 
 
-def test_every_network_is_described_with_its_options():
-    for name in zoo.names():
-        lines = zoo.describe(name).splitlines()
-        assert lines[0].startswith(f"{name}: ")
-        assert [line.strip().split(":")[0] for line in lines[1:]] == [o.name for o in zoo.options(name)]
-        assert "seed" in {o.name for o in zoo.options(name)}
-
-
 def test_options_in_the_name_and_as_keywords_mean_the_same():
     inside = zoo.choose("mobilenetv2:size=96,alpha=0.35,classes=10")
     separate = zoo.choose("mobilenetv2", classes="10", size=96, alpha=0.35)

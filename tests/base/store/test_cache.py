@@ -136,17 +136,6 @@ def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, 
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
-def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
-    cache = Cache(folder, "code")
-    cache.begin("plan /tmp/net\udcff.tflite on host")
-    cache.get("plans", key(1), {"name": "net\udcff"})
-    cache.put("plans", key(1), b"data")
-    cache.flush()
-    (asked,) = care.explain("tmp")["asked"]
-    assert asked["subject"] == "plan /tmp/net\\udcff.tflite on host"
-    assert asked["parts"]["name"] == "net\\udcff"
-
-
 def test_what_was_made_while_the_code_changed_is_not_written(folder):
     cache = Cache(folder, "code", is_current=lambda: False)
     cache.put("plans", key(1), b"data")

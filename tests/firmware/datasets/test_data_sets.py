@@ -174,13 +174,6 @@ def test_a_range_that_is_not_of_pixels_is_asked_about_and_means_of_other_channel
         open_set(network(), black, normalise=normalise("n", "0,0/1,1"))
 
 
-@pytest.mark.parametrize("text", ["unit/3", "1/2/3", "a/b", "1,2/3", "0.5/0", "nan/1", "1,2,3,4,5/1,1,1,1,1"])
-def test_other_words_are_no_rule_for_pixels(text):
-    with pytest.raises(UsageError) as caught:
-        normalise("normalise", text)
-    assert caught.value.option == "normalise"
-
-
 # ---- images --------------------------------------------------------------------------------------------
 
 

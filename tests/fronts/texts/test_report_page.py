@@ -166,15 +166,6 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     return status, capsys.readouterr().out
 
 
-def test_the_command_writes_a_page_and_json_has_its_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ("ds_cnn", "--board", "cortex-m4")
-    assert run(capsys, *words) == (0, "written: report.html\n")
-    status, text = run(capsys, *words, "--json")
-    assert status == 0 and data_inside((tmp_path / "report.html").read_bytes()) == json.loads(text)
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
 @pytest.mark.slow
 def test_differences_to_an_earlier_page_are_those_of_diff(tmp_path, capsys):
     old, new = tmp_path / "old.html", tmp_path / "new.html"

@@ -121,14 +121,6 @@ def test_a_damaged_file_is_named_and_nothing_is_written(tmp_path, capsys, name, 
     assert (folder / name).read_text() == text
 
 
-def test_the_answer_as_json_says_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["ide", "vscode", "--folder", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["files"] == ["settings.json", "tasks.json"]
-    assert told["kept"] == []
-    assert "tasks.json: buildtool: watch" in told["added"]
-
-
 def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = "models/wäke $word.tflite"

@@ -14,7 +14,6 @@ from buildtool.base.distinct import undominated
 from buildtool.plan.baselines.chains import Chain, Part
 from buildtool.plan.baselines.msf import Layer, all_blocks, front
 
-NETWORKS = sorted(msf_tables.TABLES)
 P1 = [(name, most, cell) for name, column in msf_tables.P1.items() for most, cell in column.items()]
 P2 = [(name, most, cell) for name, column in msf_tables.P2.items() for most, cell in column.items()]
 
@@ -48,13 +47,6 @@ def test_p1_gives_the_papers_cell(name, most, cell):
 def test_p2_gives_the_papers_cell(name, most, cell):
     allowed = [c for c in whole_front(name) if c.ram <= most]
     assert printed(name, min(allowed, key=lambda c: c.macs, default=None)) == cell
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_single_layers_are_the_vanilla_row(name):
-    single = [block for block in blocks(name) if block.end - block.first == 1]
-    assert max(block.ram for block in single) == msf_tables.VANILLA[name]
-    assert sum(block.macs for block in single) == total_macs(msf_tables.TABLES[name])
 
 
 def chained(parts: list[Part]) -> Chain:
