@@ -31,7 +31,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "large.tflite").write_bytes(refused)
     (tmp_path / "int8.tflite").write_bytes(small())
     np.savez(tmp_path / "data.npz", x=X.reshape(-1, 1, 1))
-    np.savez(tmp_path / "wide.npz", x=X.reshape(-1, 1, 1).astype(np.float64) * 1e300)
     return tmp_path
 
 
