@@ -318,7 +318,7 @@ def windowed_calls(family):
     """Records calls of int8 kernels in every placement; for the LX106 only where its tools are installed."""
     with recording(family) as recorder:
         for kind in STRATEGIES:
-            record(recorder, STRATEGIES[kind], 6)
+            record(recorder, STRATEGIES[kind], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)
