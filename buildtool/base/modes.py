@@ -87,7 +87,7 @@ class Requantise(enum.StrEnum):
 class Reference(enum.StrEnum):
     """The implementation that a run is compared with."""
 
-    AUTO = "auto"  # LiteRT where it is installed and computes the network, else buildtool's own executor
+    AUTO = "auto"  # LiteRT (TFLM for its signal library) where it can be, else buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
     NUMPY = "numpy"  # buildtool's own executor
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.emit import signal
 from buildtool.emit.arguments import (
     Fields,
     array,
@@ -23,9 +24,11 @@ from buildtool.emit.arguments import (
     whole_view,
 )
 from buildtool.emit.ctext import block, plus
+from buildtool.emit.moving import moving
 from buildtool.emit.network import Network
 from buildtool.emit.windowed import addition
 from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.signal import OWNERS
 from buildtool.graph.ops.types import CallForm
 from buildtool.graph.partviews import parts
 from buildtool.graph.strided import MAX_RANK, Copy, copies, matmul, reduction
@@ -382,6 +385,35 @@ def _detections(call: Call) -> list[str]:
     return [*lines, call.call_text({**view_arguments(["in1", "in2"], "out"), Argument.OUTPUTS: "outputs"})]
 
 
+def _moving(call: Call) -> list[str]:
+    """Writes the operators of a moving window, which take whole tensors and states."""
+    lines, arguments = moving(call.graph, call.op, call.tensor)
+    return [*lines, call.call_text(arguments)]
+
+
+def _signal(call: Call) -> list[str]:
+    """Writes an operator of the signal library. The new value of a state is its last output."""
+    op, arguments = call.op, call.addresses()
+    lines = initialiser(*signal.geometry(call.graph, op))
+    results = list(op.outputs)
+    if op.kind in OWNERS:
+        after = results.pop()
+        arguments[Argument.STATE] = call.tensor(op.inputs[1])
+        if arguments[Argument.STATE] != call.tensor(after):
+            raise UnsupportedError(
+                "the operator's old state is still read after it has run", operator=op.place
+            )
+    if Argument.OUTPUTS in call.kernel.call:
+        lines.append(f"int8_t *const outputs[] = {{{', '.join(map(call.tensor, results))}}};")
+        arguments[Argument.OUTPUTS] = "outputs"
+    for name, t in zip(("in1", "in2"), op.inputs if Argument.IN2 in call.kernel.call else (), strict=False):
+        tensor = call.graph.tensors[t]
+        lines.append(
+            f"const nn_view {name} = {whole_view(call.tensor(t), 1, 1, tensor.elements, tensor.dtype)};"
+        )
+    return [*lines, call.call_text({**arguments, **view_arguments(["in1", "in2"], "out")})]
+
+
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.ONE_TO_ONE: _one_to_one,
     CallForm.ROWS: _fully_connected,
@@ -395,6 +427,8 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
     CallForm.MATRICES: _matmul,
     CallForm.DETECTIONS: _detections,
     CallForm.RECURRENT: _recurrent,
+    CallForm.MOVING: _moving,
+    CallForm.SIGNAL: _signal,
 }
 
 

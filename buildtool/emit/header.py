@@ -10,6 +10,7 @@ import numpy as np
 import buildtool
 from buildtool.base.modes import Image
 from buildtool.emit.ctext import COLUMNS, comment, join_continuations, shape
+from buildtool.emit.hopping import hop_macros, hop_prototypes
 from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
@@ -29,6 +30,8 @@ _C_TYPES = {
     DType.INT16: "int16_t",
     DType.INT32: "int32_t",
     DType.INT64: "int64_t",
+    DType.UINT32: "uint32_t",
+    DType.UINT64: "uint64_t",
     DType.FLOAT32: "float",
 }
 
@@ -67,7 +70,7 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 def header(network: Network, stack: str = "") -> str:
     """Returns <net>.h: sizes, and the functions for the application. `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    optional = _reset_prototype(network) + _loader_prototype(network)
+    optional = _reset_prototype(network) + hop_prototypes(network) + _loader_prototype(network)
     sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
@@ -109,7 +112,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-{_second_arena_macros(network)}{_state_macros(network)}
+{_second_arena_macros(network)}{_state_macros(network)}{hop_macros(network)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -234,9 +237,14 @@ def _state_macros(network: Network) -> str:
 
 def _reset_prototype(network: Network) -> str:
     """Returns the prototype of the function that resets the state; "" without state."""
+    net = network.net
+    if network.plan.hop is not None:
+        return f"""
+/* Empties the window, as init does, for where a new signal begins. */
+nn_status {net}_reset(void);
+"""
     if not network.plan.states:
         return ""
-    net = network.net
     return f"""
 /* Gives what lives between invokes its initial values, as init does: for where a new sequence
  * begins. They are read from the weight image. */

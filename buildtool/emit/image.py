@@ -11,7 +11,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgpack
 import numpy as np
@@ -21,7 +21,7 @@ from buildtool.emit.packing import pack
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
 from buildtool.graph.topology import filling, topology_digest
-from buildtool.graph.types import Graph
+from buildtool.graph.types import ConvAttrs, Graph, Pad
 from buildtool.target.catalogue import constants_bytes, expands, operands
 from buildtool.target.types import KernelVariant
 
@@ -84,7 +84,7 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
     sizes: dict[int, int] = {}
     reads: dict[int, tuple[int, ...]] = {}
     entries: list[tuple[int, str, int, int]] = []
-    repeated = repeated_ops(graph)
+    repeated = {**repeated_ops(graph), **_same_constants(graph, kernels)}
     for position, kernel in enumerate(kernels):
         if kernel is None:
             continue
@@ -110,6 +110,25 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
         entries.append((index, _STATE, place, size))
         place += size
     return ImageLayout(place, constants, tensors, sizes, reads, tuple(entries), tuple(states))
+
+
+def _same_constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
+    """Operators of a hop whose constants are those of an earlier one: both compute rows of one tensor.
+
+    They have the same place in the file, operands and kernel. Padding and dilation of rows may differ.
+    """
+    firsts: dict[tuple[object, ...], int] = {}
+    same = {}
+    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)) if graph.window else ():
+        if kernel is None or op.index < 0:
+            continue
+        attrs = replace(op.attrs, pad=Pad(), dilation=(1, 1)) if isinstance(op.attrs, ConvAttrs) else op.attrs
+        constants = tuple(t for t in op.inputs if t < 0 or graph.tensors[t].is_constant)
+        key = (op.index, op.kind, constants, attrs, kernel.name, kernel.packing)
+        first = firsts.setdefault(key, position)
+        if first != position:
+            same[position] = first
+    return same
 
 
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from buildtool.emit.ctext import block
+from buildtool.emit.hopping import fill_window
 from buildtool.emit.network import Network
 from buildtool.graph.topology import filling
 
@@ -35,6 +36,7 @@ static void between_regions(void) {
 }
 """
     second = "static int8_t *own_second_arena;\n"
+    pushed = "static uint8_t pushed; /* a hop waits for an invoke */\n"
     debug_name = f"#define own_second_arena {network.net}_second_arena\n"
     return f"""\
 static const nn_image_kind image_kind = {network.macro}_IMAGE_KIND;
@@ -45,7 +47,7 @@ static const nn_image_kind image_kind = {network.macro}_IMAGE_KIND;
 static int8_t *own_arena; /* NULL: not initialised */
 {second * network.is_spread}static const uint8_t *weights;
 static volatile uint8_t running; /* a function of the interface is at work */
-static void (*yield_hook)(void *context);
+{pushed * (network.plan.hop is not None)}static void (*yield_hook)(void *context);
 static void *yield_context;
 {row_source * network.is_streamed}{hook * (len(network.plan.regions) > 1)}"""
 
@@ -88,8 +90,9 @@ nn_status {net}_set_loader(nn_loader with) {{
     return NN_OK;
 }}
 """
+    declared = "static void fill_window(const int8_t *rows);\n\n" * (network.plan.hop is not None)
     return f"""\
-nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * is_spread} const void *image) {{
+{declared}nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * is_spread} const void *image) {{
 {BUSY}    own_arena = NULL;
     if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
@@ -220,8 +223,14 @@ static nn_status abandon(int code) {{
         return NN_ERROR_NO_ROW_SOURCE;
     }
 """
+    functions, hops = abandon * network.is_streamed, ""
+    if network.plan.hop is not None:
+        run = f"run_regions({', '.join(arena_names)})"
+        functions = _run_regions(arena_names, lines)
+        hops = fill_window(network, _local_arenas(arena_names), f"{run};")
+        lines = f"    {run};\n    pushed = 0;\n"
     return f"""\
-{abandon * network.is_streamed}nn_status {network.net}_invoke(void) {{
+{functions}nn_status {network.net}_invoke(void) {{
 {_local_arenas(arena_names)}{BUSY}    if (own_arena == NULL) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
@@ -230,7 +239,14 @@ static nn_status abandon(int code) {{
 {lines}    NN_MARK_INVOKE_END();
     running = 0;
     return NN_OK;
-}}"""
+}}
+{hops}"""
+
+
+def _run_regions(arena_names: Sequence[str], lines: str) -> str:
+    """Returns the function that runs all regions once, for a network whose window has to be filled."""
+    parameters = ", ".join(f"int8_t *const {name}" for name in arena_names) or "void"
+    return f"static void run_regions({parameters}) {{\n{lines}}}\n\n"
 
 
 # ---- what lives between invokes ---------------------------------------------------------------------------
@@ -285,13 +301,15 @@ def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[s
 
 
 def _reset_call(network: Network, indent: int) -> str:
-    """Returns a line that resets the state; "" without state."""
-    return " " * indent + "reset_state();\n" if network.plan.states else ""
+    """Returns lines that reset the state; "" without state."""
+    calls = ["reset_state();"] if network.plan.states else []
+    calls += ["fill_window(NULL);"] if network.plan.hop else []
+    return "".join(f"{' ' * indent}{call}\n" for call in calls)
 
 
 def _reset_function(network: Network) -> str:
     """Returns the interface's function that resets the state; "" without state."""
-    if not network.plan.states:
+    if not network.plan.states and network.plan.hop is None:
         return ""
     return f"""\
 nn_status {network.net}_reset(void) {{
@@ -299,8 +317,7 @@ nn_status {network.net}_reset(void) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
     running = 1;
-    reset_state();
-    running = 0;
+{_reset_call(network, 4)}    running = 0;
     return NN_OK;
 }}
 

@@ -57,6 +57,12 @@ class Network:
         return delivered_image(self.graph)
 
     @property
+    def window_rows(self) -> int:
+        """The rows of the window of a network of hops."""
+        assert self.graph.window is not None
+        return self.graph.window.rows
+
+    @property
     def image_index(self) -> int:
         """The number of the network input that is streamed."""
         return self.graph.inputs.index(self.delivered.input)

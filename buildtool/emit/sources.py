@@ -239,7 +239,7 @@ def _emit_source(network: Network) -> str:
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
-            *(["", "#include <string.h>"] if plan.loads or plan.moves or plan.states else []),
+            *(["", "#include <string.h>"] if plan.loads or plan.moves or plan.states or plan.hop else []),
             "",
             *plan_check(network),
             *([f"{begin} {end}"] if fits else [begin, " " * begin.index('"') + end]),

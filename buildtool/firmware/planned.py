@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, cast
 
 import msgpack
 
-from buildtool.base.errors import Hint, PlanError
+from buildtool.base.errors import BuildtoolError, Hint, PlanError
 from buildtool.base.files import File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Simplify, Strategy
+from buildtool.base.plain import to_plain
 from buildtool.base.session import Namespace, Session
 from buildtool.firmware.bound import firmware
+from buildtool.firmware.hopping import best_problem, hop_problems, needed_bytes, with_kept
 from buildtool.firmware.narrowing import narrow, narrow_as
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
@@ -36,6 +38,7 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.channels import Simplified, simplify, simplify_as
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.hints import strategy_best
+from buildtool.plan.choose.hops import Hopping, hopping_as, list_hoppings
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
@@ -73,10 +76,31 @@ class Planned:
     order_status: str | None = None  # as in Prepared
     search_factor: float = 1.0  # as `kept.Choice.factor`
     placing_ended: bool = False  # as `kept.Choice.ended`
+    hop: Hopping | None = None  # as in Prepared
+
+    @property
+    def unsliced(self) -> Graph:
+        """The graph without fusions in slices, which only strategy `best` plans."""
+        return self.simplified.graph if self.hop is None else self.hop.graph
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """Returns a network's planning problem on a target; UsageError for an option that has no effect there."""
+    """Returns a network's planning problem on a target; UsageError for an option that has no effect there.
+
+    On a moving window it is the problem of what is best to keep (see `best_problem`).
+    """
+    problems = prepare_each(network, target, options, session)
+    if len(problems) == 1:
+        return problems[0]
+    key = (network.model.digest, network.model.path, planning_digest(target), *to_plain(options))
+    return session.remember("hop", key, lambda: best_problem(problems, options), MOST_MODELS)
+
+
+def prepare_each(network: Network, target: Target, options: PlanOptions, session: Session) -> list[Prepared]:
+    """Returns a network's planning problems on a target.
+
+    On a moving window there is one for each choice of what is kept, otherwise there is one.
+    """
     model, how = network.model, simplification(options, target)
     options = replace(options, simplify=how)
     key = (model.digest, model.path, planning_digest(target), how)
@@ -90,8 +114,18 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     )
     if options.objective == Objective.FLASH:
         options = replace(options, objective=Objective.COST)
-    prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=model.path)
-    return replace(prepared, simplified=simplified)
+    if options.hop is None:
+        prepared = prepare_problem(simplified.graph, target, options, session, firmware, path=model.path)
+        return [replace(prepared, simplified=simplified)]
+    window, rows = simplified.graph, options.hop
+    try:
+        hoppings = session.remember(
+            "hops", (*narrow_key, rows), lambda: list_hoppings(window, rows), MOST_MODELS
+        )
+    except BuildtoolError as error:
+        raise error.at(path=model.path) from None
+    problems = hop_problems(hoppings, target, options, session, model.path)
+    return [replace(problem, simplified=simplified) for problem in problems]
 
 
 def simplification(options: PlanOptions, target: Target) -> Simplify:
@@ -112,14 +146,17 @@ def plan_model(
     loaded = load_target(chosen_target, session)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
-    choice = choose(prepared)
+    try:
+        choice = choose(prepared)
+    except PlanError as error:
+        raise with_kept(error, prepared) from None
     assert prepared.simplified is not None
     return Planned(
         network.model,
         network.source,
         prepared.graph_for(choice.index, choice.plan),
         prepared.target.with_firmware(choice.firmware),
-        replace(choice.plan, **prepared.simplified.in_plan),
+        replace(choice.plan, **prepared.in_plan),
         chosen_target,
         options,
         session,
@@ -127,6 +164,7 @@ def plan_model(
         prepared.order_status,
         choice.factor,
         choice.ended,
+        prepared.hop,
     )
 
 
@@ -146,18 +184,35 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
-    data = file.read("the plan", MOST_PLAN_BYTES)
     try:
-        locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+        locked = _read_locked(file)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
-        graph = _find_order(locked.plan, simplified.graph)
+        plan = locked.plan
+        hop = None if plan.hop is None else hopping_as(simplified.graph, plan.hop)
+        graph = _find_order(plan, simplified.graph if hop is None else hop.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
+    options = PlanOptions(hop=plan.hop.rows if plan.hop else None)
     return Planned(
-        network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session, simplified
+        network.model, network.source, graph, target, plan, choice, options, session, simplified, hop=hop
     )
+
+
+def _read_locked(file: File) -> Locked:
+    """Returns the plan of a file, as it is there."""
+    data = file.read("the plan", MOST_PLAN_BYTES)
+    return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+
+
+def hop_of_plan(file: File) -> int | None:
+    """Returns the rows by which the window of a file's plan moves; None for whole inputs."""
+    try:
+        hop = _read_locked(file).plan.hop
+    except PlanError as error:
+        raise error.at(path=file.path) from None
+    return hop.rows if hop else None
 
 
 def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
@@ -187,11 +242,15 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
     """Describes the limit that a plan exceeds, or another option that it does not follow; "" if none."""
     if image is not None and plan.image != image:
         return f"the plan has image {plan.image}, but the request says {image}"
-    limit_name = Limits.of(options, target, options.ram).first_missed(plan)
-    if limit_name == "ram":
-        over = plan.arena_bytes - (options.ram or 0)
-        needed = f"the plan's arena requires {plan.arena_bytes:,} bytes"
-        return f"{needed}, {options.ram:,} are allowed: {over:,} too many"
+    hop = plan.hop.rows if plan.hop else None
+    if options.hop not in (None, hop):
+        how = f"for a window that moves by {hop:,} rows" if hop else "for whole inputs"
+        return f"the plan is {how}, but the request says hop {options.hop}"
+    if options.ram is not None and needed_bytes(plan) > options.ram:
+        over = needed_bytes(plan) - options.ram
+        what = "the plan's arena" if hop is None else "the plan's arena, with what is kept from hop to hop,"
+        return f"{what} requires {needed_bytes(plan):,} bytes, {options.ram:,} are allowed: {over:,} too many"
+    limit_name = Limits.of(options, target).first_missed(plan)
     if limit_name == "max_f":
         return f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed"
     limit = cost_limit(options, target)
@@ -323,6 +382,7 @@ def _pack_weights(planned: Planned) -> WeightImage:
         "model": planned.model.digest,
         "topology": topology_digest(graph),
         "removed": [[one.tensor, *one.channels] for one in planned.plan.removed],
+        **({"hop": to_plain(planned.plan.hop)} if planned.plan.hop else {}),
         "target": packing_digest(planned.target),
         "kernels": list(planned.plan.kernels),
     }

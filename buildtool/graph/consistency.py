@@ -10,8 +10,15 @@ from buildtool.graph.floats import check_floats, computes_in_floats
 from buildtool.graph.geometry import GeometryError, demand
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.ops.types import load
-from buildtool.graph.quantrules import QuantError, check_fixed_output, check_tensor
+from buildtool.graph.quantrules import (
+    QuantError,
+    check_fixed_output,
+    check_tensor,
+    check_unscaled,
+    is_unscaled,
+)
 from buildtool.graph.states import check_states
 from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
@@ -73,6 +80,9 @@ def _check_operands(graph: Graph, op: Op) -> None:
     if computes_in_floats(graph, op):
         check_floats(graph, op)
         return
+    if definition.unscaled and is_unscaled(graph, op):
+        check_unscaled(graph, op)
+        return
     for tensor in (graph.tensors[t] for t in (*op.inputs, *op.outputs) if definition.no_int16 and t >= 0):
         if tensor.dtype is DType.INT16:
             raise QuantError(f"int16: {definition.no_int16}", tensor)
@@ -99,6 +109,11 @@ def _check_tensor(tensor: Tensor) -> None:
         raise UnsupportedError(str(error), tensor=tensor.name) from error
 
 
+def _takes_numbers(graph: Graph, op: Op) -> bool:
+    """Whether the operator takes int32 numbers without a scale."""
+    return op.kind in CUSTOM or (bool(DEFS[op.kind].unscaled) and is_unscaled(graph, op))
+
+
 def _check_order(graph: Graph) -> None:
     """Checks that each activation is written once, before it is read, and that no constant is written."""
     if not graph.inputs or not graph.outputs:
@@ -112,10 +127,16 @@ def _check_order(graph: Graph) -> None:
         if tensor.is_constant:
             raise ModelError("a network input with a constant value", tensor=tensor.name)
     indices = {t for op in graph.ops if op.kind is OpKind.GATHER for t in op.inputs[1:]}
-    others = {t for op in graph.ops for t in op.inputs[: 1 if op.kind is OpKind.GATHER else None]}
+    others = {
+        t
+        for op in graph.ops
+        if not _takes_numbers(graph, op)
+        for t in op.inputs[: 1 if op.kind is OpKind.GATHER else None]
+    }
+    indices |= {t for op in graph.ops if _takes_numbers(graph, op) for t in op.inputs}
     for t in graph.inputs:
         if graph.tensors[t].dtype == DType.INT32 and (t not in indices or t in others):
-            hint = "an int32 input must be the indices of a GATHER or EMBEDDING_LOOKUP"
+            hint = "an int32 input must be the indices of a GATHER or EMBEDDING_LOOKUP, or have no scale"
             raise UnsupportedError("an int32 network input", tensor=graph.tensors[t].name, hint=hint)
     available = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:

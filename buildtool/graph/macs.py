@@ -43,6 +43,11 @@ def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
 
 
 def total_macs(graph: Graph) -> int:
-    """Returns the multiply-accumulates of the network, run layer by layer without second passes."""
+    """Returns the multiply-accumulates of the network, run layer by layer without second passes.
+
+    For a network of hops, they are those of the network on the whole window.
+    """
+    if graph.window is not None:
+        return graph.window.macs
     again = repeated_ops(graph) if graph.second_passes else ()
     return sum(op_macs(graph, op) for position, op in enumerate(graph.ops) if position not in again)

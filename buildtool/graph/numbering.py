@@ -18,7 +18,8 @@ def number_tensors(graph: Graph) -> Graph:
     """Returns the graph with canonical numbers, or `graph` itself where it has them already."""
     if is_numbered(graph):
         return graph
-    return graph_of(graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
+    numbered = graph_of(graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
+    return replace(numbered, window=graph.window)
 
 
 def is_numbered(graph: Graph) -> bool:

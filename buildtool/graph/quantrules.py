@@ -6,12 +6,13 @@ Each rule raises QuantError where they do not fit. `ops` lists the rules of each
 
 import math
 
-from buildtool.graph.types import DType, Graph, Op, Quantization, Tensor
+from buildtool.graph.types import Activation, DType, Graph, Op, OpKind, Quantization, Tensor
 
 # All other types allow only 0. An int16 tensor has another zero point only between a SOFTMAX from int8 and a
 # QUANTIZE.
 _ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255), DType.INT16: (-32768, 0)}
 ACTIVATIONS = (DType.INT8, DType.INT16)
+WORDS = frozenset({DType.INT32, DType.UINT32})  # types of numbers without a scale
 LARGEST_RATIO = 2.0**30  # a larger requantisation factor saturates every result
 _FLOAT32_ENDS = 2.0**128 - 2.0**103  # this number and larger ones are infinite as a float32
 
@@ -75,11 +76,15 @@ def check_int8_or_int16(graph: Graph, op: Op) -> None:
 
 
 def check_moved_types(graph: Graph, op: Op) -> None:
-    """Demands one type for operators that only move bytes. Scales have no effect and may be missing."""
+    """Demands one type for operators that only move bytes. Scales have no effect and may be missing.
+
+    A RESHAPE may be from int32 to uint32, or back: a rewrite makes it of a CAST.
+    """
     first = graph.tensors[op.inputs[0]].dtype
+    words = WORDS if op.kind is OpKind.RESHAPE else WORDS & {first}
     for t in dict.fromkeys((*op.inputs, *op.outputs)):
         tensor = graph.tensors[t]
-        if tensor.dtype == first == DType.BOOL:
+        if tensor.dtype == first == DType.BOOL or (tensor.quant is None and {first, tensor.dtype} <= words):
             continue
         if tensor.quant is not None or tensor.dtype != first or first not in ACTIVATIONS:
             per_tensor(tensor, first if first in ACTIVATIONS else DType.INT8)
@@ -88,6 +93,26 @@ def check_moved_types(graph: Graph, op: Op) -> None:
 def refuse_integers(graph: Graph, op: Op) -> None:
     """Refuses the operator: LiteRT's integer kernel is missing or wrong, so only float32 is left."""
     raise QuantError(f"type {graph.tensors[op.outputs[0]].dtype}, expected {DType.FLOAT32}")
+
+
+def is_unscaled(graph: Graph, op: Op) -> bool:
+    """Whether an operator makes int32 numbers that have no scale."""
+    out = graph.tensors[op.outputs[0]]
+    return out.dtype is DType.INT32 and out.quant is None
+
+
+def check_unscaled(graph: Graph, op: Op) -> None:
+    """Demands int32 numbers without scales, and no activation. Divisors must be constants other than 0."""
+    for t in op.inputs:
+        check_type(graph.tensors[t], DType.INT32)
+        if graph.tensors[t].quant is not None:
+            raise QuantError("int32 with a scale", graph.tensors[t])
+    if getattr(op.attrs, "activation", Activation.NONE) is not Activation.NONE:
+        raise QuantError("int32 without a scale, and a fused activation", graph.tensors[op.outputs[0]])
+    if op.kind is OpKind.DIV:
+        divisor = graph.tensors[op.inputs[1]]
+        if divisor.data is None or not divisor.data.all():
+            raise QuantError("the divisor of int32 numbers must be a constant other than 0", divisor)
 
 
 def check_truth_values(graph: Graph, op: Op) -> None:

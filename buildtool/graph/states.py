@@ -16,6 +16,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
+from buildtool.graph.ops.signal import OWNERS
 from buildtool.graph.types import AxisAttrs, DType, Graph, Op, OpKind, SliceAttrs, State
 
 QUANTISED = (
@@ -23,12 +24,13 @@ QUANTISED = (
     "beside full-integer int8 quantisation"
 )
 _SLICES = (OpKind.SLICE, OpKind.STRIDED_SLICE)
-STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a state can have
+STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a variable can have
 
 
 def check_states(graph: Graph, available: Iterable[int]) -> None:
     """Raises ModelError or UnsupportedError unless the states are valid. `available` tensors have a value."""
     seen, computed = set(graph.inputs), set(available)
+    owned = {op.inputs[i] for op in graph.ops if op.kind in OWNERS for i in STATEFUL[op.kind]}
     for state in graph.states:
         before, after = graph.tensors[state.before], graph.tensors[state.after]
         if state.before in seen or before.is_constant:
@@ -39,7 +41,7 @@ def check_states(graph: Graph, available: Iterable[int]) -> None:
             raise UnsupportedError("a state is assigned a constant", tensor=after.name, hint=hint)
         if state.after not in computed:
             raise ModelError("a state is assigned a tensor that no operator makes", tensor=after.name)
-        if before.dtype not in STATE_TYPES:
+        if before.dtype not in STATE_TYPES and state.before not in owned:
             raise UnsupportedError(f"state of type {before.dtype}", tensor=before.name, hint=QUANTISED)
         if after.dtype != before.dtype or after.elements != before.elements:
             text = f"a state of {before.dtype} {list(before.shape)} is assigned"

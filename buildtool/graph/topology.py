@@ -15,7 +15,18 @@ import msgpack
 from buildtool.base.plain import from_plain, to_tuples
 from buildtool.graph import types as g
 from buildtool.graph.numbering import number_tensors
-from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, cached_on_graph
+from buildtool.graph.types import (
+    Attrs,
+    DType,
+    Graph,
+    Op,
+    OpKind,
+    SecondPass,
+    State,
+    Tensor,
+    Window,
+    cached_on_graph,
+)
 
 # Attributes that are left out where they have their defaults.
 _RARE = {"expanded", "stored"}
@@ -27,6 +38,7 @@ _TRAINED = {
     (g.BatchBlockAttrs, "value"),
     (g.SoftmaxAttrs, "beta"),
     (g.LeakyReluAttrs, "alpha"),
+    (g.PooledAttrs, "source"),
     *((g.DetectionAttrs, name) for name in ("least_score", "most_overlap", "scales")),
     *((g.LstmAttrs, name) for name in ("hidden", "gates", "cell_clip", "projection_clip")),
 }
@@ -67,11 +79,13 @@ class Topology(NamedTuple):
     states: tuple[StateTopology, ...] = ()
     second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
     seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # (position, Op.seen) of operators that read views
+    window: tuple[int, ...] = ()  # as in Graph: rows, hops, multiply-accumulates
 
     @property
     def digest(self) -> str:
         """The topology's SHA-256, in hex."""
-        return hashlib.sha256(msgpack.packb(self)).hexdigest()
+        values = tuple(self)
+        return hashlib.sha256(msgpack.packb(values if self.window else values[:-1])).hexdigest()
 
     def bare_graph(self) -> Graph:
         """Returns a network of this topology with empty names, zeros for weights and no quantisation."""
@@ -90,7 +104,16 @@ class Topology(NamedTuple):
         states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
         passes = tuple(SecondPass(*one) for one in self.second_passes)
         pool = tuple(tensors[one] for one in self.tensors)
-        return Graph("", pool, ops, self.inputs, self.outputs, states, passes)
+        return Graph(
+            "",
+            pool,
+            ops,
+            self.inputs,
+            self.outputs,
+            states,
+            passes,
+            Window(*self.window) if self.window else None,
+        )
 
 
 @cached_on_graph
@@ -113,6 +136,7 @@ def topology(graph: Graph) -> Topology:
         tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
         tuple((one.first, one.last, one.reader) for one in passes),
         tuple((position, op.seen) for position, op in enumerate(graph.ops) if op.seen),
+        dataclasses.astuple(graph.window) if graph.window else (),
     )
 
 

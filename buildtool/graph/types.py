@@ -29,6 +29,8 @@ class DType(enum.StrEnum):
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
     FLOAT32 = "float32"
 
     @property
@@ -37,7 +39,7 @@ class DType(enum.StrEnum):
         return _SIZES[self]
 
 
-_SIZES = dict(zip(DType, (1, 1, 1, 2, 4, 8, 4), strict=True))
+_SIZES = dict(zip(DType, (1, 1, 1, 2, 4, 8, 4, 8, 4), strict=True))
 
 
 class OpKind(enum.StrEnum):
@@ -124,6 +126,27 @@ class OpKind(enum.StrEnum):
     READ_VARIABLE = "READ_VARIABLE"
     ASSIGN_VARIABLE = "ASSIGN_VARIABLE"
     SHIFT = "SHIFT"
+    RING_PUSH = "RING_PUSH"
+    ROWS = "ROWS"
+    ROW_SUMS = "ROW_SUMS"
+    SLIDING_SUM = "SLIDING_SUM"
+    SLIDING_MAX = "SLIDING_MAX"
+    MEAN_OF_SUMS = "MEAN_OF_SUMS"
+    AVERAGE_OF_SUMS = "AVERAGE_OF_SUMS"
+    SIGNAL_WINDOW = "SIGNAL_WINDOW"
+    SIGNAL_FFT_AUTO_SCALE = "SIGNAL_FFT_AUTO_SCALE"
+    SIGNAL_RFFT = "SIGNAL_RFFT"
+    SIGNAL_IRFFT = "SIGNAL_IRFFT"
+    SIGNAL_ENERGY = "SIGNAL_ENERGY"
+    SIGNAL_FILTER_BANK = "SIGNAL_FILTER_BANK"
+    SIGNAL_FILTER_BANK_SQUARE_ROOT = "SIGNAL_FILTER_BANK_SQUARE_ROOT"
+    SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION = "SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION"
+    SIGNAL_PCAN = "SIGNAL_PCAN"
+    SIGNAL_FILTER_BANK_LOG = "SIGNAL_FILTER_BANK_LOG"
+    SIGNAL_FRAMER = "SIGNAL_FRAMER"
+    SIGNAL_OVERLAP_ADD = "SIGNAL_OVERLAP_ADD"
+    SIGNAL_STACKER = "SIGNAL_STACKER"
+    SIGNAL_DELAY = "SIGNAL_DELAY"
     LOOKUP = "LOOKUP"
     VIEW = "VIEW"
     JOINED = "JOINED"
@@ -498,6 +521,147 @@ class DetectionAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class RingAttrs(Attrs):
+    """Attributes of RING_PUSH.
+
+    The first input is a ring of `rows` rows, and the operator replaces the oldest rows by `count` rows of the
+    second input, from row `first` on. A ring is a line of elements: its rows, in the order of their places,
+    then 32 bits with the place of the oldest row, aligned to 4 bytes.
+    """
+
+    rows: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class RowsAttrs(Attrs):
+    """Attributes of ROWS, which joins rows of several inputs.
+
+    Each piece is (input, first row, rows). Row 0 of a ring is its oldest one. `ring_rows` has the rows of
+    each input that is a ring, and 0 for the others.
+    """
+
+    pieces: tuple[tuple[int, int, int], ...]
+    ring_rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SlidingAttrs(Attrs):
+    """Attributes of SLIDING_SUM and SLIDING_MAX: sums or maxima over the rows of a window, per channel.
+
+    The inputs are the window's last rows, a state and, if the window's first rows are computed anew, the sums
+    or maxima of those.
+    `entering` of the last rows, the first ones, enter the ring of `rows` row sums or maxima in the state.
+    The elements of that ring have `bytes` bytes.
+    """
+
+    rows: int
+    entering: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PooledAttrs(Attrs):
+    """Attributes of MEAN_OF_SUMS and AVERAGE_OF_SUMS, which finish a pooling of `height` x `width` pixels.
+
+    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The operator's input has the sums. `source` is
+    the quantisation of what was summed.
+    """
+
+    height: int
+    width: int
+    of: OpKind
+    activation: Activation = Activation.NONE
+    source: Quantization = Quantization((1.0,), (0,))
+
+
+@dataclass(frozen=True)
+class ShiftedAttrs(Attrs):
+    """Attributes of SIGNAL_WINDOW and SIGNAL_PCAN. Their products are shifted right by `shift` bits."""
+
+    shift: int
+
+
+@dataclass(frozen=True)
+class FftAttrs(Attrs):
+    """Attributes of SIGNAL_RFFT and SIGNAL_IRFFT: the number of real samples that a transform takes."""
+
+    points: int
+
+
+@dataclass(frozen=True)
+class EnergyAttrs(Attrs):
+    """Attributes of SIGNAL_ENERGY, which computes bins `first` to `end` - 1. Other bins are 0 here."""
+
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SubtractionAttrs(Attrs):
+    """Attributes of SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION, which subtracts an estimate of the noise.
+
+    Factors have `bits` fractional bits: of the signal (`smoothing`) and of the last estimate (`remaining`),
+    those of odd channels (`odd_smoothing`, `odd_remaining`), and the least part of the signal that is left.
+    The estimate has `smoothing_bits` fractional bits more than the signal. If `clamps`, it is at most the
+    signal.
+    """
+
+    smoothing: int
+    remaining: int
+    odd_smoothing: int
+    odd_remaining: int
+    least: int
+    smoothing_bits: int
+    bits: int
+    clamps: bool
+
+
+@dataclass(frozen=True)
+class SignalLogAttrs(Attrs):
+    """Attributes of SIGNAL_FILTER_BANK_LOG: `scale` times the natural logarithm of input * 2^`bits`."""
+
+    scale: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class FramerAttrs(Attrs):
+    """Attributes of SIGNAL_FRAMER: frames of `size` samples, which begin `step` samples apart.
+
+    If `prefilled`, zeros come before the first samples. Otherwise the first frames are not valid.
+    """
+
+    size: int
+    step: int
+    prefilled: bool
+
+
+@dataclass(frozen=True)
+class OverlapAddAttrs(Attrs):
+    """Attributes of SIGNAL_OVERLAP_ADD: frames begin `step` samples apart, and overlaps are added."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class StackerAttrs(Attrs):
+    """Attributes of SIGNAL_STACKER: the frames `before` and `after` one frame, which moves by `step`."""
+
+    before: int
+    after: int
+    step: int
+
+
+@dataclass(frozen=True)
+class DelayAttrs(Attrs):
+    """Attributes of SIGNAL_DELAY: the number of samples."""
+
+    length: int
+
+
+@dataclass(frozen=True)
 class LstmAttrs(Attrs):
     """Attributes of UNIDIRECTIONAL_SEQUENCE_LSTM. `LstmInput` names its 24 operands.
 
@@ -679,11 +843,26 @@ class State:
         self.initial.setflags(write=False)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The window of a network that runs once per hop.
+
+    It has `rows` rows. After init and reset the network runs `hops` times on inputs of zero points, which
+    sets its states: the window then holds zero points. `macs` are the multiply-accumulates of the network on
+    the whole window.
+    """
+
+    rows: int
+    hops: int
+    macs: int
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A network: operators in execution order, their tensors, and states.
 
     `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`.
+    `window` is that of a network of hops (see `hop`), and None for other networks.
     """
 
     name: str
@@ -693,6 +872,7 @@ class Graph:
     outputs: tuple[int, ...]
     states: tuple[State, ...] = ()
     second_passes: tuple[SecondPass, ...] = ()
+    window: Window | None = None
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from buildtool.base.errors import UsageError, did_you_mean, suggest
-from buildtool.base.modes import Strategy
+from buildtool.base.modes import Image, Strategy
+from buildtool.options.parsers import refuse_less_work
 from buildtool.options.spelling import BAZEL, CMAKE, FRONT, platformio, spell, spell_name
 from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
@@ -72,6 +73,11 @@ def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
         if strategy not in strategies:
             hints = [suggest(**{name: None}), suggest(strategy=str(strategies[0]))]
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=hints)
+    if "max_f" in options and "hop" not in options:
+        refuse_less_work("max_f", options["max_f"])
+    if "hop" in options and options.get("image") == Image.STREAM:
+        text = "the rows of a hop are few, and are written at once"
+        raise UsageError(text, option="image", hint=[suggest(image=None), suggest(hop=None)])
     if "max_ms" in options and "max_cost" in options:
         hints = [suggest(max_cost=None), suggest(max_ms=None)]
         raise UsageError("it sets the same limit as max_cost: give one of them", option="max_ms", hint=hints)

@@ -127,12 +127,32 @@ width = _real(
 
 
 def work(name: str, value: object) -> float:
-    """Parses a limit on the work factor F. It is 1 or more."""
+    """Parses a limit on the work factor F. It is above 0 (see `refuse_less_work`)."""
     number: float = limit(name, value)
-    if number < 1:
-        what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
-        raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 allows a tenth more")
     return number
+
+
+def refuse_less_work(name: str, number: float) -> None:
+    """Raises UsageError for a limit on F below 1, which only a network on a moving window can keep."""
+    if number < 1:
+        what = f"{shown(number)} is below 1, and no plan does less than the network's own work"
+        hint = "1 allows no repeated work, 1.1 allows a tenth more; with hop, 0.5 allows half of a window's"
+        raise UsageError(what, option=name, hint=hint)
+
+
+def period(name: str, value: object) -> float:
+    """Parses a time such as "20ms" or "0.5s"; a number without a unit is in milliseconds. Returns these."""
+    words, factor = value, 1.0
+    if isinstance(value, str):
+        for unit, times in (("ms", 1.0), ("us", 0.001), ("s", 1000.0)):
+            if value.strip().endswith(unit):
+                words, factor = value.strip().removesuffix(unit).strip(), times
+                break
+    try:
+        number: float = limit(name, words)
+    except UsageError:
+        raise refuse(name, value, "a time above 0, such as 20ms or 0.5s") from None
+    return number * factor
 
 
 def pixels(name: str, value: object) -> int:

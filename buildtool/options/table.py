@@ -196,6 +196,10 @@ _TABLE: tuple[Group | Option, ...] = (
         "What may simplify the network (its outputs stay equal for every input): weights (channels that are "
         "constant or unused are removed) or structure (all channels stay; the plan serves all weights)."
     ),
+    number("hop ROWS", parsers.whole(1, parsers.MOST_SAMPLES), "the whole input")(
+        "The rows of the input that are new in each invoke: the input is a window that moves by them. What "
+        "was computed before and does not change is kept. Limits on memory then include what is kept."
+    ),
     row("outputs NAME[,NAME...]", parsers.names, "those of the file")(
         "The network's outputs: tensors of the file, or layers as `plan` names them. The network ends there. "
         "Operators and weights that these outputs do not need are left out."
@@ -292,11 +296,15 @@ _TABLE: tuple[Group | Option, ...] = (
     switch("tensors")("Compares every tensor, not only the outputs."),
     choice("reference NAME", modes.Reference, "auto")(
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
-        "auto (LiteRT if it is installed and can run the network)."
+        "auto (LiteRT if it is installed and can run the network; TensorFlow Lite Micro for operators of its "
+        "signal library)."
     ),
     switch("sanitize")("Builds with checks for invalid addresses and undefined behaviour (host)."),
     switch("compare")("Shows what msf-cnn and xcore-strips reach on the same network."),
     switch("peers")("Shows what msf-cnn and xcore-strips reach on the same network."),
+    row("period TIME", parsers.period, "not known")(
+        "The time from hop to hop of a moving window, such as 20ms: shows the share that an invoke takes."
+    ),
     Group.OTHER,
     row("name NAME", parsers.identifier, "the model's own name")("The prefix of the network's C interface."),
     row("capacity BYTES", parsers.size, "the lowest placement")(

@@ -34,7 +34,8 @@ class PlanOptions:
     `ram` and `max_flash` are limits in bytes. `max_f` limits the work, as a multiple of the network's own
     work. `max_cost` limits the estimated cost, and `max_ms` the estimated time in milliseconds. A limit of
     None means the board's limit, or no limit. `hand_off` is in pixels (None: 1). `segments` are for
-    xcore-strips. If they are "", the planner searches for them.
+    xcore-strips. If they are "", the planner searches for them. `hop`: rows by which the input's window moves
+    (None: each invoke has an input of its own).
     """
 
     strategy: Strategy = Strategy.BEST
@@ -49,6 +50,7 @@ class PlanOptions:
     hand_off: int | None = None
     segments: str = ""
     order: Order = Order.BETTER
+    hop: int | None = None
     simplify: Simplify | None = None  # see `firmware.planned.simplification`
 
 

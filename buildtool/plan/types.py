@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from buildtool.base.modes import CostUnit
+from buildtool.graph.hop.types import Hop
 from buildtool.graph.types import SecondPass
 
-SCHEMA = 12  # version of the format of a plan's bytes
+SCHEMA = 13  # version of the format of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -226,6 +227,9 @@ class Plan:
     # without these channels.
     removed: tuple[Removed, ...] = ()
     narrowed: tuple[Narrowed, ...] = ()
+    # How the network runs on a moving window; operators and tensors are those of the network on the whole
+    # window. None: each invoke has its own input.
+    hop: Hop | None = None
 
     @property
     def state_bytes(self) -> int:

@@ -18,10 +18,14 @@ class Figures(Price):
 
 
 class Point(Figures):
-    """A point of the front; `live_bytes` are those of its fullest region, before placement."""
+    """A point of the front; `live_bytes` are those of its fullest region, before placement.
+
+    `state_bytes` live between invokes. They differ from point to point on a moving window.
+    """
 
     strategy: str
     live_bytes: int
+    state_bytes: int
 
 
 @final
@@ -49,6 +53,9 @@ class FrontAnswer(TypedDict):
     invokes. `arenas_in` names the memory of the arena, or two memories whose sum is available. The points are
     placed in one piece of that size, not divided. `accounting` says in words what an arena's size counts.
 
+    `hop` is the number of rows by which the input's window moves; null if each invoke has an input of its
+    own. The points then differ in what is kept, too.
+
     `search_factor` is 1 where the points are the exact front over live bytes. It is larger where the search's
     budget ended first, and then it is a proven factor: for every other plan of the space there is a point
     with at most this many times its live bytes and its work. `placing_ended` says whether the budget for
@@ -66,6 +73,7 @@ class FrontAnswer(TypedDict):
     arenas_in: list[str]
     available_bytes: int
     state_bytes: int
+    hop: int | None
     macs: int
     cost_unit: str
     points: list[Point]

@@ -396,6 +396,52 @@ class PlanDetails(PlanFigures):
     floats: FloatWork | None
 
 
+class WindowTensor(TypedDict):
+    """A tensor of the network on the whole window, with a row for each moment.
+
+    `computed` are the spans [first, end) of its rows that a hop computes, and `kept` the rows that are kept
+    from the hop before (null: none), in `kept_bytes` bytes. `edge_rows` see the window's beginning or end.
+    """
+
+    name: str
+    operator: str
+    rows: int
+    computed: list[list[int]]
+    kept: list[int] | None
+    kept_bytes: int
+    edge_rows: int
+
+
+class WholeOperator(TypedDict):
+    """An operator that runs on the whole window at each hop, and why."""
+
+    operator: str
+    name: str
+    why: str
+    macs: int
+
+
+class WindowView(TypedDict):
+    """How the network runs on a moving window: `rows` of its `window_rows` are new in each invoke.
+
+    `hops` invokes fill the window. `tensors` are in the order of execution, the input first. `sums` names the
+    poolings that keep sums or maxima, in `sums_bytes` bytes. `f_without_edges` is what F would be if no row
+    saw the window's edges: with causal or no padding of moments. `duty` is the share of the hop's period that
+    an invoke takes by the estimate; null where the period or the time is not known.
+    """
+
+    rows: int
+    window_rows: int
+    hops: int
+    tensors: list[WindowTensor]
+    whole: list[WholeOperator]
+    sums: list[str]
+    sums_bytes: int
+    f_without_edges: float
+    period_ms: float | None
+    duty: float | None
+
+
 class PlannedModel(PlanDetails, BoardFacts):
     """The plan of a model for a board, and what its search has proven.
 
@@ -410,7 +456,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
     are counted, times the mean number of cycles per instruction. `removed` is null if all channels are
     computed, and `four_bits` if no weights are stored in four bits. `memories` is null unless the arena is in
-    two memories.
+    two memories. `window` is null where each invoke has an input of its own.
     """
 
     model: str
@@ -421,6 +467,7 @@ class PlannedModel(PlanDetails, BoardFacts):
     removed: RemovedChannels | None
     four_bits: FourBitWeights | None
     memories: MemoriesView | None
+    window: WindowView | None
     search_factor: float
     placing_ended: bool
     order_status: str | None

@@ -48,10 +48,11 @@ class CurvesAnswer(TypedDict):
 class ReferenceAnswer(TypedDict):
     """The program that computed the reference values of the outputs.
 
-    `name` is "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor). `version` is
-    LiteRT's version ("" for our own). `text` has both in words. `inputs_by_own_executor` is the number of
-    inputs that our own executor computed. `why` gives the reason, and what would make LiteRT compute them
-    ("": it computed all). `curves` is there if LiteRT computed an exp, a log or a tanh of float32.
+    `name` is "litert" (LiteRT's reference kernels), "tflm" (TensorFlow Lite Micro's interpreter, for networks
+    with operators of its signal library) or "numpy" (buildtool's own executor). `version` is the library's
+    version ("" for our own). `text` has both in words. `inputs_by_own_executor` is the number of inputs that
+    our own executor computed. `why` gives the reason, and what would make the library compute them ("": it
+    computed all). `curves` is there if LiteRT computed an exp, a log or a tanh of float32.
     """
 
     name: str

@@ -15,7 +15,9 @@ from typing import NamedTuple
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.base.expression import evaluate
 from buildtool.graph.macs import op_macs
-from buildtool.graph.ops import ALIAS_KINDS, TABLE_KINDS, varying
+from buildtool.graph.ops import ALIAS_KINDS, DEFS, TABLE_KINDS, varying
+from buildtool.graph.ops.types import CallForm
+from buildtool.graph.quantrules import WORDS
 from buildtool.graph.strided import lines
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import (
@@ -126,6 +128,8 @@ def _read_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dic
             return {"classes": graph.tensors[op.inputs[1]].shape[2], "kept": kept}
         case WidenedAttrs():
             return {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": attrs.before}
+    if op.kind is OpKind.SIGNAL_FILTER_BANK:
+        return {"weights": graph.tensors[op.inputs[1]].elements}
     if op.kind is not OpKind.FULLY_CONNECTED:
         return {}
     outputs, inputs = graph.tensors[op.inputs[1]].shape
@@ -216,6 +220,8 @@ def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
     """Returns the types of the operator's first input and output, as in `KernelVariant.types`."""
     first, result = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
+    if DEFS[op.kind].call is CallForm.COPIES and {first, result} <= WORDS:
+        return DType.FLOAT32, DType.FLOAT32
     return _SAME_KERNELS.get(first, first), _SAME_KERNELS.get(result, result)
 
 
@@ -224,7 +230,7 @@ def form(op: Op) -> str:
     return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
 
 
-_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each
+_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each; copies: also 4 bytes each
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:

@@ -84,6 +84,7 @@ class Argument(Word):
     OUT = "out", "a view of the output"
     IN_DATA = "in_data", "the address of the whole operand"
     OUT_DATA = "out_data", "the address of the whole output"
+    INPUTS = "inputs", "an array of the addresses of all inputs"
     OUTPUTS = "outputs", "an array of the addresses of all outputs"
     WINDOW = "window", "the rows and columns of the output that the call computes"
     SCRATCH = "scratch", "memory for the kernel while it runs; NULL if it needs none"

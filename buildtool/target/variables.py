@@ -63,6 +63,7 @@ class Geometry(NamedTuple):
         int, "output channels whose weights are expanded at a time, if they are stored in four bits; else 0"
     ] = 0
     stored: Annotated[int, "bytes of such constants in the weight image; else 0"] = 0
+    weights: Annotated[int, "weights of the rising sides of a filter bank of SignalFilterBank; else 0"] = 0
 
 
 # Variables of a window.

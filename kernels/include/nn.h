@@ -153,6 +153,23 @@ typedef struct {
     int32_t truth;
 } nn_compare_constants;
 
+/* What an operator of int32 numbers without scales computes. */
+enum {
+    NN_UNSCALED_ADD,
+    NN_UNSCALED_SUB,
+    NN_UNSCALED_MUL,
+    NN_UNSCALED_DIV,
+    NN_UNSCALED_MAXIMUM,
+    NN_UNSCALED_MINIMUM
+};
+
+typedef struct {
+    int32_t operation;
+} nn_unscaled_constants;
+
+void nn_unscaled_s32(const void *constants, const nn_view *in1, const nn_view *in2,
+                     const nn_view *out, const nn_window *window);
+
 void nn_squared_difference_s8(const void *constants, const nn_view *in1, const nn_view *in2,
                               const nn_view *out, const nn_window *window);
 void nn_div_s8(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,

@@ -80,6 +80,7 @@ typedef enum {
     NN_ERROR_FLASH,           /* a hook failed, or flash does not hold what was written to it */
     NN_ERROR_SLOTS,           /* slots that cannot be: see nn_slots.h */
     NN_ERROR_BUSY,            /* another call of the same network is under way; nothing was done */
+    NN_ERROR_ROWS,            /* no whole number of hops, or no rows at all; nothing was done */
     NN_ERROR_LOWEST = -2147483647 - 1 /* codes below 0 are the application's: see nn_row_source */
 } nn_status;
 

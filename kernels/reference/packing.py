@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.emit import signal
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
 from buildtool.emit.recurrent_blocks import lstm_block, sigmoid_words, svdf_block, wide_lstm_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.geometry import attributes
+from buildtool.graph.hop.pooling import pooling_of
 from buildtool.graph.limits import MAX_MEAN
+from buildtool.graph.ops import DEFS
 from buildtool.graph.reference import detection, floats, pairs, wide
 from buildtool.graph.reference.activation import curve, leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
@@ -328,11 +331,22 @@ PACKINGS: dict[str, Packing] = {
     "log_soft": _log_softmax,
     "pool": lambda graph, op: words(*clamp(graph, op)),
     "mean": _mean,
+    "mean_of_sums": lambda graph, op: _mean(*pooling_of(graph, op)),
+    "average_of_sums": lambda graph, op: words(*clamp(*pooling_of(graph, op))),
     "product": _product,
     "softmax": _softmax,
     "matmul": _matmul,
     "pad": _pad,
     "detection": _detection,
+    "unscaled": lambda _graph, op: words(wide.UNSCALED.index(DEFS[op.kind].numpy)),
+    "signal_window": signal.window_block,
+    "signal_fft": signal.fft_block,
+    "signal_inverse_fft": signal.fft_block,
+    "signal_wide_fft": signal.fft_block,
+    "signal_wide_inverse_fft": signal.fft_block,
+    "signal_bank": signal.bank_block,
+    "signal_gains": signal.gains_block,
+    "signal_log": signal.log_block,
     "svdf": svdf_block,
     "lstm": lstm_block,
     "wide_lstm": wide_lstm_block,

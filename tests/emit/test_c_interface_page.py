@@ -30,6 +30,7 @@ NETWORKS = (
     ("slow", "slow.toml", ()),
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
     ("heard", "host", ()),  # the same with its input image in a state, one row per invoke
+    ("hops", "host", ("--hop", "2")),  # on a moving window
 )
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
@@ -72,6 +73,11 @@ def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> 
         process = subprocess.run([program], capture_output=True, text=True, check=False)
         assert process.returncode == 0, text
         assert re.findall(SHOWS, process.stdout) == [scores()] * text.count("show("), text
+
+
+def test_the_page_has_its_programs() -> None:
+    assert [language for language, _ in BLOCKS].count("c") == 10
+    assert [language for language, _ in BLOCKS].count("cpp") == 1
 
 
 def test_every_status_and_every_macro_is_on_the_page() -> None:

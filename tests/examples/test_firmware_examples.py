@@ -3,15 +3,19 @@
 import re
 import subprocess
 import sys
+import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+import signalnets
 from made_up import SHOWS, reference, scores
-from needs import needs_tool
+from needs import needs_package, needs_tool
 from onecompile import once_compiled
 from paths import ROOT
 from programs import SCONS, copied, said
+
+from buildtool.graph.tflite.writer import write_model
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +69,50 @@ def test_what_examples_have_in_common_is_the_same() -> None:
     for one, other, names in (
         ("newlib_firmware", "bundle_firmware", ["startup.c"]),
         ("keyword_firmware", "camera_firmware", ["print.h", "print_host.c", "print_semihosting.c"]),
+        ("keyword_firmware", "voice_firmware", ["print.h", "print_host.c", "print_semihosting.c"]),
     ):
         for name in names:
             assert (ROOT / "examples" / one / name).read_bytes() == (
                 ROOT / "examples" / other / name
             ).read_bytes()
+
+
+@pytest.mark.parametrize("board", ["host", "cortex-m4", "qemu-virt-rv32"])
+def test_features_and_words_of_a_sound_equal_the_libraries(
+    board: str, tmp_path: Path, compilers: dict[str, str]
+) -> None:
+    """A front end and a network of all frames; and one that reads three frames, and keeps state."""
+    needs_package("tflite_micro")
+    folder = copied("voice_firmware", tmp_path / "firmware")
+    write_sound(folder / "sound.wav")
+    for graph in (signalnets.front_end(), signalnets.words(), signalnets.streaming_words()):
+        (folder / f"{graph.name}.tflite").write_bytes(write_model(graph))
+    for words, step, steps, outputs in (("words", "20", 49, 49), ("streaming", "10", 98, 32)):
+        given = ("front=front.tflite", f"words={words}.tflite", "sound=sound.wav", f"step={step}")
+        shown = said(folder, *SCONS, "-j2", f"board={board}", *given, "judge", environment=compilers)
+        features, classes = re.findall(r"EQUAL to .*, (\d+) different ones", shown)
+        assert f"{steps} steps: features EQUAL to TensorFlow Lite Micro's" in shown
+        assert f"{outputs} outputs: EQUAL to LiteRT's" in shown
+        assert int(features) > 40 and int(classes) > 3
+
+
+def write_sound(path: Path) -> None:
+    """Writes a second of tones that rise and fall, with noise."""
+    rng, t = np.random.default_rng(1), np.arange(16000) / 16000
+    loudness = np.interp(t, [0, 0.1, 0.4, 0.5, 0.9, 1], [0.01, 0.05, 1, 0.02, 0.7, 0.01])
+    tones = np.sin(2 * np.pi * (300 + 1800 * t) * t) + 0.5 * np.sin(2 * np.pi * 2500 * t)
+    samples = (9000 * loudness * tones + rng.normal(0, 30, t.size)).astype("<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 16000, t.size, "NONE", ""))
+        file.writeframes(samples.tobytes())
+
+
+def test_a_sound_of_another_rate_is_refused(tmp_path: Path) -> None:
+    folder = copied("voice_firmware", tmp_path / "firmware")
+    with wave.open(str(folder / "sound.wav"), "wb") as file:
+        file.setparams((2, 2, 44100, 0, "NONE", ""))
+    given = ("board=host", "front=ds_cnn", "words=ds_cnn", "sound=sound.wav")
+    shown = said(folder, *SCONS, *given, "build/host/samples.c", fails=True)
+    assert "sound.wav has 44100 Hz, 16 bits and 2 channels: expected 16000 Hz, 16 bits and 1 channel" in shown
+    assert not (folder / "build/host/samples.c").exists()
+    assert "front=FILE is missing; scons -h says what it is" in said(folder, *SCONS, fails=True)

@@ -12,18 +12,27 @@ from islands import (
     kinds_of,
     scale,
     values,
+    with_float_form,
 )
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.firmware.run.compare import distance
 from buildtool.graph import types as g
 from buildtool.graph.floats import MOST_WEIGHTS, curve_bound, curve_units, touches_floats
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, Op, OpKind
 
 EVERY = np.arange(-128, 128).astype(np.int8).reshape(1, 1, 1, 256)
+ENDS = {OpKind.DEQUANTIZE, OpKind.QUANTIZE}
+
+
+def test_the_networks_have_every_operator_with_a_float_form():
+    found = set().union(*(kinds_of(every_operator(family)) for family in FAMILIES))
+    # .tflite has no ERF: see test_onnx_floats.py; operators of sound: see test_signal.py
+    assert with_float_form() - ENDS - {OpKind.ERF, *CUSTOM} <= found
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -10,6 +10,7 @@ from buildtool.api.checking.cases import ADDING
 from buildtool.emit import calls
 from buildtool.graph.ops import ALIAS_KINDS, CLASSES, COMPARISONS, DEFS, PAIR_KINDS, PIXEL_KINDS, TABLE_KINDS
 from buildtool.graph.ops.detection import CUSTOM
+from buildtool.graph.ops.signal import CUSTOM as SIGNALS
 from buildtool.graph.ops.types import OpDef, Plain, load
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.types import OpKind
@@ -20,7 +21,7 @@ MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT, OpKind.ERF
 
 def named(definition: OpDef) -> list[tuple[str, str]]:
     """Returns (package, name) of every function that a definition names."""
-    rules = (definition.reference, definition.wide, definition.byte, definition.floats)
+    rules = (definition.reference, definition.wide, definition.byte, definition.floats, definition.unscaled)
     names = [("graph.reference", name) for name in rules if name]
     names += [("graph.tflite", spelling.decode) for spelling in definition.read]
     names += [("graph.onnx", rule) for rule in definition.onnx.values()]
@@ -38,8 +39,8 @@ def test_functions_named_by_a_definition_exist(kind):
     definition = DEFS[kind]
     assert all(callable(load(package, name)) for package, name in named(definition))
     known = set(BUILTIN_NAMES.values())
-    assert kind in MADE_HERE or kind in known or kind is OpKind.DETECTION_POSTPROCESS
-    assert {spelling.name for spelling in definition.read} <= known | {CUSTOM}
+    assert kind in MADE_HERE | known | {OpKind.DETECTION_POSTPROCESS} | set(SIGNALS)
+    assert {spelling.name for spelling in definition.read} <= known | {CUSTOM, *SIGNALS.values()}
     assert isinstance(definition.written, Plain | str | None)
     assert definition.call is None or definition.call in calls._WRITERS
     assert bool(definition.case) == (kind in ADDING)

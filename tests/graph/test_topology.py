@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from disguise import disguised
+from everyop import every_operator
 from flatfiles import FileTensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +47,11 @@ def test_planning_needs_no_more_than_the_topology(graph, seed):
     assert_plain(topology(graph))
     assert hash(topology(graph)) == hash(topology(disguised(graph, seed)))
     assert topology(graph) == topology(disguised(graph, seed))
+
+
+def test_every_operator_has_a_topology():
+    assert_complete(every_operator())
+    assert_plain(topology(every_operator()))
 
 
 def small_network():

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from buildtool.api.checking.cases import network
 from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS, DEFS
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -396,7 +397,8 @@ STATE_KINDS = frozenset(
         *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
     }
 )
-OF_TFLM = {OpKind.SUM}  # LiteRT's reference kernel misreads its input: test_wide_values has it
+# LiteRT's reference kernel of SUM misreads its input: test_wide_values has it. Others: see test_signal.
+OF_TFLM = {OpKind.SUM, *CUSTOM}
 ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS | OF_TFLM and DEFS[kind].reference)
 # Similar operators share the examples of a test.
 _ALIKE = {

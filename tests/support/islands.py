@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from buildtool.graph import types as g
+from buildtool.graph.ops import DEFS
 from buildtool.graph.types import Activation, Attrs, DType, Graph, Op, OpKind, Pad, Quantization, Tensor
 
 Shape = tuple[int, ...]
@@ -248,6 +249,11 @@ def every_operator(*families: str, shape: Shape = (1, 4, 3, 6), seed: int = 0) -
 def kinds_of(graph: Graph) -> set[OpKind]:
     """The kinds of a graph's operators."""
     return {op.kind for op in graph.ops}
+
+
+def with_float_form() -> set[OpKind]:
+    """The kinds that have a float32 form and a kernel."""
+    return {kind for kind, definition in DEFS.items() if definition.floats} - ALIASES
 
 
 def values(shape: Shape, seed: int, special: float = 0.0) -> np.ndarray:

@@ -201,6 +201,7 @@ POOL = one_op(
 )  # fmt: skip
 STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
 WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept", "expanded", "stored"), 0)
+WHOLE |= {"weights": 0}
 PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 
 

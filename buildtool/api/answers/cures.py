@@ -129,7 +129,7 @@ def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Ses
 
     `choice` is the target of the request. `lacking` has the request's plan, which does not fit.
     """
-    options = lacking.prepared.options
+    options = lacking.prepared.asked
     helping: list[Cure] = []
     # skips settings that contain a cure
     untried = (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 import msgpack
 
 from buildtool.api.answers.estimate import price
+from buildtool.base.distinct import undominated
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
@@ -15,7 +17,7 @@ from buildtool.base.session import Namespace
 from buildtool.base.work import PLANNING
 from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
-from buildtool.firmware.planned import prepare
+from buildtool.firmware.planned import prepare, prepare_each
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.plan.choose.cache import parts
 from buildtool.plan.choose.choose import choose_plan, front, settle
@@ -52,11 +54,12 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     prepared = settle(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    rows = prepared.session.keep(FRONTS, parts(prepared), lambda: _find_front(prepared))
+    problems = [settle(one) for one in prepare_each(network, target, options, session)]
+    rows = _join_fronts([session.keep(FRONTS, parts(one), partial(_find_front, one)) for one in problems])
     if not rows["points"]:
         # choosing the plan with the least memory raises the error that says why no plan is within the limits
-        least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
-        choose_plan(least)
+        free = replace(prepared.options, objective=Objective.RAM)
+        choose_plan(replace(prepared, options=free, bounded=False))
         raise PlanError("no plan of the front is within the limits", path=prepared.path)
     searched = settings(prepared)
     return {
@@ -69,6 +72,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "arenas_in": list(prepared.target.board.holders),
         "available_bytes": prepared.available,
         "state_bytes": prepared.state_bytes,
+        "hop": options.hop,
         "macs": rows["macs"],
         "cost_unit": str(target.cost_unit),
         "points": [{**p, "estimated_ms": estimate_ms(p["cost"], target)} for p in rows["points"]],
@@ -98,6 +102,24 @@ def _find_front(prepared: Prepared) -> FrontFigures:
         "search_factor": front_factor(prepared),
         "placing_ended": ended,
         "accounting": list(points[0].plan.accounting) if points else [],
+    }
+
+
+def _join_fronts(fronts: list[FrontFigures]) -> FrontFigures:
+    """Joins the fronts of all choices of what a moving window keeps: no point has more of everything."""
+    first, *others = fronts
+    if not others:
+        return first
+    points = undominated(
+        [point for one in fronts for point in one["points"]],
+        lambda p: (p["arena_bytes"] + p["state_bytes"], p["macs"], p["cost"]),
+    )
+    return {
+        "macs": max(one["macs"] for one in fronts),
+        "points": sorted(points, key=lambda p: p["arena_bytes"] + p["state_bytes"]),
+        "search_factor": max(one["search_factor"] for one in fronts),
+        "placing_ended": any(one["placing_ended"] for one in fronts),
+        "accounting": next((one["accounting"] for one in fronts if one["accounting"]), []),
     }
 
 
@@ -164,7 +186,12 @@ def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
 def in_figures(point: Planned, target: Target) -> Point:
     """The figures of a point of the front."""
     plan = point.plan
-    return {"live_bytes": point.live_bytes, "strategy": plan.strategy, **figures(plan, target)}
+    return {
+        "live_bytes": point.live_bytes,
+        "state_bytes": plan.state_bytes,
+        "strategy": plan.strategy,
+        **figures(plan, target),
+    }
 
 
 def figures(plan: Plan, target: Target) -> Figures:

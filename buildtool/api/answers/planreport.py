@@ -10,6 +10,7 @@ from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycle
 from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
 from buildtool.api.answers.simplified import describe, describe_four_bits
+from buildtool.api.answers.windows import describe_window
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -52,7 +53,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     image_bytes = image_layout(planned.graph, planned.target.kernels_by_name(planned.plan.kernels)).size
     refuse_unless_fits(planned, image_bytes)
     return {
-        **planned_model(planned, image_bytes),
+        **planned_model(planned, image_bytes, request.period),
         "wait_cycles": wait_cycles(planned),
         "front_point": None if request.lock else point_instead(planned, request.model),
         "beside": other_plans(planned, request.compare),
@@ -61,20 +62,25 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     }
 
 
-def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
-    """Returns what `plan` and `report` both answer; `flash_bytes` is the size of the weight image."""
+def planned_model(planned: Planned, flash_bytes: int, period: float | None = None) -> answers.PlannedModel:
+    """Returns what `plan` and `report` both answer.
+
+    `flash_bytes` is the size of the weight image, and `period` the milliseconds from hop to hop.
+    """
     details = describe_plan(planned)
+    ms = estimate_ms(details["cost"], planned.target)
     return {
         **details,
         **facts(planned),
         "model": planned.model.name,
         "board": planned.target.board.name,
         "flash_bytes": flash_bytes,
-        "estimated_ms": estimate_ms(details["cost"], planned.target),
+        "estimated_ms": ms,
         "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
         "removed": describe(planned.simplified),
         "four_bits": describe_four_bits(planned.simplified, planned.target),
         "memories": memories_of(planned),
+        "window": describe_window(planned, period, ms),
         "search_factor": planned.search_factor,
         "placing_ended": planned.placing_ended,
         "order_status": planned.order_status,
@@ -227,7 +233,7 @@ def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
 def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
-    graph = planned.simplified.graph if sliced else planned.graph
+    graph = planned.unsliced if sliced else planned.graph
     try:
         plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:

@@ -46,7 +46,7 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
     session.tell("counting the bytes in each memory")
     return {
-        **planned_model(planned, layout.size),
+        **planned_model(planned, layout.size, request.period),
         "title": planned.target.board.title,
         "verdict": _make_verdict(request, planned, prepared),
         "inputs": list(planned.graph.inputs),
@@ -78,8 +78,8 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
         assert prepared.simplified is not None
         about = request.target, request.options, session, prepared.simplified, prepared.order_status
         target = prepared.target.with_firmware(firmware)
-        plan = replace(plan, **prepared.simplified.in_plan)
-        planned = Planned(network.model, network.source, graph, target, plan, *about)
+        plan = replace(plan, **prepared.in_plan)
+        planned = Planned(network.model, network.source, graph, target, plan, *about, hop=prepared.hop)
     return planned, replace(prepared, target=planned.target)
 
 

@@ -14,8 +14,10 @@ import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
+from buildtool.zoo.drawn_signal import add_signal
 from buildtool.zoo.drawn_state import lstm, svdf
 
 CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 48, 64)
@@ -326,6 +328,7 @@ _ADDING: dict[str, Adding] = {
     "requantize": lambda net, _draw, x, _kind: net.requantize(x),
     "resize": _add_resize,
     "select": _add_select,
+    "signal": lambda net, _draw, _x, kind: add_signal(net, kind),
     "slice": _add_slice,
     "softmax": lambda net, draw, x, _: net.softmax(x, pick(draw, (1.0, 1.0, 0.5))),
     "split": _add_split,
@@ -347,15 +350,35 @@ WIDE = tuple(
     kind
     for kind, definition in DEFS.items()
     if (definition.case or definition.conversions) and definition.read and not definition.no_int16
+    if kind not in CUSTOM
 )
+
+
+def numbers(kind: OpKind, seed: int) -> Graph:
+    """Returns a network with an operator of `kind` of int32 numbers without scales, and a constant."""
+    draw, net = np.random.default_rng(seed), NetBuilder(seed, f"{kind.lower()}_{seed}")
+    shape = (pick(draw, SIDES), pick(draw, CHANNELS))
+    values = (draw.integers(1, 1 << 31, shape[pick(draw, (0, 1)) :]) >> draw.integers(0, 31)) + 1
+    signs = np.where(draw.integers(2, size=values.shape), 1, -1)
+    constant = net.tensor(
+        values.shape, None, DType.INT32, np.clip(values * signs, -(1 << 31), 2**31 - 1).astype(np.int32)
+    )
+    attrs = {OpKind.DIV: g.QuotientAttrs()}.get(
+        kind, g.ElementwiseAttrs() if DEFS[kind].decode else g.Attrs()
+    )
+    return net.graph([net.op(kind, (net.feed(shape, None, DType.INT32), constant), attrs, None, DType.INT32)])
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     """Returns a network with an operator of `kind`; equal arguments give equal networks.
 
     If `among` is true, the operator is between others, so that it can run row by row. If `wide` is true,
-    it is in int16 or converts between integer types. Rewriting may remove operators of some kinds.
+    it is in int16 or converts between integer types. Rewriting may remove operators of some kinds. An
+    operator of the signal library is alone, and draws its own types.
     """
+    if kind in CUSTOM:
+        net = NetBuilder(seed, f"{kind.lower()}_{seed}")
+        return net.graph(add_signal(net, kind))
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")
     sides = (pick(draw, SIDES), pick(draw, SIDES))

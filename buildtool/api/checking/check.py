@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from buildtool.api.checking.cases import ADDING, WIDE, network
+from buildtool.api.checking.cases import ADDING, WIDE, network, numbers
 from buildtool.api.checking.floatcases import REAL, in_floats
 from buildtool.api.requests.kinds import Validate
 from buildtool.api.requests.parts import Inputs
@@ -23,6 +23,7 @@ from buildtool.base.files import File, Named
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.firmware.run.validation import validation
 from buildtool.graph.ops import ALIAS_KINDS, DEFS
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind
@@ -130,15 +131,17 @@ def _check_kernel(
 def _draw_cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
     """Yields networks for which the board picks the kernel; every second one has several operators."""
     kind = OpKind(kernel.op)
-    real = DType.FLOAT32 in kernel.types and bool(DEFS[kind].floats)
+    real = DType.FLOAT32 in kernel.types and bool(DEFS[kind].floats) and kind not in CUSTOM
     wide = kernel.types != BYTES and kind in WIDE and not real
+    plain = kernel.types == (DType.INT32, DType.INT32) and bool(DEFS[kind].unscaled)
+    alone = plain or kind in CUSTOM
     if not (kind in REAL if real else kind in ADDING or wide):
         return
     seeds = np.random.default_rng([request.seed, *kernel.name.encode()]).integers(1 << 31, size=TRIES)
     count = 0
     for seed in map(int, seeds):
-        among = count % 2 == 1
-        drawn = network(kind, seed, among, wide)
+        among = count % 2 == 1 and not alone
+        drawn = numbers(kind, seed) if plain else network(kind, seed, among, wide)
         graph = in_floats(drawn) if real else drawn
         if graph is None:
             continue

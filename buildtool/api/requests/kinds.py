@@ -80,9 +80,10 @@ class AnalyzeNetwork(Request, kind="analyze", handler="api.answers.networks:netw
 
 
 class Plan(Planning, handler="api.answers.planreport:answer", prepared=True):
-    """How a model will run on a board."""
+    """How a model will run on a board. `period`: milliseconds from hop to hop, for a moving window."""
 
     compare: bool = False
+    period: float | None = None
 
 
 class Trace(Planning, handler="api.answers.planreport:trace_answer"):
@@ -101,9 +102,13 @@ class Front(Planning, takes=_FRONT, handler="api.answers.fronts:front_of", prepa
 
 
 class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.COMPILERS):
-    """A plan with all data for its page, even if it does not fit; for `peers` see `front`."""
+    """A plan with all data for its page, even if it does not fit.
+
+    For `peers` see `front`, and for `period` see `plan`.
+    """
 
     peers: bool = False
+    period: float | None = None
 
 
 class Describe(

@@ -171,13 +171,7 @@ def _run_litert(
     `places` maps the tensors' indices in the file to the interpreter's.
     """
     details = interpreter.get_input_details()
-    for detail, index, quantised in zip(details, source.inputs, inputs, strict=True):
-        array: Array = quantised
-        own = graph.tensors[graph.inputs[source.inputs.index(index)]]
-        if source.tensors[index].dtype == DType.FLOAT32 and (quant := own.quant) is not None:
-            array = (quantised.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
-        if own.source is not None and own.source.perm:
-            array = np.transpose(array, np.argsort(own.source.perm))
+    for detail, array in zip(details, file_inputs(source, graph, inputs), strict=True):
         interpreter.set_tensor(detail["index"], array.reshape(detail["shape"]))
     _clear_detections(interpreter, source, places)
     try:
@@ -185,12 +179,31 @@ def _run_litert(
     except RuntimeError as error:  # such as a division by 0, or the root of a negative number
         raise ToolError(f"LiteRT stops: {' '.join(str(error).split())}") from None
     _refuse_undefined(interpreter, source, places)
+    return graph_values(graph, lambda index: interpreter.get_tensor(places.get(index, index)))
+
+
+def file_inputs(source: Graph, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
+    """Returns the inputs of the rewritten `graph` as those of the file's `source`."""
+    arrays = []
+    for index, quantised in zip(source.inputs, inputs, strict=True):
+        array: Array = quantised
+        own = graph.tensors[graph.inputs[source.inputs.index(index)]]
+        if source.tensors[index].dtype == DType.FLOAT32 and (quant := own.quant) is not None:
+            array = (quantised.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
+        if own.source is not None and own.source.perm:
+            array = np.transpose(array, np.argsort(own.source.perm))
+        arrays.append(array)
+    return arrays
+
+
+def graph_values(graph: Graph, read: Callable[[int], Array]) -> dict[int, Array]:
+    """Returns the values of the tensors that `graph` still has; `read` returns one of the file's tensors."""
     values: dict[int, Array] = {}
     for t in graph.activations():
         origin = graph.tensors[t].source
         if origin is None:
             continue
-        value = interpreter.get_tensor(places.get(origin.index, origin.index))
+        value: Any = read(origin.index)
         if value.dtype == np.uint8 and graph.tensors[t].dtype == DType.INT8:  # a network of uint8
             value = (value ^ np.uint8(128)).view(np.int8)
         values[t] = _pick(np.transpose(value, origin.perm) if origin.perm else value, origin)

@@ -23,15 +23,18 @@ from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import choose_positions, open_data_set
+from buildtool.firmware.datasets.recordings import open_recordings
 from buildtool.firmware.firmware import Firmware
-from buildtool.firmware.planned import Planned
+from buildtool.firmware.planned import Planned, hop_of_plan
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
+from buildtool.graph.hop.moments import analyse
 from buildtool.graph.types import Graph
+from buildtool.plan.choose.hops import list_hoppings
 from buildtool.plan.models import load_model, read_graph
 from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
 from buildtool.schema.runs import OperatorBound
@@ -190,6 +193,10 @@ class _Job:
         """
         return [self.chosen[at] % self.sequence == 0 for at in positions]
 
+    def is_last(self, at: int) -> bool:
+        """Whether an input is the last one of its sequence."""
+        return (self.chosen[at] + 1) % self.sequence == 0
+
     def read(self, at: int) -> list[Array]:
         """The arrays of an input."""
         return self.data.read(self.chosen[at])
@@ -233,24 +240,52 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
         model = load_model(request.model, session)
         source, graph = read_graph(model, session)
         session.tell("opening the data set")
-        sequence = request.sequence or 1 if graph.states else 1
-
-        def choose(count: int) -> list[int]:
-            return choose_sequences(count, data.wanted.limit, data.wanted.seed, sequence)
-
-        data_set = open_data_set(data.wanted, graph, choose)
-        chosen = choose(len(data_set.names))
+        data_set, chosen, sequence = _open(request, data, graph)
         output, no_accuracy = _find_output(graph, data_set, data)
         for at in chosen:
             data_set.check(at)
         job = _Job(session, judge, data_set, chosen, graph, output, sequence)
         if data.through == 0:
-            judge.set_network(model, source, graph, every=False)
+            rows = _hop_of(request)
+            hop = None if rows is None else list_hoppings(graph, rows)[0]
+            job.graph = graph if hop is None else hop.graph
+            judge.set_network(model, source, job.graph, every=False, hop=hop)
             job.refer(range(len(chosen)), _Progress(session, _Pace(0), _Pace(len(chosen))))
             share = _describe_share("asked", len(chosen), None)
         else:
             share = _run_firmware(request, data, job)
         return _make_answer(request, data, model.name, job, share, no_accuracy)
+
+
+def _open(request: ValidateData, data: Data, graph: Graph) -> tuple[DataSet, list[int], int]:
+    """Opens the data set. Returns it, the positions of the chosen inputs, and the inputs of a sequence.
+
+    On a moving window, inputs are hops, and a sequence is a recording.
+    """
+    wanted = data.wanted
+
+    def choose(count: int, sequence: int) -> list[int]:
+        return choose_sequences(count, wanted.limit, wanted.seed, sequence)
+
+    rows = _hop_of(request)
+    if rows is None:
+        length = request.sequence or 1 if graph.states else 1
+        data_set = open_data_set(wanted, graph, lambda count: choose(count, length))
+        return data_set, choose(len(data_set.names), length), length
+    if request.sequence:
+        text = "it has no effect on a moving window: each recording is one sequence"
+        raise UsageError(text, option="sequence", hint=suggest(sequence=None))
+    analysis = analyse(graph, rows)
+    fed = graph.tensors[analysis.input]
+    image = analysis.moments[analysis.input].of_rows(rows)
+    fed = replace(fed, shape=image, name=graph.tensors[graph.inputs[0]].name)
+    data_set, hops = open_recordings(wanted, fed, lambda count, each: choose(count * each, each))
+    return data_set, choose(len(data_set.names), hops), hops
+
+
+def _hop_of(request: Validate) -> int | None:
+    """The rows by which the window moves, by the options or the given plan; None for whole inputs."""
+    return request.options.hop if request.lock is None else hop_of_plan(request.lock.file)
 
 
 def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
@@ -282,7 +317,7 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     """Runs the firmware on some or all inputs, and the reference on all of them."""
     planned, sources = plan_and_sources(request, job.session)
     flags = sanitizer_flags(request, planned.target.board)
-    job.judge.set_network(planned.model, planned.source, planned.graph, every=False)
+    job.judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
     job.planned, job.graph, attached = planned, planned.graph, request.attached
     with image_of(request, planned, sources, flags) as firmware:
         each = _estimate_work(planned, attached)
@@ -345,10 +380,13 @@ def _make_answer(
     board = planned.target.board if planned else load_board(request.target.board)
     measured = None
     if job.output is not None:
-        labels = [data_set.labels[at] for at in job.chosen]
-        by_reference = [job.by_reference[at] for at in range(len(job.chosen))]
+        # of a recording, the outputs after its last hop count
+        last = [at for at in range(len(job.chosen)) if _hop_of(request) is None or job.is_last(at)]
+        labels = [data_set.labels[job.chosen[at]] for at in last]
+        by_reference = [job.by_reference[at] for at in last]
         tensor = graph.tensors[graph.outputs[job.output]]
-        measured = accuracy(tensor, labels, data_set.classes, by_reference, job.by_firmware)
+        ran = {place: job.by_firmware[at] for place, at in enumerate(last) if at in job.by_firmware}
+        measured = accuracy(tensor, labels, data_set.classes, by_reference, ran)
     exact = not job.differences if planned else None
     return {
         "model": model,

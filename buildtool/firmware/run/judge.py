@@ -1,7 +1,9 @@
 """The reference for a run's tensors: LiteRT's reference kernels if installed, else our own executor.
 
-LiteRT ends its whole process if a check of its own fails. So it runs in a child process, which runs this
-module. If the child ends, the reference is lost, but the command goes on.
+LiteRT does not have the operators of TFLM's signal library. TensorFlow Lite Micro's interpreter judges
+networks with them. Both end their whole process if a check of their own fails. So each runs in a child
+process: LiteRT in one that runs this module. If the child ends, the reference is lost, but the command goes
+on.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, cast
 
 from buildtool.base.child import Child, answer, running, serve
@@ -18,7 +21,11 @@ from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.firmware.run.curves import Curves, has_curves
+from buildtool.firmware.run.undefined import has_undefined, replace_undefined
+from buildtool.firmware.run.windows import MovingWindow
+from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Graph
+from buildtool.plan.choose.hops import Hopping
 from buildtool.plan.models import Model, is_onnx, tflite_file
 from buildtool.schema.runs import ReferenceAnswer
 
@@ -29,6 +36,30 @@ _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
 
 
+@dataclass(frozen=True)
+class Engine:
+    """A library that computes references: its name in an answer, its title, and the module that runs it.
+
+    `has` is what it computes with, after its title and version.
+    """
+
+    name: str
+    title: str
+    has: str
+    package: str
+    module: str
+
+
+LITERT = Engine("litert", "LiteRT", "'s reference kernels", "ai_edge_litert", "buildtool.firmware.run.judge")
+TFLM = Engine(
+    "tflm", "TensorFlow Lite Micro", "'s interpreter", "tflite_micro", "buildtool.firmware.run.tflm"
+)
+_NO_TFLM = (
+    "LiteRT does not have the operators of the signal library; for TensorFlow Lite Micro's interpreter: "
+    "pip install tflite-micro"
+)
+
+
 class Judge:
     """Computes the right values for each set of inputs. Call `set_network` first, then `refer` for each set.
 
@@ -37,47 +68,82 @@ class Judge:
     a ToolError.
     """
 
-    def __init__(self, which: Reference, child: _LiteRT | None, why: str) -> None:
+    def __init__(
+        self,
+        which: Reference,
+        child: _Interpreter | None,
+        why: str,
+        start: Callable[[Engine], _Interpreter] | None = None,
+    ) -> None:
         self._which, self._child, self._why = which, child, why
-        self._version = ""
+        self._start = start
+        self._engine, self._version = LITERT, ""
         self._own: Referrer | None = None
         self._source: Graph
         self._graph: Graph
         self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
-        self._by_litert = self._by_own = 0
+        self._by_engine = self._by_own = 0
+        self._has_undefined = False
         self._curves: Curves | None = None
+        self._moving: MovingWindow | None = None
 
-    def set_network(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
+    def set_network(
+        self, model: Model, source: Graph, graph: Graph, *, every: bool, hop: Hopping | None = None
+    ) -> None:
         """Sets the network. `graph` is the rewritten graph of the file's `source`.
 
-        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs.
+        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs. With
+        `hop`, inputs are those of hops, and the reference runs on the whole window.
         """
+        if hop is not None:
+            self._moving, graph = MovingWindow(hop, graph), hop.window
         self._source, self._graph = source, graph
+        if self._start is not None and any(op.kind in CUSTOM for op in source.ops):
+            self._use_tflm(self._start)
         if self._child is None:
             return
+        self._has_undefined = has_undefined(graph)
         self._curves = Curves.of(graph) if has_curves(graph) else None
         child, file = self._child, tflite_file(model, source)
         try:
             child.start(file, source, graph, None if every else graph.outputs)
         except ToolError as error:
             self._version = child.version
-            self._drop_litert(error)
+            self._drop_engine(error)
         self._version = child.version
+
+    def _use_tflm(self, start: Callable[[Engine], _Interpreter]) -> None:
+        """Makes TensorFlow Lite Micro's interpreter the reference, where it is installed."""
+        self._engine, self._child, self._why = TFLM, None, _NO_TFLM
+        if importlib.util.find_spec(TFLM.package) is not None:
+            try:
+                self._child, self._why = start(TFLM), ""
+            except ToolError as error:
+                self._why = error.text
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Maps each tensor's index to its right value. If `reset` is true, the state is reset first."""
+        if self._moving is not None:
+            return self._moving.values(self._refer(self._moving.push(inputs, reset), True))
+        return self._refer(inputs, reset)
+
+    def _refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         if self._child is not None:
             try:
                 values = self._child.refer(inputs, reset)
                 missing = next((t for t in self._graph.outputs if t not in values), None)
                 if missing is not None:  # else it would not be compared
-                    raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[missing].name)
+                    raise ToolError(
+                        f"{self._engine.title} has no such output", tensor=self._graph.tensors[missing].name
+                    )
             except ToolError as error:
-                self._drop_litert(error)
+                self._drop_engine(error)
             else:
-                self._by_litert += 1
+                self._by_engine += 1
                 if self._curves is not None:
                     return self._curves.settle(self._graph, values, self._compute(inputs, reset), reset)
+                if self._has_undefined:
+                    return replace_undefined(self._graph, values, self._compute(inputs, reset))
                 if self._graph.states:
                     self._since_reset = [*([] if reset else self._since_reset), inputs]
                 return values
@@ -94,26 +160,26 @@ class Judge:
 
     def answer(self) -> ReferenceAnswer:
         """Describes the reference in an answer."""
-        litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
-        is_litert = self._by_litert > 0 or self._child is not None
-        text = litert if is_litert else _OWN
-        if is_litert and self._by_own:
-            text += f" ({self._by_own:,} of {self._by_litert + self._by_own:,} inputs: {_OWN})"
+        engine = " ".join([self._engine.title, *filter(None, [self._version])]) + self._engine.has
+        is_engine = self._by_engine > 0 or self._child is not None
+        text = engine if is_engine else _OWN
+        if is_engine and self._by_own:
+            text += f" ({self._by_own:,} of {self._by_engine + self._by_own:,} inputs: {_OWN})"
         return {
-            "name": "litert" if is_litert else "numpy",
-            "version": self._version if is_litert else "",
+            "name": self._engine.name if is_engine else "numpy",
+            "version": self._version if is_engine else "",
             "text": text,
             "inputs_by_own_executor": self._by_own,
             "why": self._why,
-            "curves": self._curves.answer() if self._curves is not None and self._by_litert else None,
+            "curves": self._curves.answer() if self._curves is not None and self._by_engine else None,
         }
 
-    def _drop_litert(self, error: ToolError) -> None:
+    def _drop_engine(self, error: ToolError) -> None:
         """Uses our executor from now on; raises `error` if the request requires LiteRT."""
         if self._which is Reference.LITERT:
             raise error
-        name = "LiteRT" if not self._version else f"LiteRT {self._version}"
-        self._why = error.text.replace("LiteRT", name, 1)
+        title = self._engine.title
+        self._why = error.text.replace(title, f"{title} {self._version}".rstrip(), 1)
         self._child = None
 
 
@@ -124,66 +190,73 @@ def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
     ToolError if LiteRT is required but not installed.
     """
     whole = uncut(model)
-    if which is Reference.NUMPY:
-        yield Judge(which, None, _ASKED)
-    elif which is Reference.AUTO and is_onnx(whole if isinstance(whole, str) else whole.path):
-        yield Judge(which, None, _ONNX)
-    elif importlib.util.find_spec("ai_edge_litert") is None:
-        if which is Reference.LITERT:
-            hints = [Hint(NOT_INSTALLED), _INSTEAD]
-            raise ToolError("LiteRT is not installed", option="reference", hint=hints)
-        yield Judge(which, None, _ABSENT)
-    else:
-        with contextlib.ExitStack() as ending:
+    with contextlib.ExitStack() as ending:
+
+        def start(engine: Engine) -> _Interpreter:
+            return _Interpreter(ending.enter_context(running(engine.module, engine.title, _INSTEAD)))
+
+        if which is Reference.NUMPY:
+            yield Judge(which, None, _ASKED)
+        elif which is Reference.AUTO and is_onnx(whole if isinstance(whole, str) else whole.path):
+            yield Judge(which, None, _ONNX)
+        elif importlib.util.find_spec(LITERT.package) is None:
+            if which is Reference.LITERT:
+                hints = [Hint(NOT_INSTALLED), _INSTEAD]
+                raise ToolError("LiteRT is not installed", option="reference", hint=hints)
+            yield Judge(which, None, _ABSENT, start)
+        else:
             child, why = None, ""
             try:
-                process = running("buildtool.firmware.run.judge", "LiteRT", _INSTEAD)
-                child = _LiteRT(ending.enter_context(process))
+                child = start(LITERT)
             except ToolError as error:  # too many processes, or not enough memory
                 why = error.text
                 if which is Reference.LITERT:
                     raise
-            yield Judge(which, child, why)
+            yield Judge(which, child, why, start if which is Reference.AUTO else None)
 
 
-class _LiteRT:
-    """LiteRT in a child process; its methods raise ToolError if LiteRT refuses something or ends."""
+class _Interpreter:
+    """A library in a child process; its methods raise ToolError if it refuses something or ends."""
 
     def __init__(self, child: Child) -> None:
         self.version = ""
         self.child = child
 
     def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
-        """Makes LiteRT read the network; `wanted` are the needed tensors (None: all)."""
+        """Makes the library read the network; `wanted` are the needed tensors (None: all)."""
         self.version = self.child.receive()
         self.child.ask((model, source, graph, wanted))
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Maps each tensor's index to the value that LiteRT computes; `reset` resets the state first."""
+        """Maps each tensor's index to the value that it computes; `reset` resets the state first."""
         return cast(Mapping[int, Array], self.child.ask((inputs, reset)))
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Runs in the child process, and answers its parent.
-
-    It sends LiteRT's version, then an answer for the network and for each set of inputs.
-    """
+    """Runs in LiteRT's child process, and answers its parent: LiteRT's version first."""
     try:
         import ai_edge_litert.interpreter
     except ImportError as error:
         return answer(sink, False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
     answer(sink, True, str(getattr(ai_edge_litert, "__version__", "")))
+    return answer_inputs(source, sink, lambda *network: referrer(Reference.LITERT, *network))
+
+
+def answer_inputs(
+    source: IO[bytes], sink: IO[bytes], make: Callable[[bytes, Graph, Graph], Referrer]
+) -> None:
+    """Answers for the network, and for each set of inputs."""
     refer: Referrer | None = None
     tensors: Sequence[int] | None = None
     while True:
         try:
             message = pickle.load(source)
         except EOFError:
-            return None
+            return
         try:
             if refer is None:
                 model, file, graph, tensors = message
-                refer = referrer(Reference.LITERT, model, file, graph)
+                refer = make(model, file, graph)
                 answer(sink, True, None)
                 continue
             values = refer(*message)

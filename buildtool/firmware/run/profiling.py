@@ -115,7 +115,7 @@ def _is_exact(
     planned: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
 ) -> bool:
     """Whether every output of both runs equals the judge's; the state is reset before each input."""
-    judge.set_network(planned.model, planned.source, planned.graph, every=False)
+    judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
     return not any(difference(planned.graph, n, values, expected[n]) for n, values in outputs)

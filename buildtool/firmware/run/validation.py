@@ -28,6 +28,7 @@ from buildtool.firmware.run.compare import Difference, computed, difference, dis
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
 from buildtool.firmware.run.levels import reality, reality_answer
+from buildtool.firmware.run.windows import WINDOWS, count_hops
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initial_states, next_states
 from buildtool.graph.types import Graph
@@ -43,8 +44,9 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
     with judging(request.reference, request.model) as judge:
         planned, sources = plan_and_sources(request, session)
         flags = sanitizer_flags(request, planned.target.board)
-        inputs = inputs_of(request.inputs, planned.graph, SEQUENCE)
-        resets = sequences(planned.graph, len(inputs), request.sequence)
+        hops = count_hops(planned.graph, WINDOWS)
+        inputs = inputs_of(request.inputs, planned.graph, hops + hops // WINDOWS or SEQUENCE)
+        resets = sequences(planned.graph, len(inputs), request.sequence or hops)
         with image_of(request, planned, sources, flags) as firmware:
             plain = execute(planned, firmware, inputs, attached=request.attached, resets=resets)
         runs = [plain]
@@ -53,7 +55,9 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
             traced = every_tensor(planned, sources, inputs, request.attached, flags, resets)
             bounds = operator_bounds(planned, traced, inputs, resets) if is_rounded(planned) else []
             runs += [traced] if request.tensors else []
-        judge.set_network(planned.model, planned.source, planned.graph, every=request.tensors)
+        judge.set_network(
+            planned.model, planned.source, planned.graph, every=request.tensors, hop=planned.hop
+        )
         expected = []
         for number, (one, reset) in enumerate(zip(inputs, resets, strict=True), 1):
             session.tell(f"computing the reference of input {number} of {len(inputs)}")

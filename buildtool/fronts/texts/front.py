@@ -30,6 +30,8 @@ def text(answer: FrontAnswer) -> str:
         "strategy": lambda one: one[1]["strategy"],
         "live bytes": lambda one: one[0],
         "arena bytes": lambda one: one[1]["arena_bytes"],
+        "state bytes": lambda one: _state_bytes(one[1]),
+        "all bytes": lambda one: _all_bytes(one[1]),
         "F": lambda one: f"{one[1]['f']:.4f}",
         answer["cost_unit"]: lambda one: round(one[1]["cost"]),
         "est. ms": lambda one: next(iter(milliseconds(one[1])), None),
@@ -37,11 +39,25 @@ def text(answer: FrontAnswer) -> str:
         "streamed": lambda one: one[1]["streamed_regions"],
         "groups": lambda one: one[1]["groups"],
     }
+    if answer["hop"] is None:
+        del columns["state bytes"], columns["all bytes"]
     if answer["points"][0]["estimated_ms"] is None:
         del columns["est. ms"]
     lines = [head, "", listing(plans, columns), "", *_notes(answer)]
     lines += [f"{peer['strategy']}: {peer['error']}" for peer in answer["beside"] if "error" in peer]
     return "\n".join(lines)
+
+
+def _all_bytes(one: Point | Peer) -> Cell:
+    """The bytes of a point's arena and of what it keeps from hop to hop."""
+    kept = _state_bytes(one)
+    return None if kept is None else one["arena_bytes"] + kept
+
+
+def _state_bytes(one: Point | Peer) -> int | None:
+    """The bytes that a point keeps from hop to hop; None for the plan of another strategy."""
+    kept = one.get("state_bytes")
+    return kept if isinstance(kept, int) else None
 
 
 def _notes(answer: FrontAnswer) -> list[str]:
@@ -53,7 +69,12 @@ def _notes(answer: FrontAnswer) -> list[str]:
         f"Hand-offs of {hand_offs} pixels and whole rows. Of the {len(answer['points'])} plans listed, "
         f"{len(fitting)} fit the board's {answer['available_bytes']:,} bytes.",
     ]
-    if answer["state_bytes"]:
+    if answer["hop"] is not None:
+        notes.append(
+            f"Each invoke takes {count(answer['hop'], 'new row')}; state is what is kept of the window. "
+            "The option ram limits arena and state together."
+        )
+    elif answer["state_bytes"]:
         notes.append(
             f"Beside each arena, {count(answer['state_bytes'], 'byte')} of state live between invokes."
         )
@@ -63,7 +84,7 @@ def _notes(answer: FrontAnswer) -> list[str]:
             "board's bytes are the sum of both, and a plan within them may not fit when divided; `plan` "
             "shows whether it does."
         )
-    if any(point["f"] < 1 for point in answer["points"]):
+    if answer["hop"] is None and any(point["f"] < 1 for point in answer["points"]):
         notes.append("F is below 1 where rows and columns that no later operator reads are not computed.")
     if answer["search_factor"] > 1:
         notes.append(

@@ -23,6 +23,8 @@ from buildtool.fronts.texts.table import (
     table,
     width,
 )
+from buildtool.fronts.texts.windows import figures as window_figures
+from buildtool.fronts.texts.windows import rows_table
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -46,6 +48,7 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     parts.append(arena_map(answer))
     if streamed and not buffers:
         parts.append(regions.largest(answer))
+    parts.append(rows_table(answer["window"]))
     if answer["beside"]:
         parts.append(_beside(answer))
     if buffers or not streamed:
@@ -78,6 +81,7 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
+    yield from window_figures(answer["window"], answer["f"])
     if answer["removed"] is not None:
         yield f"channels {removed_text(answer['removed'])}"
     if answer["floats"] is not None:

@@ -4,7 +4,7 @@ A new operator needs a kind in `graph.types.OpKind`, a definition in its family'
 that the definition names.
 """
 
-from buildtool.graph.ops import conv, detection, lookups, moves, pairs, recurrent, reductions
+from buildtool.graph.ops import conv, detection, lookups, moves, moving, pairs, recurrent, reductions, signal
 from buildtool.graph.ops.types import OpDef, Trait
 from buildtool.graph.types import Graph, Op, OpKind
 
@@ -17,6 +17,8 @@ _FAMILIES = (
     moves.DEFS,
     detection.DEFS,
     recurrent.DEFS,
+    moving.DEFS,
+    signal.DEFS,
 )
 DEFS: dict[OpKind, OpDef] = {one.kind: one for family in _FAMILIES for one in family}
 

@@ -84,10 +84,12 @@ def _lookup_types(graph: Graph, op: Op) -> None:
 def _cast_types(graph: Graph, op: Op) -> None:
     """Checks the types of CAST: integers, and float32 from and to integers and truth values.
 
-    Scales have no effect and may be missing.
+    Scales have no effect and may be missing. uint32 is converted from and to int32 alone.
     """
     tensors = [graph.tensors[t] for t in (op.inputs[0], op.outputs[0])]
     real = DType.FLOAT32 in (t.dtype for t in tensors)
+    if DType.UINT32 in (t.dtype for t in tensors) and {t.dtype for t in tensors} <= quantrules.WORDS:
+        return
     for tensor in tensors:
         others = (DType.FLOAT32, DType.BOOL) if real else ()
         if tensor.dtype not in (DType.INT8, DType.INT16, DType.INT32, *others):

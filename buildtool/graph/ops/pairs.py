@@ -119,10 +119,13 @@ _arithmetic = partial(
     bounds="bounds:corners",
     decode="pointwise:arithmetic",
     written="pointwise:write_arithmetic",
+    unscaled="wide:unscaled",
     case="elementwise",
     traits=Trait.ARITHMETIC,
 )
-_extreme = partial(_plain, bounds="bounds:corners", written=Plain(2, "MaximumMinimumOptions"))
+_extreme = partial(
+    _plain, bounds="bounds:corners", written=Plain(2, "MaximumMinimumOptions"), unscaled="wide:unscaled"
+)
 _comparison = partial(
     _plain,
     reference="pairs:compare",
@@ -199,6 +202,7 @@ DEFS = (
         OpKind.DIV,
         floats="floats:divide",
         reference="pairs:divide",
+        unscaled="wide:unscaled",
         decode="pointwise:arithmetic",
         written="pointwise:write_div",
         quant=_quotient_scales,

@@ -64,6 +64,8 @@ class CallForm(enum.StrEnum):
     MATRICES = "matrices"
     DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
+    MOVING = "moving"  # rows, rings and sums of a moving window
+    SIGNAL = "signal"  # whole tensors, several outputs, and state in place
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ class OpDef:
     wide: str = ""
     # The arithmetic of float32, in `reference`. "": it has no float32 form.
     floats: str = ""
+    # The arithmetic of int32 numbers without scales, in `reference`. "": it has no such form.
+    unscaled: str = ""
     # A function in `graph` that bounds its outputs' channels (see `bounds`). "": nothing is known, unless it
     # is a table.
     bounds: str = ""

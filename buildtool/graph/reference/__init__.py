@@ -9,9 +9,10 @@ from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
 from buildtool.graph.floats import touches_floats
 from buildtool.graph.ops import DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import load
+from buildtool.graph.quantrules import is_unscaled
 from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values
-from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor, cached_on_graph
 
 _WIDE = {DType.INT16, DType.INT32}
 
@@ -60,7 +61,21 @@ def execute(
 
 def initial_states(graph: Graph) -> list[Values]:
     """Returns the values of the states after init or reset, in the order of Graph.states."""
-    return [np.asarray(state.initial) for state in graph.states]
+    return list(_warmed_up(graph)) if graph.window else [np.asarray(s.initial) for s in graph.states]
+
+
+@cached_on_graph
+def _warmed_up(graph: Graph) -> list[Values]:
+    """Returns the states after the runs on inputs of zero points (see `Window`)."""
+    held: list[Values] = [np.asarray(state.initial) for state in graph.states]
+    inputs = []
+    for t in graph.inputs:
+        tensor = graph.tensors[t]
+        zero_point = tensor.quant.zero_point if tensor.quant else 0
+        inputs.append(np.full(tensor.shape, zero_point, tensor.dtype.value))
+    for _ in range(graph.window.hops if graph.window else 0):
+        held = next_states(graph, execute(graph, inputs, held))
+    return held
 
 
 def next_states(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
@@ -102,6 +117,8 @@ def _find_rule(graph: Graph, op: Op) -> str:
     definition = DEFS[op.kind]
     if definition.floats and touches_floats(graph, op):
         return definition.floats
+    if definition.unscaled and is_unscaled(graph, op):
+        return definition.unscaled
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
     is_wide = not widens and {source, out} & _WIDE

@@ -26,15 +26,24 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     the shift would be out of range. Then it is divided by the count and rounded down. The multiplier has 31
     bits.
     """
+    return [finish_mean(graph, op, _add_up(graph, op, inputs))]
+
+
+def finish_mean(graph: Graph, op: Op, total: Int64) -> Values:
+    """Returns the output of MEAN from the sums of the elements less their zero point, modulo 2^32."""
     count, (multiplier, shift) = mean_count(graph, op), _scale_factor(graph, op)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
-    total = _add_up(graph, op, inputs)
-    return [requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))]
+    return requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))
 
 
 def total(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes SUM as TensorFlow Lite Micro does: LiteRT's reference kernel reads the elements as uint8."""
-    return [requantise_output(graph, op, _add_up(graph, op, inputs), _scale_factor(graph, op))]
+    return [finish_total(graph, op, _add_up(graph, op, inputs))]
+
+
+def finish_total(graph: Graph, op: Op, total: Int64) -> Values:
+    """Returns the output of SUM from the sums that `finish_mean` takes."""
+    return requantise_output(graph, op, total, _scale_factor(graph, op))
 
 
 def _scale_factor(graph: Graph, op: Op) -> tuple[int, int]:
@@ -110,7 +119,18 @@ def pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     else:
         inside = np.ones((1, *x.shape[1:3], 1), np.int64)
         count = _make_windows(inside, attrs, out.shape, 0).sum(axis=(4, 5))
-        total = _make_windows(x, attrs, out.shape, 0).sum(axis=(4, 5))
-        sign = 1 if isinstance(attrs, AsUint8) else np.sign(total)  # halves up, or away from zero
-        y = sign * ((sign * total + count // 2) // count)
+        return [average(graph, op, _make_windows(x, attrs, out.shape, 0).sum(axis=(4, 5)), count)]
     return [np.clip(y, *tensors.output_limits(graph, op)).astype(out.dtype.value)]
+
+
+def average(graph: Graph, op: Op, total: Int64, count: Int64) -> Values:
+    """Returns the output of AVERAGE_POOL_2D from the sums of `count` elements each."""
+    sign = 1 if isinstance(op.attrs, AsUint8) else np.sign(total)  # halves up, or away from zero
+    y = sign * ((sign * total + count // 2) // count)
+    dtype = graph.tensors[op.outputs[0]].dtype
+    return np.asarray(np.clip(y, *tensors.output_limits(graph, op)), dtype.value)
+
+
+def pool_count(op: Op) -> int:
+    """Returns the number of elements in a window of a pooling without padding."""
+    return math.prod(attributes(op, PoolAttrs).kernel)

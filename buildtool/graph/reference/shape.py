@@ -10,7 +10,8 @@ from buildtool.graph.types import Graph, Op, OpKind
 
 def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes RESHAPE, SQUEEZE and EXPAND_DIMS."""
-    return [inputs[0].reshape(graph.tensors[op.outputs[0]].shape)]
+    out = graph.tensors[op.outputs[0]]
+    return [inputs[0].reshape(out.shape).view(out.dtype.value)]
 
 
 def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.fixedpoint import INT32_MAX, INT32_MIN, RANGES, quantize_multiplier
+from buildtool.graph.fixedpoint import INT32_MAX, INT32_MIN, RANGES, quantize_multiplier, wrap_int32
 from buildtool.graph.geometry import attributes
+from buildtool.graph.ops import DEFS
 from buildtool.graph.reference.tensors import (
     Int64,
     Values,
@@ -21,7 +22,7 @@ from buildtool.graph.reference.tensors import (
     requantise,
     round_half_away_array,
 )
-from buildtool.graph.types import DType, Graph, Op, SoftmaxAttrs
+from buildtool.graph.types import DType, Graph, Op, OpKind, SoftmaxAttrs
 
 Table = npt.NDArray[np.int64]
 Real = np.floating[Any]
@@ -179,3 +180,20 @@ def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         low, high = RANGES[dtype]
         x = np.clip(np.where(np.isnan(x), high, x).astype(np.float64), low, high)
     return [x.astype(dtype.value)]
+
+
+# numpy's functions of numbers without scales, by the kernel's code of the operation. DIV has none.
+UNSCALED = ("add", "subtract", "multiply", "", "maximum", "minimum")
+
+
+def unscaled(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """Computes operators of two int32 numbers without scales. Results wrap around.
+
+    Quotients are rounded towards 0.
+    """
+    a, b = (x.astype(np.int64) for x in inputs)
+    if op.kind is OpKind.DIV:
+        value = np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
+    else:
+        value = getattr(np, DEFS[op.kind].numpy)(a, b)
+    return [np.asarray(wrap_int32(value)).astype(np.int32)]

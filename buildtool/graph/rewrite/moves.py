@@ -4,6 +4,7 @@ import math
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.quantrules import WORDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import Activation, Attrs, DType, OpKind
 
@@ -15,6 +16,8 @@ def drop_noops(draft: Draft) -> None:
     for node in draft.nodes:
         if node.dead:
             continue
+        if node.kind is OpKind.CAST and _relabels(draft, node):
+            draft.become(node, OpKind.RESHAPE, Attrs())
         before = draft.producer(node.inputs[0]) if node.kind in ALIAS_KINDS else None
         if before and before.kind in ALIAS_KINDS and draft.only_reader(before.outputs[0]) is node:
             draft.become(node, OpKind.RESHAPE, type(node.attrs)())
@@ -22,6 +25,13 @@ def drop_noops(draft: Draft) -> None:
             draft.remove(before)
         if _copies(draft, node):
             draft.bypass(node)
+
+
+def _relabels(draft: Draft, node: Node) -> bool:
+    """Whether a CAST keeps all bits: from int32 to uint32, or back."""
+    tensors = [draft.tensors[t] for t in (node.inputs[0], node.outputs[0])]
+    plain = all(tensor.quant is None and tensor.dtype in WORDS for tensor in tensors)
+    return plain and tensors[0].dtype is not tensors[1].dtype
 
 
 def _copies(draft: Draft, node: Node) -> bool:

@@ -121,6 +121,7 @@ class Variables:
         self._handles: _Handles = {}
         self._variables: dict[tuple[str, str], _Variable] = {}  # by container and shared name
         self._marked: dict[int, State] = {}  # by the file's tensor
+        self._owned: list[State] = []  # of operators whose state no tensor of the file has
         self._initialised: set[int] = set()  # subgraphs that CALL_ONCE has run
 
     def _read_handle(self, op: RawOperator, handles: _Handles) -> None:
@@ -236,9 +237,13 @@ class Variables:
         initial = np.broadcast_to(np.asarray(tensor.quant.zero_point, raw.dtype), tensor.shape)
         self._marked[raw.index] = State(before, after, initial, raw.name)
 
+    def own(self, state: State) -> None:
+        """Adds the state of an operator that keeps it itself."""
+        self._owned.append(state)
+
     def states(self) -> list[State]:
         """Returns the network's states. Refuses a variable that is read before it has a value."""
-        states = list(self._marked.values())
+        states = [*self._marked.values(), *self._owned]
         for variable in self._variables.values():
             if variable.before < 0:
                 continue  # every invoke assigns it before it reads it, so it is not state

@@ -12,7 +12,9 @@ from buildtool.base.errors import BuildtoolError, Hint, ModelError, UnsupportedE
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.floats import MOST_WEIGHTS
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops.types import OpDef, load
+from buildtool.graph.ops import ALIAS_KINDS, DEFS
+from buildtool.graph.ops.signal import CUSTOM
+from buildtool.graph.ops.types import CallForm, OpDef, load
 from buildtool.graph.refusals import QUANTISE, join_errors, name_files
 from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import (
@@ -46,6 +48,10 @@ _NO_INT8 = "the operator has no int8 form"
 _INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
 # What ai-edge-quantizer, and so `buildtool quantize`, leaves in float32, and TFLite's converter quantises.
 _CONVERTED = {OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM}
+# Operators that take uint32: of the signal library, and what moves numbers of it.
+_UNSIGNED = (
+    ALIAS_KINDS | set(CUSTOM) | {OpKind.CAST} | {k for k, one in DEFS.items() if one.call is CallForm.COPIES}
+)
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.DETECTION_POSTPROCESS}
 # Compilers for accelerators, by what the names of their custom operators start with.
 _COMPILERS = {
@@ -243,6 +249,8 @@ def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> Non
         )
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
         raise UnsupportedError("uint8 and int8 in one operator", hint=RECONVERT_HINT)
-    others = sorted(types - frozenset(DType))
+    others = sorted(
+        types - frozenset(DType) | (types & {"uint32", "uint64"} if kind not in _UNSIGNED else set())
+    )
     if others:
         raise UnsupportedError(f"values of type {others[0]}", hint=hint_for(others[0]))

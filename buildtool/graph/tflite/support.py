@@ -60,7 +60,7 @@ def _int8(code: int) -> str:
     if code in CONTROL_FLOW:
         return "it runs another subgraph"
     if code == _B.CUSTOM:
-        return "its arithmetic is not LiteRT's, except TFLite_Detection_PostProcess"
+        return "only TFLite_Detection_PostProcess and TFLM's signal library are known"
     return NO_INT8.get(code, _NO_KERNEL)
 
 
@@ -107,7 +107,9 @@ float32 run in a network with fewer than 10,000 weights of float32 ([float islan
 larger float network is refused as a whole; `buildtool quantize` makes an integer network of it
 ([quantize.md](quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
-([detection.md](detection.md)). All other custom operators are refused.
+([detection.md](detection.md)). The custom operators of TensorFlow Lite Micro's signal library make features
+of sound ([sound.md](sound.md)). All other custom operators are refused.
+ADD, SUB, MUL, DIV and the larger or smaller of two elements also take int32 numbers without a scale.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
@@ -41,6 +41,7 @@ from buildtool.target.types import Target
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
     from buildtool.plan.choose.channels import Simplified
+    from buildtool.plan.choose.hops import Hopping
     from buildtool.plan.search.passsearch import Lane, Passes
     from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
@@ -67,6 +68,7 @@ class Prepared:
     `beside`: returns the bytes that firmware takes in each of the board's memories.
     `gaps`: the same as `Front.gaps`, shared by all fronts of this problem.
     `simplified`: how the first graph was made from the network with all channels.
+    `hop`: what is kept from hop to hop, if the graphs are of a network on a moving window.
     """
 
     path: str
@@ -81,6 +83,23 @@ class Prepared:
     beside: Beside = field(default=lambda *_, **__: (), compare=False)
     gaps: dict[int, float] = field(default_factory=dict, compare=False)
     simplified: Simplified | None = field(default=None, compare=False)
+    hop: Hopping | None = field(default=None, compare=False)
+
+    @property
+    def asked(self) -> PlanOptions:
+        """The options of the request. In `options`, `ram` does not include what is kept from hop to hop."""
+        return self.hop.asked if self.hop else self.options
+
+    @property
+    def in_plan(self) -> dict[str, Any]:
+        """The fields of a plan that say what was simplified, and what is kept from hop to hop."""
+        simplified = self.simplified.in_plan if self.simplified else {}
+        return simplified | ({"hop": self.hop.hop} if self.hop else {})
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes that the limit on memory includes beside the arena."""
+        return self.state_bytes if self.hop else 0
 
     @property
     def graph(self) -> Graph:

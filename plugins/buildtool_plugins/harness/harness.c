@@ -100,10 +100,14 @@ static void write_all(int handle, const void *data, uint32_t bytes) {
 #ifdef NN_TRACE
 static int trace = -1;
 
+static int tracing; /* not while init or reset runs the network */
+
 void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes) {
     const uint32_t head[3] = {tensor, offset, bytes};
-    write_all(trace, head, sizeof head);
-    write_all(trace, data, bytes);
+    if (tracing) {
+        write_all(trace, head, sizeof head);
+        write_all(trace, data, bytes);
+    }
 }
 #endif
 
@@ -287,7 +291,13 @@ static void run_set(int input, int output, uint32_t set) {
 #ifdef NN_CYCLES
     cycles_clear();
 #endif
+#ifdef NN_TRACE
+    tracing = 1;
+#endif
     measured(invoke, "invoke gave status ");
+#ifdef NN_TRACE
+    tracing = 0;
+#endif
 #ifdef NN_CYCLES
     if (set == 0) {
         write_cycles();

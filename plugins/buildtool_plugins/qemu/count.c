@@ -27,8 +27,10 @@ static void on_marker(unsigned cpu, void *data) {
     } else if (code < CODE_END && operator_running >= 0) {
         operator_running |= (int)((code - 64) << 6);
     } else if (code == CODE_END && operator_running >= 0) {
-        of_operator[operator_running] += executed - at_begin;
-        ran[operator_running] = 1;
+        if (invoke_running) { /* an init may run the network, too */
+            of_operator[operator_running] += executed - at_begin;
+            ran[operator_running] = 1;
+        }
         operator_running = -1;
     } else if (code == CODE_INVOKE_BEGIN) {
         invoke_running = 1;

@@ -57,8 +57,10 @@ static void end_operator(void) {
     running = -1;
 }
 
+static int invoke_running; /* init and reset may run the network, too */
+
 void nn_cycles_begin(uint32_t id) {
-    running = (int)(id % MAX_OPERATORS);
+    running = invoke_running ? (int)(id % MAX_OPERATORS) : -1;
     at_begin = nn_vpu_counter;
     idle = 0;
 }
@@ -70,9 +72,11 @@ void nn_cycles_end(void) {
 }
 
 void nn_cycles_invoke_begin(void) {
+    invoke_running = 1;
 }
 
 void nn_cycles_invoke_end(void) {
+    invoke_running = 0;
     invokes++;
 }
 

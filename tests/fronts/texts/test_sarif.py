@@ -127,6 +127,11 @@ def test_an_output_that_differs_is_a_problem() -> None:
     assert read(sarif.log([], __version__, 0, {"exact": True, "within_bounds": True})) == []
 
 
+def test_every_code_has_a_rule() -> None:
+    codes = {cls.code for cls in BuildtoolError.__subclasses__() if cls.__module__ == "buildtool.base.errors"}
+    assert codes <= sarif.RULES.keys()
+
+
 @pytest.mark.parametrize("spelling", ["--sarif {}", "--sarif={}"])
 def test_commands_write_it_whether_they_work_or_not(tmp_path, spelling, capsys):
     board = tmp_path / "b.toml"

@@ -80,6 +80,14 @@ def test_the_trained_network_equals_the_reference_in_every_tensor():
 
 
 @slow
+def test_the_plan_has_all_that_is_tested_here():
+    plan = made().plan
+    assert by_turns(plan) and wandering(plan)
+    sliced = {load.op for load in plan.loads if load.channels}
+    assert any(o.op in sliced for o in plan.overlaps)  # depthwise convolutions over their inputs
+
+
+@slow
 @pytest.mark.parametrize("run", [replay, replay_twin.replay])
 def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
     """The replay in C and its twin find them."""

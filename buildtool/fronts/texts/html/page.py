@@ -15,6 +15,7 @@ from markupsafe import Markup
 from buildtool.base.errors import Spelling, in_requests
 from buildtool.base.layers import short_names
 from buildtool.fronts.changes.figures import DATA_ID
+from buildtool.fronts.texts import windows
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.verdicts import (
@@ -94,7 +95,8 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": [*board_lines(answer), *_removed(answer), *_four_bits(answer)],
+        "notes": [*board_lines(answer), *_removed(answer), *_four_bits(answer), *_window_notes(answer)],
+        "window": _window(answer),
         "counted": counting_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
@@ -121,6 +123,22 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
 def _four_bits(answer: ReportAnswer) -> list[str]:
     weights = answer["four_bits"]
     return [] if weights is None else [four_bits_text(weights)]
+
+
+def _window_notes(answer: ReportAnswer) -> list[str]:
+    """Returns notes about a moving window, if there is one."""
+    return [
+        " ".join(line.replace("- ", " ", 1).split())
+        for line in windows.figures(answer["window"], answer["f"])
+    ]
+
+
+def _window(answer: ReportAnswer) -> dict[str, object] | None:
+    """Returns the table of a moving window's rows; None without one."""
+    window = answer["window"]
+    if window is None:
+        return None
+    return {"titles": windows.TITLES, "rows": windows.rows_of(window), "remarks": windows.remarks(window)}
 
 
 def _removed(answer: ReportAnswer) -> list[str]:

@@ -1,0 +1,83 @@
+"""How a network runs on a moving window: the rows that a hop computes and keeps, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.moments import Analysis, Work
+from buildtool.graph.hop.needs import Needs, ring_bytes, sums_bytes
+from buildtool.graph.macs import op_macs, total_macs
+
+if TYPE_CHECKING:
+    from buildtool.firmware.planned import Planned
+    from buildtool.schema.plans import WholeOperator, WindowTensor, WindowView
+
+
+def describe_window(planned: Planned, period: float | None, ms: float | None) -> WindowView | None:
+    """Returns what a hop computes and keeps; None where each invoke has an input of its own.
+
+    `period`: milliseconds from hop to hop, if known. `ms`: the estimated time of an invoke, if known.
+    """
+    if planned.hop is None:
+        return None
+    needs, window = planned.hop.needs, planned.hop.window
+    analysis, shown = needs.analysis, planned.hop.graph.window
+    assert shown is not None
+    sums = [window.ops[position] for position in needs.sums]
+    return {
+        "rows": analysis.hop,
+        "window_rows": shown.rows,
+        "hops": shown.hops,
+        "tensors": _tensors(needs),
+        "whole": _whole_operators(needs),
+        "sums": [window.tensors[op.outputs[0]].name for op in sums],
+        "sums_bytes": sum(sums_bytes(window, op, analysis.moments[op.inputs[0]]) for op in sums),
+        "f_without_edges": _without_edges(analysis),
+        "period_ms": period,
+        "duty": ms / period if period and ms is not None else None,
+    }
+
+
+def _tensors(needs: Needs) -> list[WindowTensor]:
+    graph, moments, makers = needs.analysis.graph, needs.analysis.moments, needs.analysis.graph.producers()
+    rows: list[WindowTensor] = []
+    for t, of in moments.items():
+        if t not in needs.made or (t in makers and not needs.made[t]):
+            continue
+        kept, tensor = needs.kept.get(t), graph.tensors[t]
+        rows.append(
+            {
+                "name": tensor.name,
+                "operator": str(graph.ops[makers[t]].kind) if t in makers else "",
+                "rows": of.rows,
+                "computed": [list(span) for span in needs.made[t]],
+                "kept": None if kept is None else list(kept),
+                "kept_bytes": 0 if kept is None else ring_bytes(of, kept[1] - kept[0], tensor.dtype),
+                "edge_rows": min(of.rows, of.top + of.bottom),
+            }
+        )
+    return rows
+
+
+def _whole_operators(needs: Needs) -> list[WholeOperator]:
+    """The operators that read all moments and run as they would without a moving window."""
+    graph, roles = needs.analysis.graph, needs.analysis.roles
+    return [
+        {
+            "operator": op.place,
+            "name": graph.op_name(position),
+            "why": role.why or "what it sums is not kept: that takes more memory",
+            "macs": op_macs(graph, op),
+        }
+        for position, (op, role) in enumerate(zip(graph.ops, roles, strict=True))
+        if (role.work is Work.WHOLE and role.why) or (role.work is Work.POOLS and position not in needs.sums)
+    ]
+
+
+def _without_edges(analysis: Analysis) -> float:
+    """F with everything kept, if no row saw the window's edges."""
+    free = {t: of._replace(top=0, bottom=0) for t, of in analysis.moments.items()}
+    least = choices(replace(analysis, moments=free))[0]
+    return least.macs / max(1, total_macs(analysis.graph))

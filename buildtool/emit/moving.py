@@ -1,0 +1,109 @@
+"""Writes what the kernels of a moving window need: rows, rings, sums and maxima (see `graph.hop`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from buildtool.emit.arguments import Fields, initialiser, number_table, whole_view
+from buildtool.graph.types import Graph, Op, OpKind, PooledAttrs, RingAttrs, RowsAttrs, SlidingAttrs
+from buildtool.target.types import Argument
+
+Arguments = dict[Argument, str]
+
+
+def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
+    """Returns the declarations and the arguments of an operator's call.
+
+    `address` returns C for the address of a tensor.
+    """
+    match attrs := op.attrs:
+        case RowsAttrs():
+            return _rows(graph, op, attrs, address)
+        case RingAttrs():
+            return _ring(graph, op, attrs, address)
+        case SlidingAttrs():
+            return _sliding(graph, op, attrs, address)
+    if op.kind is OpKind.ROW_SUMS:
+        return _row_sums(graph, op, address)
+    assert isinstance(attrs, PooledAttrs)
+    sums = f"(const int32_t *)(const void *)({address(op.inputs[0])})"
+    return [], {
+        Argument.SUMS: sums,
+        Argument.CHANNELS: str(graph.tensors[op.inputs[0]].nhwc[3]),
+        Argument.PIXELS: str(attrs.height * attrs.width),
+        Argument.OUT_DATA: address(op.outputs[0]),
+    }
+
+
+def _rows(
+    graph: Graph, op: Op, attrs: RowsAttrs, address: Callable[[int], str]
+) -> tuple[list[str], Arguments]:
+    pieces = [f"{{{', '.join(map(str, piece))}}}" for piece in attrs.pieces]
+    fields: Fields = [
+        ("row_bytes", graph.tensors[op.outputs[0]].row_bytes),
+        ("count", len(pieces)),
+        ("pieces", "pieces"),
+        ("ring_rows", "ring_rows"),
+    ]
+    lines = [
+        "static const nn_rows_piece pieces[] = {",
+        *(f"    {piece}," for piece in pieces),
+        "};",
+        *number_table("int32_t", "ring_rows", attrs.ring_rows),
+        *initialiser("nn_rows_geometry", "geometry", fields),
+        _inputs([address(t) for t in op.inputs]),
+    ]
+    return lines, {Argument.INPUTS: "inputs", Argument.OUT_DATA: address(op.outputs[0])}
+
+
+def _inputs(addresses: list[str]) -> str:
+    return f"const int8_t *const inputs[] = {{{', '.join(addresses)}}};"
+
+
+def _row_sums(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
+    source = graph.tensors[op.inputs[0]]
+    _, rows, columns, _ = source.nhwc
+    lines = [
+        f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
+        f"const nn_view in = {whole_view(address(op.inputs[0]), *source.nhwc[1:], source.dtype)};",
+    ]
+    sums = f"(int32_t *)(void *)({address(op.outputs[0])})"
+    return lines, {Argument.IN: "&in", Argument.WINDOW: "&window", Argument.SUMS: sums}
+
+
+def _ring(
+    graph: Graph, op: Op, attrs: RingAttrs, address: Callable[[int], str]
+) -> tuple[list[str], Arguments]:
+    fields: Fields = [
+        ("row_bytes", graph.tensors[op.inputs[1]].row_bytes),
+        ("rows", attrs.rows),
+        ("first", attrs.first),
+        ("count", attrs.count),
+    ]
+    arguments = {Argument.IN_DATA: address(op.inputs[1]), Argument.STATE: address(op.inputs[0])}
+    return initialiser("nn_ring_geometry", "geometry", fields), arguments
+
+
+def _sliding(
+    graph: Graph, op: Op, attrs: SlidingAttrs, address: Callable[[int], str]
+) -> tuple[list[str], Arguments]:
+    last, state, *first = op.inputs
+    _, rows, width, channels = graph.tensors[last].nhwc
+    fields: Fields = [
+        ("rows", attrs.rows),
+        ("entering", attrs.entering),
+        ("bytes", attrs.bytes),
+        ("width", width),
+        ("channels", channels),
+        ("last_rows", rows),
+        ("has_first", len(first)),
+    ]
+    lines = [
+        *initialiser("nn_sliding_geometry", "geometry", fields),
+        _inputs([address(t) for t in (last, *first)]),
+    ]
+    return lines, {
+        Argument.INPUTS: "inputs",
+        Argument.STATE: address(state),
+        Argument.OUT_DATA: address(op.outputs[0]),
+    }

@@ -1,0 +1,75 @@
+"""TensorFlow Lite Micro's interpreter as the reference, in a child process that runs this module.
+
+It keeps the value of every tensor, as LiteRT does for us. TFLM's own reset sets variables to 0, so a new
+interpreter takes its place, whose state is that of the first invoke.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import IO, Any
+
+import numpy as np
+
+from buildtool.base.child import answer, serve
+from buildtool.base.errors import ToolError
+from buildtool.firmware.run.compare import Array, Referrer, file_inputs, graph_values
+from buildtool.firmware.run.judge import TFLM, answer_inputs
+from buildtool.graph.types import Graph
+
+_ROOM = 1 << 20  # bytes for the interpreter's own structures
+_TIMES = 8  # the tensors' bytes: its kernels keep tables and scratch of that order
+
+
+def referrer(model: bytes, source: Graph, graph: Graph) -> Referrer:
+    """Returns a function that computes the right value of each tensor of `graph` (see `compare`)."""
+    interpreter = _open(model, source)
+
+    def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
+        nonlocal interpreter
+        if reset and graph.states:
+            interpreter = _open(model, source)
+        for number, array in enumerate(file_inputs(source, graph, inputs)):
+            shape = source.tensors[source.inputs[number]].shape
+            interpreter.set_input(np.ascontiguousarray(array).reshape(shape), number)
+        try:
+            interpreter.invoke()
+        except RuntimeError as error:
+            raise ToolError(f"{TFLM.title} stops: {' '.join(str(error).split())}") from None
+        return graph_values(graph, lambda index: _read(interpreter, index))
+
+    return refer
+
+
+def _read(interpreter: Any, index: int) -> Array:
+    tensor = interpreter.GetTensor(index, 0)
+    value: Array = tensor["tensor_data"].reshape(tensor["shape"])
+    return value
+
+
+def _open(model: bytes, source: Graph) -> Any:
+    """Opens the network; ToolError if the interpreter refuses it."""
+    from tflite_micro.python.tflite_micro import runtime
+
+    room = _ROOM + _TIMES * sum(tensor.size for tensor in source.tensors)
+    keeping = runtime.InterpreterConfig.kPreserveAllTensors
+    try:
+        return runtime.Interpreter.from_bytes(model, arena_size=room, intrepreter_config=keeping)
+    except (RuntimeError, ValueError) as error:
+        text = " ".join(str(error).split())
+        raise ToolError(f"{TFLM.title} cannot run the network: {text}") from None
+
+
+def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
+    """Runs in the child process, and answers its parent: the package's version first."""
+    try:
+        import tflite_micro.python.tflite_micro.runtime
+    except ImportError as error:
+        return answer(sink, False, f"{TFLM.title} cannot be loaded: {' '.join(str(error).split())}")
+    answer(sink, True, version(tflite_micro.__name__.replace("_", "-")))
+    return answer_inputs(source, sink, referrer)
+
+
+if __name__ == "__main__":
+    serve(_serve)

@@ -1,0 +1,64 @@
+"""The window that hops move over, for a reference that runs the network on whole windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from buildtool.firmware.run.compare import Array
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.hops import Hopping
+
+WINDOWS = 3  # of hops in a row that a validation runs by default, before the network is reset
+
+
+class MovingWindow:
+    """The window's rows after each hop, and the right values of the hop's tensors from those of the window.
+
+    `graph` is the network of hops in the order of a plan.
+    """
+
+    def __init__(self, hopping: Hopping, graph: Graph) -> None:
+        self._hopping, self._graph = hopping, graph
+        self._fill()
+
+    def _fill(self) -> None:
+        """Fills the window with zero points."""
+        tensor = self._hopping.window.tensors[self._hopping.window.inputs[0]]
+        zero_point = tensor.quant.zero_point if tensor.quant else 0
+        self._values: Array = np.full(tensor.elements, zero_point, tensor.dtype.value)
+
+    def push(self, inputs: Sequence[Array], reset: bool) -> list[Array]:
+        """Takes the input of a hop, and returns that of the network on the whole window."""
+        if reset:
+            self._fill()
+        (new,) = inputs
+        self._values = np.concatenate([self._values[new.size :], new.reshape(-1)])
+        window = self._hopping.window
+        return [self._values.reshape(window.tensors[window.inputs[0]].shape)]
+
+    def values(self, whole: Mapping[int, Array]) -> dict[int, Array]:
+        """Returns the right values of the hop's tensors, as far as those of the window are known."""
+        graph, window, origins = self._graph, self._hopping.window, self._hopping.origins
+        right = {
+            ours: whole[theirs]
+            for ours, theirs in zip(graph.outputs, window.outputs, strict=True)
+            if theirs in whole
+        }
+        moments = self._hopping.analysis.moments
+        for t in graph.activations():
+            origin = origins.get(graph.tensors[t].name)
+            if origin is None or origin.tensor not in whole:
+                continue
+            value = whole[origin.tensor].reshape(-1)
+            if origin.rows:
+                rows = value.reshape(moments[origin.tensor].rows, -1)
+                value = np.concatenate([rows[low:high] for low, high in origin.rows])
+            right[t] = value.reshape(graph.tensors[t].shape)
+        return right
+
+
+def count_hops(graph: Graph, windows: int) -> int:
+    """The number of hops in some windows; 0 for a network without a window."""
+    return windows * graph.window.hops if graph.window else 0

@@ -1,0 +1,71 @@
+"""The networks of hops of a network on a moving window, from the least work to the least memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from buildtool.base.errors import Hint, PlanError
+from buildtool.graph.hop.build import Origin, build
+from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.moments import Analysis, analyse
+from buildtool.graph.hop.needs import Needs, needs_of
+from buildtool.graph.hop.types import Hop
+from buildtool.graph.types import Graph
+from buildtool.options.values import PlanOptions
+
+MOST_TRIED = 12  # choices of what is kept that are planned
+
+
+@dataclass(frozen=True)
+class Hopping:
+    """A network of hops: `graph`, and the network on the whole `window` from which it was made.
+
+    `needs`: the rows that a hop computes and keeps. `origins`: the rows of the window's tensors that the
+    tensors of `graph` hold, by name. `asked`: the options of the request.
+    """
+
+    graph: Graph
+    window: Graph
+    needs: Needs
+    origins: Mapping[str, Origin]
+    asked: PlanOptions = field(default_factory=PlanOptions)
+
+    @property
+    def hop(self) -> Hop:
+        """What is kept, as a plan records it."""
+        return self.needs.hop
+
+    @property
+    def analysis(self) -> Analysis:
+        """What moves with the window."""
+        return self.needs.analysis
+
+
+def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
+    """The networks of hops of `rows` rows, each with more work and less memory than the one before.
+
+    There are at most MOST_TRIED of them. Raises UsageError for a hop that the network cannot have, and
+    UnsupportedError for a network that cannot run on a moving window.
+    """
+    found = choices(analyse(window, rows))
+    last = len(found) - 1
+    picked = sorted({round(i * last / (MOST_TRIED - 1)) for i in range(MOST_TRIED)}) if last else [0]
+    return [_make(window, found[i]) for i in picked]
+
+
+def hopping_as(window: Graph, hop: Hop) -> Hopping:
+    """The network of hops of a plan. Raises PlanError if this network cannot have it."""
+    analysis = analyse(window, hop.rows)
+    needs = needs_of(analysis, hop)
+    if needs.hop != hop:
+        hint = Hint("make a plan for this network: buildtool plan MODEL --board BOARD --out FILE")
+        raise PlanError(
+            "the plan is for another network: it keeps rows that this one does not read", hint=hint
+        )
+    return _make(window, needs)
+
+
+def _make(window: Graph, needs: Needs) -> Hopping:
+    built = build(needs)
+    return Hopping(built.graph, window, needs, built.origins)

@@ -1,0 +1,61 @@
+"""Networks over time with random weights: of the shapes that listen to a microphone or to an electrode.
+
+    graph = SERIES["causal"]().graph
+
+Each reads a window of the signal. `hop`: rows by which the window usually moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from buildtool.graph import types as g
+from buildtool.graph.geometry import same_pad
+from buildtool.graph.types import Activation, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
+
+
+@dataclass(frozen=True)
+class Series:
+    """A network over time, the rows by which its window usually moves, and what it is like."""
+
+    graph: Graph
+    hop: int
+    about: str
+
+
+def causal() -> Series:
+    """Temporal convolutions: causal, dilated by 1, 2, 4 and 8. Only the last moment is read."""
+    net = NetBuilder(1, "causal")
+    x = net.input((1, 128, 1, 16))
+    for dilation in (1, 2, 4, 8):
+        pad = g.Pad(2 * dilation, 0)
+        x = net.conv(x, 32, kernel=(3, 1), dilation=(dilation, 1), pad=pad, activation=Activation.RELU)
+    last = g.SliceAttrs((0, 127, 0, 0), (1, 1, 1, 1), (1, 1, 1, 32))
+    x = net.flatten(net.move(OpKind.SLICE, x, attrs=last))
+    return Series(net.graph([net.softmax(net.dense(x, 8))]), 1, "causal, dilated 1 2 4 8, last step read")
+
+
+def samples() -> Series:
+    """Convolutions over the 16,000 samples of a second, without padding."""
+    net = NetBuilder(2, "samples")
+    x = net.input((1, 16000, 1, 1))
+    for channels, kernel in ((16, 80), (24, 13), (32, 13)):
+        x = net.conv(x, channels, kernel=(kernel, 1), stride=(4, 1), activation=Activation.RELU)
+    return Series(net.graph([net.softmax(net.dense(net.mean(x), 12))]), 320, "1-D convolutions on samples")
+
+
+def ecg() -> Series:
+    """Separable convolutions over 1,000 samples of two leads, with SAME padding and poolings."""
+    net = NetBuilder(3, "ecg")
+    x = net.input((1, 1000, 1, 2))
+    for number, channels in enumerate((16, 24, 32)):
+        x = net.pool(OpKind.MAX_POOL_2D, x, (2, 1), (2, 1)) if number else x
+        pad = same_pad(net.shape(x)[1:3], (7, 1), (1, 1))
+        x = net.conv(x, 1, kernel=(7, 1), pad=pad, depth_multiplier=1 if number else 8)
+        x = net.conv(x, channels, activation=Activation.RELU)
+    return Series(net.graph([net.softmax(net.dense(net.mean(x), 5))]), 40, "separable, SAME, poolings")
+
+
+SERIES: dict[str, Callable[[], Series]] = {"causal": causal, "samples": samples, "ecg": ecg}

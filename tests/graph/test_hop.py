@@ -1,0 +1,159 @@
+"""Networks on a moving window: which rows move, what is kept, and the network of one hop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from listeningnets import assert_hops_equal, listening_network
+
+from buildtool import zoo
+from buildtool.base.errors import PlanError, UnsupportedError, UsageError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.hop import build as building
+from buildtool.graph.hop import moments as moving
+from buildtool.graph.hop.build import build
+from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.moments import Moments, Work, analyse
+from buildtool.graph.hop.needs import needs_of
+from buildtool.graph.hop.spans import count
+from buildtool.graph.hop.types import Hop, Kept
+from buildtool.graph.macs import op_macs, total_macs
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import OpKind
+from buildtool.plan.choose.hops import hopping_as
+from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn_series import SERIES
+from buildtool.zoo.drawn_state import svdf
+
+
+def keyword_spotter():
+    return rewrite(read_model(zoo.build("ds_cnn")))
+
+
+def new_rows(needs):
+    """The rows that a hop computes of each tensor that has rows, by the operator that makes it."""
+    graph, makers = needs.analysis.graph, needs.analysis.graph.producers()
+    return [(graph.ops[makers[t]].kind, count(rows)) for t, rows in sorted(needs.made.items()) if t in makers]
+
+
+def test_rows_that_see_a_border_are_computed_anew_by_hand():
+    # 49 rows, SAME: a 10 x 4 kernel of stride 2, then four separable convolutions of 3 x 3
+    least = choices(analyse(keyword_spotter(), 2))[0]
+    rows = [n for kind, n in new_rows(least) if kind is not OpKind.RESHAPE]
+    assert rows == [6, 8, 8, 10, 10, 12, 12, 14, 14]
+    assert least.macs / total_macs(least.analysis.graph) == pytest.approx(0.42, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("causal", [1, 1, 1, 1]),
+        ("samples", [80, 20, 5]),
+        ("ecg", [46, 46, 24, 30, 30, 16, 22, 22]),
+    ],
+)
+def test_rows_that_are_new_by_hand(name, rows):
+    series = SERIES[name]()
+    assert [n for _, n in new_rows(choices(analyse(rewrite(series.graph), series.hop))[0])] == rows
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_tensor_of_every_hop_is_that_of_the_whole_window(seed):
+    graph, draw = listening_network(seed), np.random.default_rng(seed)
+    hop = int(draw.choice([1, 2, 3, 4, 6]))
+    try:
+        analysis = analyse(graph, hop)
+    except UsageError as error:  # strides, or a window that is shorter than the hop
+        analysis = analyse(graph, int(error.hints[0].settings[0][1] or 1))
+    every = choices(analysis)
+    for needs in {
+        id(one): one for one in (every[0], every[-1], every[int(draw.integers(len(every)))])
+    }.values():
+        built = build(needs)
+        check_graph(built.graph)
+        assert sum(op_macs(built.graph, op) for op in built.graph.ops) == needs.macs
+        assert_hops_equal(graph, analysis, built, min(2 * built.graph.window.hops + 2, 24), seed)
+
+
+def test_choices_have_more_work_and_less_memory():
+    every = choices(analyse(keyword_spotter(), 2))
+    assert [one.work for one in every] == sorted({one.work for one in every})
+    assert [one.state_bytes for one in every] == sorted({one.state_bytes for one in every}, reverse=True)
+    assert needs_of(every[3].analysis, every[3].hop).hop == every[3].hop
+
+
+# ---- the comparison finds seeded faults ---------------------------------------------------------------
+
+
+def run_faulty(monkeypatch, network, hop, **changes):
+    for change in changes.values():
+        monkeypatch.setattr(*change)
+    analysis = analyse(network, hop)
+    with pytest.raises(AssertionError):
+        assert_hops_equal(network, analysis, build(choices(analysis)[0]), 40)
+
+
+def test_a_row_kept_too_long_is_found(monkeypatch):
+    end = Moments.kept_end.fget
+    later = property(lambda one: min(one.rows - one.shift, end(one) + 1))
+    run_faulty(monkeypatch, keyword_spotter(), 2, kept=(Moments, "kept_end", later))
+
+
+def test_an_edge_row_that_is_taken_for_another_is_found(monkeypatch):
+    spans = moving._spans
+
+    def fewer(*arguments):
+        of = spans(*arguments)
+        return of._replace(top=max(0, of.top - 1))
+
+    run_faulty(monkeypatch, keyword_spotter(), 2, spans=(moving, "_spans", fewer))
+
+
+def test_sums_that_are_not_subtracted_are_found(monkeypatch):
+    rows = building.sums_rows
+    run_faulty(monkeypatch, keyword_spotter(), 2, rows=(building, "sums_rows", lambda of: rows(of) + 1))
+
+
+# ---- networks and hops that cannot be ------------------------------------------------------------------
+
+
+def test_a_hop_between_strides_is_refused_with_the_nearest_one():
+    with pytest.raises(UsageError, match="windows move by 2 rows") as error:
+        analyse(keyword_spotter(), 5)
+    (hint,) = error.value.hints
+    assert hint.settings == (("hop", 4),)
+    analyse(keyword_spotter(), 4)
+
+
+def test_a_hop_beyond_the_window_is_refused():
+    with pytest.raises(UsageError, match="49 rows, and cannot move by 50"):
+        analyse(keyword_spotter(), 50)
+
+
+def test_a_network_with_state_is_refused():
+    net = NetBuilder(0)
+    y = svdf(net, net.input((1, 8)), 4)
+    with pytest.raises(UnsupportedError, match="state of its own"):
+        analyse(rewrite(net.graph([y])), 1)
+
+
+def test_a_network_with_two_inputs_is_refused():
+    net = NetBuilder(0)
+    y = net.elementwise(OpKind.ADD, net.input((1, 8, 1, 2)), net.input((1, 8, 1, 2)))
+    with pytest.raises(UnsupportedError, match="2 inputs"):
+        analyse(rewrite(net.graph([y])), 1)
+
+
+def test_a_dense_layer_over_all_moments_runs_whole_and_says_why():
+    net = NetBuilder(0)
+    x = net.conv(net.input((1, 20, 1, 2)), 4, kernel=(3, 1))
+    analysis = analyse(rewrite(net.graph([net.dense(net.flatten(x), 3)])), 2)
+    assert [role.why for role in analysis.roles if role.work is Work.WHOLE and role.why][-1] == (
+        "each moment has weights of its own"
+    )
+
+
+def test_a_plan_that_keeps_other_rows_is_refused():
+    with pytest.raises(PlanError, match="another network"):
+        hopping_as(keyword_spotter(), Hop(2, (Kept(0, 0), Kept(99, 1))))
