@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from buildtool.emit.arguments import Fields, initialiser, number_table, whole_view
+from buildtool.emit.arguments import Fields, initialiser, number_table
 from buildtool.graph.types import Graph, Op, OpKind, PooledAttrs, RingAttrs, RowsAttrs, SlidingAttrs
 from buildtool.target.types import Argument
 
@@ -24,7 +24,7 @@ def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[st
         case SlidingAttrs():
             return _sliding(graph, op, attrs, address)
     if op.kind is OpKind.ROW_SUMS:
-        return _row_sums(graph, op, address)
+        return [], _row_sums(graph, op, address)
     assert isinstance(attrs, PooledAttrs)
     sums = f"(const int32_t *)(const void *)({address(op.inputs[0])})"
     return [], {
@@ -60,15 +60,14 @@ def _inputs(addresses: list[str]) -> str:
     return f"const int8_t *const inputs[] = {{{', '.join(addresses)}}};"
 
 
-def _row_sums(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
-    source = graph.tensors[op.inputs[0]]
-    _, rows, columns, _ = source.nhwc
-    lines = [
-        f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-        f"const nn_view in = {whole_view(address(op.inputs[0]), *source.nhwc[1:], source.dtype)};",
-    ]
-    sums = f"(int32_t *)(void *)({address(op.outputs[0])})"
-    return lines, {Argument.IN: "&in", Argument.WINDOW: "&window", Argument.SUMS: sums}
+def _row_sums(graph: Graph, op: Op, address: Callable[[int], str]) -> Arguments:
+    _, rows, columns, channels = graph.tensors[op.inputs[0]].nhwc
+    return {
+        Argument.IN_DATA: address(op.inputs[0]),
+        Argument.PIXELS: str(rows * columns),
+        Argument.CHANNELS: str(channels),
+        Argument.SUMS: f"(int32_t *)(void *)({address(op.outputs[0])})",
+    }
 
 
 def _ring(

@@ -37,6 +37,9 @@ typedef struct {
     int32_t rows, entering, bytes, width, channels, last_rows, has_first;
 } nn_sliding_geometry;
 
+/* Sums of each channel over all pixels of the input, modulo 2^32. */
+void nn_row_sums_s8(const int8_t *in, int32_t pixels, int32_t channels, int32_t *sums);
+void nn_row_sums_s16(const int8_t *in, int32_t pixels, int32_t channels, int32_t *sums);
 /* Sums of each channel over the window: int32, modulo 2^32. */
 void nn_sliding_sum_s8(const nn_sliding_geometry *geometry, const int8_t *const *inputs,
                        void *state, int8_t *out);

@@ -12,7 +12,15 @@ from buildtool.graph.types import DType, OpKind
 from buildtool.target.catalogue import select_all
 
 # Kinds whose float32 form no random network has: conversions, and what has no form of int8.
-_WITHOUT = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.CAST, OpKind.SQUARE, OpKind.ERF, OpKind.POW}
+_WITHOUT = {
+    OpKind.QUANTIZE,
+    OpKind.DEQUANTIZE,
+    OpKind.CAST,
+    OpKind.SQUARE,
+    OpKind.ERF,
+    OpKind.POW,
+    OpKind.ROWS,
+}
 
 
 def test_a_network_is_drawn_for_each_kernel_of_float32():

@@ -109,7 +109,7 @@ def test_plans_and_commands_are_of_one_way():
 
 
 def test_a_network_that_computes_nothing_hands_out_no_tensor():
-    graph = SimpleNamespace(inputs=(0,), ops=(), states=())
+    graph = SimpleNamespace(inputs=(0,), ops=(), states=(), window=None)
     target = SimpleNamespace(kernels_by_name=lambda kernels: [])
     session = SimpleNamespace(tell=lambda text: None)
     planned = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)

@@ -31,7 +31,7 @@ OTHERS: dict[str, object] = {
     **{"normalise": "signed", "scores": "Identity", "name": "other", "plugin": "cortex_m", "flash": "1M"},
     **{"board": "host", "boards": ["host"], "model": "resnet8", "network": "resnet18", "max_drop": 1.5},
     **{"factors": "3,5", "width": 0.25, "rate": 0.05, "fine_rate": 0.01, "weight_decay": 0.001},
-    **{"outputs": "pool", "warm_up": 0.2, "shift": 0.0, "held_out": 0.2, "capacity": "4K"},
+    **{"outputs": "pool", "period": "20ms", "warm_up": 0.2, "shift": 0.0, "held_out": 0.2, "capacity": "4K"},
 }
 
 
@@ -243,6 +243,7 @@ EFFECTS = {
     "hand_off": (LEAST, "row"),
     "outputs": ({}, "pool"),
     "simplify": ({}, "structure"),
+    "hop": ({}, 2),
 }
 
 

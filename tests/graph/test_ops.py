@@ -8,7 +8,16 @@ from paths import ROOT
 
 from buildtool.api.checking.cases import ADDING
 from buildtool.emit import calls
-from buildtool.graph.ops import ALIAS_KINDS, CLASSES, COMPARISONS, DEFS, PAIR_KINDS, PIXEL_KINDS, TABLE_KINDS
+from buildtool.graph.ops import (
+    ALIAS_KINDS,
+    CLASSES,
+    COMPARISONS,
+    DEFS,
+    PAIR_KINDS,
+    PIXEL_KINDS,
+    TABLE_KINDS,
+    moving,
+)
 from buildtool.graph.ops.detection import CUSTOM
 from buildtool.graph.ops.signal import CUSTOM as SIGNALS
 from buildtool.graph.ops.types import OpDef, Plain, load
@@ -17,6 +26,7 @@ from buildtool.graph.types import OpKind
 
 # TFLite has no such operators.
 MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT, OpKind.ERF}
+MADE_HERE |= {definition.kind for definition in moving.DEFS}
 
 
 def named(definition: OpDef) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from buildtool.api.checking.cases import network
 from buildtool.graph import types as g
-from buildtool.graph.ops import COMPARISONS, DEFS
+from buildtool.graph.ops import COMPARISONS, DEFS, moving
 from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder
@@ -395,6 +395,7 @@ STATE_KINDS = frozenset(
         *(OpKind.VIEW, OpKind.JOINED),  # see drawnnets.py
         *(OpKind.READ_VARIABLE, OpKind.ASSIGN_VARIABLE, OpKind.SHIFT),
         *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
+        *(definition.kind for definition in moving.DEFS),  # see listeningnets.py
     }
 )
 # LiteRT's reference kernel of SUM misreads its input: test_wide_values has it. Others: see test_signal.
