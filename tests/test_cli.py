@@ -104,17 +104,6 @@ def test_json_is_all_that_is_printed_and_carries_a_schema(words, capsys):
 
 
 @pytest.mark.slow
-def test_analyze_names_every_board_by_default_and_those_asked_for(capsys):
-    from buildtool.target.registry import board_names
-
-    session = api.open_session()
-    assert cli.run(["analyze", NET, "--json"], session) == 0
-    assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == board_names()
-    assert cli.run(["analyze", NET, "-b", "host", "-b", "cortex-m4", "--json"], session) == 0
-    assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == ["host", "cortex-m4"]
-
-
-@pytest.mark.slow
 def test_analyze_says_what_is_missing_where_a_network_does_not_fit(tmp_path, capsys):
     board = tmp_path / "tiny.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
@@ -155,16 +144,6 @@ print("numpy" in sys.modules, "msgpack" in sys.modules)
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
         )
         assert result.stdout.splitlines()[-1] == "False False"
-
-
-@pytest.mark.slow
-def test_a_reader_that_closes_early_is_no_error():
-    with subprocess.Popen(
-        [*COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        child.stdout.close()
-        assert child.stderr.read() == ""
-    assert child.returncode == 141
 
 
 def test_an_interrupt_is_quiet():
@@ -254,13 +233,6 @@ def test_an_answer_that_nobody_can_take_is_an_error(line, says):
     assert "Traceback" not in result.stderr and "Exception ignored" not in result.stderr
 
 
-def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_path):
-    assert shell(f"$BUILDTOOL zoo ds_cnn --out {tmp_path} >&- 2>&- <&-").returncode == 1
-    assert (tmp_path / "ds_cnn.tflite").read_bytes() == zoo.build("ds_cnn")
-    result = shell("$BUILDTOOL nothing 2>&-")
-    assert (result.returncode, result.stdout, result.stderr) == (2, "", "")
-
-
 @pytest.mark.slow
 def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path):
     (tmp_path / "n\u00e4tz.tflite").write_bytes(zoo.build("ds_cnn"))
@@ -330,25 +302,6 @@ def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(refused, s
     assert says in capsys.readouterr().err
 
 
-def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys):
-    assert cli.run(["ops", NET, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert {row["operator"]: row["count"] for row in answer["operators"]} == {
-        **{"CONV_2D": 5, "DEPTHWISE_CONV_2D": 4, "FULLY_CONNECTED": 1},
-        **{"AVERAGE_POOL_2D": 1, "SOFTMAX": 1, "RESHAPE": 1},
-    }
-    assert cli.run(["ops", "nothing"]) == 2
-
-
-@pytest.mark.parametrize("columns", ["", "80", "100"])
-def test_lists_keep_to_the_terminal(columns, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", columns)
-    for words in (["ops"], ["boards"], ["zoo"], ["plan", NET, "-b", "cortex-m4", "--strategy", "layerwise"]):
-        assert cli.run(words) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= int(columns or 110), words
-
-
 def test_a_network_of_no_operators_ends_like_any_other(tmp_path, capsys):
     from flatfiles import FileTensor
     from samplefiles import Sheet
@@ -363,15 +316,6 @@ def test_a_network_of_no_operators_ends_like_any_other(tmp_path, capsys):
             assert cli.run([*words, *more]) == 0
             assert cli.run([*words, *more, "--ram", "8"]) == 1
             assert "requires 16 bytes" in capsys.readouterr().err
-
-
-def test_alone_it_prints_its_help_and_is_no_success(capsys):
-    assert cli.run([]) == 2
-    output = capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        cli.run(["--help"])
-    assert (ended.value.code, output.err) == (0, "")
-    assert output.out == capsys.readouterr().out and "validate" in output.out
 
 
 def test_the_version_names_the_package_and_where_it_lies(capsys):

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from needs import needs_tool
 
 from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli import main as cli
@@ -51,25 +50,6 @@ def test_words_are_offered(tmp_path, line, words):
     assert set(words) <= set(offers)
     assert not {"my.txt", "net.txt"} & set(offers)
     assert len(offers) < len(words) + 8 or line.endswith(" ")
-
-
-@pytest.mark.slow
-def test_bash_takes_the_registration_as_the_page_has_it():
-    program = needs_tool("register-python-argcomplete")
-    script = f'eval "$({program} buildtool)"; complete -p buildtool'
-    assert subprocess.check_output(["bash", "-c", script], text=True).rstrip().endswith("buildtool")
-
-
-def test_a_command_that_is_run_imports_no_other_commands_modules():
-    code = (
-        "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
-        "found = {'argcomplete', *(f'buildtool.fronts.{name}' for name in"
-        " ('texts.sarif', 'cmake', 'cli.debugger'))};"
-        "found &= sys.modules.keys();"
-        "sys.exit(str(found) if found else 0)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", ["", *arguments.COMMANDS])

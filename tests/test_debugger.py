@@ -1,7 +1,6 @@
 """Sessions with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -205,12 +204,3 @@ def test_a_session_is_always_of_a_debug_build():
     with pytest.raises(UsageError, match="has to be a file"):
         elf = {"name": "a.elf", "data": b"\x7fELF"}
         parse({"kind": "debug", "model": NET, "board": "host", "elf": elf, "plan": "/a.plan"})
-
-
-def test_a_wrong_probe_is_refused_at_its_line(tmp_path, capsys):
-    path = tmp_path / "b.toml"
-    path.write_text('extends = "nucleo-f412zg"\n[probe]\nserver = "jlink"\n')
-    assert cli.run(["plan", NET, "--board", str(path), "--json"]) == 1
-    error = json.loads(capsys.readouterr().out)["error"]
-    assert (error["line"], error["column"]) == (3, 1)
-    assert error["hints"][0]["text"] == "known: openocd, pyocd"

@@ -194,17 +194,6 @@ def test_help_lists_the_commands_and_what_can_be_added(machine, word):
     assert set(needs.WITH.values()) <= set(NAMES.split())
 
 
-def test_what_is_left_of_the_packages_old_name_is_removed(ready):
-    site = ready.root / ".venv/lib/python3.11/site-packages"
-    (site / "buildtool-0.1.0.dist-info").mkdir(parents=True)
-    (site / "buildtool_mcu-0.1.0.dist-info").mkdir()
-    ready.change("pyproject.toml")
-    assert ready.dev("true").returncode == 0
-    pip = [call.partition("--no-input ")[2] for call in ready.calls() if "--no-input" in call]
-    assert pip[1] == "uninstall -y buildtool"
-    assert pip[2].startswith("install --no-deps")
-
-
 def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine):
     machine.add_tools()
     result = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')
@@ -240,17 +229,6 @@ def test_a_moved_checkout_gets_a_new_environment(ready):
     assert f"python3 -m venv {moved}/.venv" in ready.calls()
 
 
-def test_an_old_python_is_refused_with_help(machine):
-    machine.add_tools()
-    message = machine.refuse(OLD_PYTHON="yes")
-    assert "no Python >= 3.11 found" in message and "hint: install python3.11 or newer" in message
-
-
-def test_a_removed_tool_is_noticed(ready):
-    (ready.bin / "qemu-system-arm").unlink()
-    assert "qemu-system-arm, version 7 or newer" in ready.refuse()
-
-
 def test_without_apt_it_lists_what_is_missing(machine):
     machine.add("python3", PYTHON)
     machine.add("gcc")
@@ -258,16 +236,6 @@ def test_without_apt_it_lists_what_is_missing(machine):
     for words in ("no apt-get here", "clang and ld.lld, version 16 or newer", "qemu-system-arm"):
         assert words in message
     assert "- gcc" not in message
-
-
-def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine):
-    machine.add_tools()
-    for name in ("clang", "ld.lld"):
-        (machine.bin / f"{name}-22").rename(machine.bin / name)
-    machine.add("clang", "#!/bin/sh\necho 'clang version 15.0.7'\n")
-    machine.refuse()
-    machine.add("clang", "#!/bin/sh\necho 'clang version 17.0.1'\n")
-    assert machine.dev("true").returncode == 0
 
 
 def test_without_rights_it_prints_the_line_to_run(machine):
@@ -286,14 +254,6 @@ def test_root_gets_the_newest_clang_that_has_its_lld(machine):
     assert install.endswith(f" install --no-install-recommends {WANTED}")
 
 
-def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine):
-    machine.add_tools()
-    machine.add_apt()
-    machine.env["OFFERED"] += " llvm-22"
-    assert machine.dev("true").returncode == 0
-    assert machine.verbs() == ["llvm-22"]
-
-
 @pytest.mark.parametrize(("old", "env"), [(False, {"OLD_LISTS": "yes"}), (True, {})], ids=["unknown", "old"])
 def test_lists_that_know_no_package_or_are_old_are_updated_once(machine, old, env):
     """The update comes before the choice of a clang."""
@@ -305,16 +265,6 @@ def test_lists_that_know_no_package_or_are_old_are_updated_once(machine, old, en
     assert machine.verbs() == ["update", "gcc"]
 
 
-def test_old_lists_serve_where_they_cannot_be_updated(machine):
-    machine.add("python3", PYTHON)
-    machine.add_apt()
-    machine.add("apt-get", APT_GET.replace("*update) :", "*update) exit 100 :"))
-    machine.age_lists()
-    result = machine.dev("true")
-    assert result.returncode == 0, result.stderr
-    assert "the old ones are used" in result.stderr
-
-
 def test_a_folder_that_may_not_be_written_is_said_plainly(machine):
     machine.add_tools()
     (machine.root / ".venv").write_text("")  # a file in the way stops root too; permissions would not
@@ -322,13 +272,6 @@ def test_a_folder_that_may_not_be_written_is_said_plainly(machine):
     assert "cannot be written" in message
     assert "rm:" not in message and "mkdir:" not in message
     assert machine.calls() == []
-
-
-def test_a_missing_venv_module_comes_from_apt(machine):
-    machine.add_tools()
-    machine.add_apt()
-    assert machine.dev("true", NO_VENV="yes").returncode == 0
-    assert any(call.endswith("python3-venv") for call in machine.calls())
 
 
 def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine):
@@ -378,43 +321,6 @@ def test_an_extra_is_installed_once(served):
     apt, pip = served.calls()  # without a command; an installed extra is skipped
     assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
     assert " tensorflow-cpu==" in pip
-
-
-def test_the_first_call_may_ask_for_an_extra(machine):
-    machine.add_tools()
-    machine.add("arm-none-eabi-gcc")
-    result = machine.dev("--with", "arm-gcc", "echo", "ran")  # its program is installed already
-    assert (result.returncode, result.stdout) == (0, "ran\n"), result.stderr
-    assert "arm-none-eabi-gcc -print-file-name=nano.specs" in machine.calls()
-
-
-def test_a_compiler_without_its_library_gets_it(served):
-    # gcc's answer for a file that it does not find
-    served.add("arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n')
-    assert served.dev("--with", "arm-gcc").returncode == 0
-    assert served.calls()[-1].endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
-
-
-def test_an_extra_whose_program_was_removed_is_installed_again(served):
-    assert served.dev("--with", "arm-gcc").returncode == 0
-    (served.bin / "arm-none-eabi-gcc").unlink()
-    served.calls()
-    assert served.dev("--with", "arm-gcc").returncode == 0
-    (apt,) = served.calls()
-    assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
-
-
-def test_an_extra_outlives_no_new_set_up(served):
-    """The set-up may change packages that the extra's packages need."""
-    assert served.dev("--with", "split").returncode == 0
-    served.change("requirements.txt")
-    served.calls()
-    assert served.dev("--with", "split").returncode == 0
-    assert any(" tensorflow-cpu==" in call for call in served.calls())
-
-
-def test_without_apt_an_extra_says_what_to_install(ready):
-    assert "install chromium chromedriver by hand" in ready.refuse("--with", "browser")
 
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish():

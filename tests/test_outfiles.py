@@ -111,14 +111,6 @@ def test_builds_into_one_folder_at_once_all_succeed_and_one_s_set_remains(tmp_pa
     assert contents(tmp_path) in sets
 
 
-def test_the_longest_name_of_the_system_is_written_and_no_path_is_a_usage_error(tmp_path):
-    name = "x" * 255
-    assert outfiles.write({name: b"1"}, tmp_path) == [name]
-    assert contents(tmp_path) == {name: b"1"}
-    with pytest.raises(UsageError, match="this is not a path"):
-        outfiles.write({"a": b""}, tmp_path / "a\0b")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
 def test_devices_pipes_and_open_files_are_not_replaced(tmp_path):
     """Otherwise `--trace /dev/full` by root would replace the device by a file."""

@@ -122,17 +122,6 @@ def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(site, m
     assert "not compared: n: it needs gone" in capsys.readouterr().out
 
 
-def test_slow_ones_run_where_all_are_asked_for(site, monkeypatch):
-    (site / "docs/figures/n.txt").write_text("$ cat n\n# pace: slow\n# exit: 0\n\nn 1\n")
-    (site / "n").write_text("n 2\n")
-    monkeypatch.setattr(pages, "_git", lambda *words: "" if words[0] == "status" else "0123abcd")
-    assert pages.main([]) == 0
-    assert pages.main(["--all"]) == 1
-    assert pages.main(["--all", "--write"]) == 0
-    text = (site / "docs/figures/n.txt").read_text()
-    assert re.search(r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", text)
-
-
 # ---- the pages as they are -----------------------------------------------------------------------------
 
 

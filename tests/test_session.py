@@ -40,13 +40,3 @@ def test_a_value_is_made_once_per_kind_and_key():
     with pytest.raises(ZeroDivisionError):
         session.remember("a", 3, lambda: 1 // 0)
     assert session.remember("a", 3, lambda: 5) == 5  # the failure was not stored
-
-
-def test_the_value_that_was_not_used_for_longest_goes_first():
-    session = Session(most_entries=2)
-    for key in (1, 2, 1, 3):
-        session.remember("a", key, lambda key=key: [key])
-    calls = []
-    for key in (1, 3, 2):
-        session.remember("a", key, lambda key=key: calls.append(key))
-    assert calls == [2]

@@ -12,10 +12,8 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 
 import pytest
-from daemons import eventually
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import script
@@ -179,26 +177,6 @@ def told(text):
     return {"progress": {"text": text}}
 
 
-def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch):
-    terminal = on_stderr(monkeypatch)
-    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.05)
-    with console.progress() as listen:
-        listen(told("compiling"))
-        eventually(lambda: terminal.getvalue() == "\rcompiling")
-        listen(told("ok"))
-        assert terminal.getvalue().endswith("\rok       ")
-    assert terminal.getvalue().endswith("\r  \r")
-
-
-def test_what_is_done_before_patience_ends_is_not_said(monkeypatch):
-    terminal = on_stderr(monkeypatch)
-    with console.progress() as listen:
-        listen(told("quick"))
-        listen({"log": "x"})
-    time.sleep(0)
-    assert terminal.getvalue() == ""
-
-
 def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch):
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
@@ -280,14 +258,6 @@ def test_colours_change_no_character(lines):
         assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
 
 
-def test_verdicts_titles_and_the_map_are_coloured():
-    assert table.coloured("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
-    assert table.coloured("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
-    assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
-    text = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
-    assert text == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
-
-
 @pytest.mark.parametrize(("stderr", "stdin"), [("terminal", "null"), ("null", "terminal")])
 def test_a_pipe_is_as_wide_as_the_terminal_that_it_ends_in(stderr, stdin):
     ours, theirs = pty.openpty()
@@ -311,52 +281,3 @@ def test_a_pipe_is_as_wide_as_the_terminal_that_it_ends_in(stderr, stdin):
     finally:
         os.close(ours)
         os.close(theirs)
-
-
-def test_a_narrow_table_does_without_spare_columns_before_it_shortens_names_or_becomes_records():
-    titles, spare = ["layer", "kernel", "per MAC", "MACs"], ["per MAC", "kernel"]
-    rows = [["block1/depthwise", "depthwise_3x3_dsp", 1.5, 1000]]
-
-    def lines(width):
-        token = table.width.set(width)
-        try:
-            return table.table(titles, rows, ["total", "", 2.5, 2000], spare=spare).split("\n")
-        finally:
-            table.width.reset(token)
-
-    assert lines(51)[0].split() == ["layer", "kernel", "per", "MAC", "MACs"]
-    assert lines(43)[::5] == [
-        "layer             kernel              MACs",
-        "(left out at this width: per MAC)",
-    ]
-    assert lines(30) == [
-        "layer              MACs",
-        "----------------  -----",
-        "block1/depthwise  1,000",
-        "----------------  -----",
-        "total             2,000",
-        "(left out at this width: kernel, per MAC)",
-    ]
-    assert lines(20)[2] == "blo...pthwise  1,000"
-    assert lines(15)[-3:] == ["total", "  per MAC: 2.50", "  MACs: 2,000"]
-
-
-def test_a_table_that_cannot_fit_becomes_records_with_whole_figures():
-    titles = ["#", "layer", "instructions", "RAM alive", "MACs", "kernel"]
-    rows = [
-        [3, "block/expand/" + "very_long_" * 5 + "name", 123456789, 12345678, 7, "conv2d_dsp"],
-        [4, "b", 5, 6, 7, ""],
-    ]
-    token = table.width.set(40)
-    try:
-        lines = table.table(titles, rows).split("\n")
-    finally:
-        table.width.reset(token)
-    assert lines == [
-        "3  block/expan...ry_long_very_long_name",
-        "  instructions: 123,456,789",
-        "  RAM alive: 12,345,678  MACs: 7",
-        "  kernel: conv2d_dsp",
-        "4  b",
-        "  instructions: 5  RAM alive: 6  MACs: 7",
-    ]

@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.board_link import KINDS
 from buildtool_plugins.qemu.runner import command
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.errors import TargetError, ToolError, UsageError
-from buildtool.options.parsers import WIRES
 from buildtool.target.registry import load_board
 
 RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
@@ -32,10 +30,6 @@ def test_what_has_no_effect_is_refused(more, words):
     with pytest.raises(UsageError) as caught:
         parse({**RUN, **more})
     assert words in f"--{caught.value.option}: {caught.value.text}"
-
-
-def test_the_options_know_the_wires_that_there_are():
-    assert WIRES == KINDS
 
 
 def test_a_description_for_an_attached_board_has_the_firmware_that_answers_over_the_boards_wire():

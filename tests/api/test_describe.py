@@ -123,8 +123,7 @@ def test_the_files_are_those_that_are_emitted_whatever_the_plan(board, tmp_path)
 @pytest.mark.parametrize(
     ("board", "toolchain", "net", "plans"),
     [
-        ("host", None, NET, PLANS),
-        ("cortex-m4", "gcc", NET, PLANS[1:]),
+        ("cortex-m4", "gcc", NET, PLANS),
         ("xcore", None, "autoencoder", PLANS[:1]),  # of few kernels, which take long to compile
     ],
 )
@@ -163,15 +162,6 @@ def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path):
     assert described("host", "ds_cnn:seed=3")["network"]["net"] == "ds_cnn_seed3"
     unread = {"path": str(tmp_path / "b.tflite"), "sha256": "0" * 64}
     assert handle({"kind": "describe", "board": "host", "model": unread})["network"]["net"] == "b"
-
-
-def test_without_a_model_the_board_alone_is_described():
-    answer = handle({"kind": "describe", "board": "cortex-m4"})
-    assert answer["network"] is None
-    both = described("cortex-m4")
-    assert [group for group in both["groups"] if group["name"] != "network"] == answer["groups"]
-    assert answer["script"] == both["script"]
-    assert answer["tools"] == both["tools"]
 
 
 @pytest.mark.parametrize("board", FAMILIES)

@@ -174,13 +174,6 @@ def test_a_value_of_any_size_is_refused_in_a_short_message():
                 assert len(error.message()) < 6000
 
 
-def test_options_that_are_no_mapping_are_refused():
-    for wrong in ([], "", 0, False, [1], "ram"):
-        with pytest.raises(UsageError, match="'options' must be a mapping"):
-            parse({**request("plan"), "options": wrong})
-    assert parse({**request("plan"), "options": None}) == parse(request("plan"))
-
-
 def test_what_a_request_cannot_do_without_is_named():
     for kind in KINDS:
         whole = request(kind)
@@ -286,18 +279,6 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compi
         assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
-@pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
-def test_a_library_is_part_of_the_target(kind, no_compiler):
-    boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
-    plain = handle({"kind": kind, "model": NET, **boards})
-    with_library = handle({"kind": kind, "model": NET, **boards, "cmsis_nn": LIBRARY})
-    assert with_library != plain
-    with pytest.raises(UsageError, match="it has no effect"):
-        handle({"kind": "sizes", "board": "cortex-m4", "elf": "/data/x.elf", "cmsis_nn": LIBRARY})
-    with pytest.raises(UsageError, match="cannot use a library 'cmsis_nn'"):
-        handle({"kind": "plan", "model": NET, "board": "host", "cmsis_nn": LIBRARY})
-
-
 # ---- files ---------------------------------------------------------------------------------------------
 
 
@@ -334,12 +315,6 @@ def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):
     for kind, name, file in (*files, ("arena", "file", "problem.csv"), ("validate", "input", "input.npy")):
         with pytest.raises(UsageError, match="must be absolute"):
             parse(request(kind, **{name: file}))
-
-
-def test_the_service_writes_no_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    answers = [handle({"kind": k, "model": NET, "board": "cortex-m4"}) for k in ("emit", "plan", "describe")]
-    assert list(tmp_path.iterdir()) == [] and b"MEMORY" in answers[-1]["script"]["data"]
 
 
 def test_a_file_larger_than_any_model_is_refused_before_it_is_read(tmp_path, monkeypatch):

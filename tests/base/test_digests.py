@@ -116,14 +116,6 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(path, clock):
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
-def test_versions_that_take_turns_find_each_its_own(path, reads, clock, monkeypatch):
-    for version in ("1", "2", "1", "2"):
-        for module in ("digests", "store.disk"):
-            monkeypatch.setattr(f"buildtool.base.{module}.__version__", version)
-        ask(path, reads)
-    assert len(reads.paths) == 2
-
-
 def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path, clock):
     reads = Reads()
     paths = [tmp_path / name for name in "abc"]

@@ -1,6 +1,5 @@
 """One build at a time in a folder: which builds wait, and which count as killed."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -91,11 +90,3 @@ def test_many_killed_builds_are_kept_as_few_spans_that_cover_them(tmp_path):
     assert len(turn.cut_off) < 70
     assert all(any(n + 0.25 in span for span in turn.cut_off) for n in range(100))
     turn.end()
-
-
-def test_where_nothing_can_be_locked_nothing_waits(tmp_path):
-    nowhere = tmp_path / "is not there"
-    turn = turns.take(str(nowhere), lambda pid: pytest.fail(f"waits for {pid}"))
-    turn.end()
-    assert turns.look(str(nowhere)).cut_off == ()
-    assert not os.path.lexists(nowhere)

@@ -17,7 +17,6 @@ from buildtool.base.wire import Decoder
 from buildtool.client.endpoint import AbsentError
 from buildtool.daemon import connection
 from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
-from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import upkeep
 
 EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
@@ -144,14 +143,6 @@ def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, mon
         pairs.clients.discard(client)
     clients[3].send_frame(bytes(60 << 20))
     assert pairs.clients.held > 10 << 20 and pairs.clients.surplus() == []  # one answer may be as large
-
-
-def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
-    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
-    answer = bytes(8 << 20)
-    for _ in range(20):
-        pairs.one()[1].send_frame(answer)
-    assert pairs.clients.held == len(answer) and pairs.clients.surplus() == []
 
 
 def test_room_is_made_by_the_longest_idle_and_last_by_an_editor(pairs):
@@ -301,12 +292,6 @@ def test_stop_names_each_daemon_that_did_not_end_and_those_that_did(tmp_path, mo
     with pytest.raises(ToolError) as caught:
         upkeep.daemon_command("stop", every=True)
     assert caught.value.text == "process 1 still runs; process 3 still runs; stopped: process 2"
-
-
-@pytest.mark.parametrize("action", ["start", "restart", "logs"])
-def test_all_is_refused_where_it_has_no_effect(action, capsys):
-    assert cli.run(["daemon", action, "--all"]) == 2
-    assert f"error: --all has no effect on 'daemon {action}'" in capsys.readouterr().err
 
 
 def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another_cache(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """Changed files: the next answer is prepared and comes from memory. A touch prepares nothing."""
 
-import os
 import time
 
 import msgpack
@@ -9,10 +8,8 @@ from daemons import PLENTY, eventually, running
 from zeronet import small
 
 from buildtool.api import handle
-from buildtool.base.digests import sha256
 from buildtool.client.files import Located
 from buildtool.daemon import watcher as watching
-from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
 
 
@@ -147,28 +144,6 @@ def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path
         watcher.remember(located(folder, board="host"), {})
     assert len(watcher.status()["files"]) == MOST_REQUESTS
     assert len(watcher._folders) == len(watcher._events.watches) == len(watcher._stamps) == MOST_REQUESTS
-    watcher.stop()
-
-
-def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatch):
-    path = tmp_path / "net.tflite"
-    path.write_bytes(b"one")
-    assert FileDigests().of(str(path)) == sha256(str(path))
-
-    def slow(name, most):
-        path.write_bytes(b"three")
-        return sha256(name, most)
-
-    monkeypatch.setattr("buildtool.daemon.memory.sha256", slow)
-    assert FileDigests().of(str(path)) == ""
-
-
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, at_once):
-    watcher = make_watcher(project)
-    (project / "net.tflite").unlink()
-    os.mkfifo(project / "net.tflite")
-    watcher.poll(0.0)
-    assert list(watcher.changed()) == []
     watcher.stop()
 
 

@@ -11,12 +11,9 @@ from needs import needs_tool
 from paths import ROOT
 
 from buildtool.emit.ctext import (
-    COLUMNS,
     comment,
     identifier,
     indent_lines,
-    join_continuations,
-    numbers,
 )
 
 HOSTILE = [
@@ -72,11 +69,6 @@ def test_any_text_makes_an_identifier(text):
     assert identifier(word) == word
 
 
-def test_harmless_text_stays_as_it_is():
-    assert comment("block_1/expand: relu6") == "block_1/expand: relu6"
-    assert identifier("MobileNetV2 1.0 (160)") == "mobilenetv2_1_0_160"
-
-
 @pytest.mark.parametrize("name", ["string", "stdio", "float", "assert", "harness_net", "ucontext", "nn_view"])
 def test_no_network_takes_the_name_of_a_header(name):
     """<net>.h precedes the C library's headers in the include path."""
@@ -122,15 +114,3 @@ def test_clang_format_would_break_the_lines_alike(tmp_path):
         [program, f"--style=file:{STYLE}"], input=text, capture_output=True, text=True, check=True
     )
     assert process.stdout == text
-
-
-def test_numbers_fill_lines():
-    rows = numbers((f"0x{i:02X}" for i in range(40)), 4)
-    assert all(row.startswith("    0x") and len(row) <= COLUMNS for row in rows)
-    assert [int(n, 16) for n in " ".join(rows).replace(",", " ").split()] == list(range(40))
-
-
-def test_a_macro_that_goes_on_gets_its_backslash():
-    body = "    " + "x" * (COLUMNS - 10)
-    rows = join_continuations(f"#define A(x)\n    (x)\n#define B(x)\n{body}\n\nint b;")
-    assert rows == ["#define A(x) (x)", "#define B(x)".ljust(COLUMNS - 1) + "\\", body, "", "int b;"]

@@ -1,15 +1,10 @@
 """The emitted interface, called from C: its errors, and networks that share memory."""
 
-import re
-import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 from nativebatch import FLAGS, build, execute, prepare
-from paths import KERNELS
 
-from buildtool.graph import reference
 from buildtool.graph.types import OpKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -45,13 +40,6 @@ def printed(jobs, tmp_path_factory):
     """The values that the driver prints, by name. It runs under sanitizers."""
     program = build(jobs, tmp_path_factory.mktemp("driver"), FLAGS, DRIVER.read_text())
     return dict(line.split("=") for line in execute(program).splitlines())
-
-
-def test_the_statuses_are_those_of_the_header():
-    header = (KERNELS / "include/nn_image.h").read_text()
-    names = re.findall(r"^    (NN_\w+)(?: = 0)?,?", header.split("typedef enum {")[1], re.MULTILINE)
-    words = "ARENA IMAGE IMAGE_VERSION IMAGE_LAYOUT IMAGE_CRC NOT_INITIALISED"
-    assert names[:7] == ["NN_OK", *(f"NN_ERROR_{word}" for word in words.split())]
 
 
 STATUSES = {
@@ -91,45 +79,11 @@ def test_nothing_else_is_given_or_taken(printed, what, names):
     assert {printed[name] for name in names} == {"0"}
 
 
-def test_a_refused_network_does_not_run(printed):
-    assert "ran_after_refusal" not in printed
-
-
 def test_quantisation_in_the_image_equals_the_macros(printed):
     assert [printed[name] for name in printed if name.endswith("_equal")] == ["1"] * 5
-
-
-def _filled(job, steps):
-    return [
-        (np.arange(job.graph.tensors[t].size) * step + 3).astype(np.int8).reshape(job.graph.tensors[t].shape)
-        for t, step in zip(job.graph.inputs, steps, strict=True)
-    ]
-
-
-def test_networks_that_share_an_arena_take_turns(printed, jobs):
-    first, second = jobs
-    values = reference.execute(first.graph, _filled(first, (7, 29)))
-    dense, pooled = (values[t].tobytes().hex() for t in first.graph.outputs)
-    (other,) = (reference.execute(second.graph, _filled(second, (13,)))[t] for t in second.graph.outputs)
-    for suffix in ("", "_again", "_hooked", "_unhooked"):
-        assert printed[f"first_dense{suffix}"] == dense
-        assert printed[f"first_pooled{suffix}"] == pooled
-    assert printed["second"] == printed["second_again"] == other.tobytes().hex()
-    assert len({dense, pooled, other.tobytes().hex()}) == 3
 
 
 def test_the_hook_runs_between_regions(printed, jobs):
     assert int(printed["yields"]) == len(jobs[0].plan.regions) - 1 > 2
     assert printed["yields_of_the_other"] == "0"
     assert printed["yields_without_hook"] == printed["yields"]
-
-
-def test_the_quantisation_header_has_the_file_s_scales(jobs):
-    job = jobs[0]
-    text = job.sources.files["first_quantization.h"].decode()
-    for word, tensors in (("INPUT", job.source.inputs), ("OUTPUT", job.source.outputs)):
-        for number, tensor in enumerate(tensors):
-            quant = job.source.tensors[tensor].quant
-            scale = re.search(rf"FIRST_{word}{number}_SCALE (\S+)f\n", text)[1]
-            assert struct.pack("<f", float(scale)) == struct.pack("<f", quant.scale)
-            assert f"FIRST_{word}{number}_ZERO_POINT ({quant.zero_point})\n" in text

@@ -1,19 +1,15 @@
 """The weight image: its header, its checksum, and the digest of its layout."""
 
 import dataclasses
-import hashlib
 import struct
 import zlib
 
-import numpy as np
 import pytest
 from everyop import every_operator
 
 from buildtool.emit import packing
 from buildtool.emit.image import HEADER_BYTES, image_layout, read_image, weight_image
-from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph, Quantization
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
@@ -64,23 +60,6 @@ def test_the_reader_takes_the_header_that_was_written_and_no_other():
             read_image(data, graph, kernels)
 
 
-def test_the_payload_starts_with_the_interface_s_quantisation():
-    graph = rewrite(every_operator(3))
-    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
-    tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
-    for number, tensor in enumerate(tensors):
-        scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
-        quant = tensor.quant or Quantization((1.0,), (0,))  # for indices, which are integers
-        assert (np.float32(quant.scale), quant.zero_point) == (scale, zero_point)
-
-
-def test_blocks_are_aligned_apart_and_inside():
-    image = image_of(every_operator())
-    places = sorted((*image.places.constants.values(), *image.places.tensors.values()))
-    assert len(places) == len(set(places)) > 30
-    assert all(place % 16 == 0 and HEADER_BYTES < place < len(image.data) for place in places)
-
-
 def test_the_layout_is_known_without_the_weights(monkeypatch):
     """A plan needs only the sizes of constants, so nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
@@ -92,39 +71,6 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
             layout = image_layout(graph, kernels)
         assert layout.size == len(image.data)
         assert layout == image.places
-
-
-def test_constant_operands_are_stored_as_they_are():
-    graph = rewrite(every_operator())
-    image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))
-    assert image.places.tensors
-    for tensor, place in image.places.tensors.items():
-        raw = graph.tensors[tensor].data.tobytes()
-        assert image.data[place : place + len(raw)] == raw
-
-
-def test_names_do_not_matter():
-    graph = small()
-    renamed = Graph(
-        "other",
-        tuple(dataclasses.replace(t, name=f"x/{i}*/") for i, t in enumerate(graph.tensors)),
-        graph.ops,
-        graph.inputs,
-        graph.outputs,
-    )
-    assert image_of(renamed).data == image_of(graph).data
-
-
-@pytest.mark.parametrize(
-    "options", [{"in_place": "none"}, {"in_place": "elementwise"}, {"image": "resident"}]
-)
-def test_the_arena_s_plan_does_not_matter(options):
-    assert image_of(every_operator(), **options).data == image_of(every_operator()).data
-
-
-@pytest.mark.parametrize("other", [small(stride=2), small(channels=6)])
-def test_another_topology_has_another_layout(other):
-    assert image_of(other).layout != image_of(small()).layout
 
 
 def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
@@ -155,14 +101,3 @@ def test_another_packing_has_another_layout():
     )
     assert len(one.data) == len(two.data)
     assert one.layout != two.layout
-
-
-def test_the_emitted_c_holds_the_image_s_layout():
-    graph = rewrite(small())
-    sources = emit(graph, plan(graph, TARGET), TARGET, "net")
-    assert "image_kind = NET_IMAGE_KIND;" in sources.files["net.c"].decode()
-    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in sources.files["net.h"].decode()
-    values = sources.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
-    assert bytes(map(int, values.split(","))) == sources.image.layout
-    assert sources.files["net_weights.bin"] == sources.image.data
-    assert hashlib.sha256(sources.image.layout).digest() != hashlib.sha256(bytes(16)).digest()

@@ -20,15 +20,3 @@ def test_a_form_gives_the_table_and_no_other(slope, offset, at):
     bent = table.copy()
     bent[at] += 3 if bent[at] < 100 else -3
     assert linear_form((x,), bent, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1) is None
-
-
-def test_halves_away_from_zero_after_a_first_rounding_need_a_lift():
-    x = np.arange(-1280, 1271)
-    inner = np.floor(x * 0.4 + 0.5).astype(np.int64)  # quarters of tenths
-    table = np.clip(np.sign(inner) * ((np.abs(inner) + 2) // 4), *LIMITS)
-    sides = np.where(x >= 0, 1, -1)
-    arguments = ((x,), table, (0.1,), LIMITS, 1 << 18, (1 << 31) - 1)
-    assert linear_form(*arguments) is None
-    form = linear_form(*arguments, sides)
-    assert form is not None and form.lift > 0
-    np.testing.assert_array_equal(form.outputs((x,), sides, *LIMITS), table)

@@ -108,11 +108,6 @@ def test_a_packing_that_the_family_has_not_names_the_close_one():
     assert caught.value.path.endswith("reference/packing.py")
 
 
-def test_a_kernel_without_constants_gets_none():
-    transpose = catalogue()[OpKind.TRANSPOSE]
-    assert pack(Graph("g", (), (), (), ()), Op(OpKind.TRANSPOSE, (0,), (1,)), transpose) == b""
-
-
 def test_a_sum_that_may_not_fit_32_bits_is_refused():
     one = Quantization((1.0,), (0,))
     inputs = MAX_TAPS + 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from everyop import every_operator
-from retrained import retrained, retrained_model
+from retrained import retrained
 
 from buildtool.api import handle
 from buildtool.graph.tflite.reader import read_model
@@ -51,16 +51,3 @@ def test_other_weights_scales_and_names_change_the_image_alone(name, mode, tmp_p
 
 def _names(arena: bytes) -> list[str]:
     return [name for buffer in json.loads(arena)["buffers"] for name in buffer["tensor_names"]]
-
-
-def test_the_twin_changes_all_that_training_changes() -> None:
-    """Otherwise the test above would prove little."""
-    graph = read_model(build("ds_cnn"))
-    twin: Graph = read_model(retrained_model(build("ds_cnn")))
-    for before, after in zip(graph.tensors, twin.tensors, strict=True):
-        assert before.name != after.name
-        assert before.quant is not None and after.quant is not None
-        if before.is_constant:
-            assert (before.data != after.data).mean() > 0.9
-        if before.quant.scales != (1 / 256,):  # TFLite fixes the softmax's scale
-            assert before.quant.scales != after.quant.scales

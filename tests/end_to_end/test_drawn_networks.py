@@ -197,7 +197,7 @@ def check_image(job: Job, runs: list[Run]) -> None:
     [
         ("best", 1, 8, 4),
         pytest.param("layerwise", 2, 16, 7, marks=slow),
-        pytest.param("best", 3, 12, 7, marks=slow),
+        pytest.param("best", 2, 12, 7, marks=slow),
     ],
 )
 def test_small_networks(strategy, most, count, blocks, tmp_path_factory):
@@ -297,7 +297,7 @@ def is_untouched(job: Job, one: Run, junk: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("most", "count", "blocks"), [(4, 12, 7)])
+@pytest.mark.parametrize(("most", "count", "blocks"), [(3, 12, 7)])
 def test_points_of_small_networks_run_as_planned(most, count, blocks, tmp_path_factory):
     def check(drawn_ones):
         planners = [(g, planner_of(*of, apart), seed) for g, (*of, seed) in drawn_ones for apart in (0, 1)]

@@ -15,11 +15,9 @@ from everyop import every_operator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nativebatch import BATCHES, assert_exact, prepare
-from onecompile import once_compiled
 from onnxexport import NotExpressible, Style, export
 from onnxnets import Qdq, read
 from paths import ROOT
-from programs import SCONS, said
 from zoo_networks import built
 
 from buildtool.api import handle
@@ -93,7 +91,6 @@ def test_networks_as_onnxruntime_writes_them_are_exact(name, board, tmp_path):
 @pytest.mark.parametrize(
     ("name", "board", "tensors"),
     [
-        ("transformer_islands", "cortex-m4", 50),
         ("transformer_islands", "qemu-virt-rv32", 50),
         ("plain_asymmetric", "cortex-m4", 6),
     ],
@@ -224,20 +221,3 @@ def test_an_image_with_its_channels_first_is_refused_with_the_remedy(tmp_path):
     with pytest.raises(UsageError, match="uint8") as caught:
         handle(request)
     assert "array ^ 128" in caught.value.hint
-
-
-@pytest.mark.slow
-def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path, tmp_path_factory):
-    for name in ("SConstruct", "site_scons"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    onnx.save(export(built("ds_cnn")), tmp_path / "net.onnx")
-
-    def scons():
-        environment = {"PYTHONPATH": str(ROOT)} | once_compiled(tmp_path_factory)
-        return said(tmp_path, *SCONS, "board=host", "model=net.onnx", environment=environment)
-
-    assert "planning net.onnx" in scons()
-    assert (tmp_path / "build/host/net/net.elf").is_file()
-    assert "planning" not in scons()
-    onnx.save(export(built("ds_cnn"), UNSIGNED), tmp_path / "net.onnx")
-    assert "planning net.onnx" in scons()

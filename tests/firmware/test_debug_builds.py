@@ -83,16 +83,6 @@ def test_a_stack_that_debug_code_overruns_is_told(tmp_path):
     assert stack["needed"] > stack["reserved"] == 256
 
 
-@pytest.mark.slow
-def test_a_release_build_has_a_map_and_no_debug_information():
-    answer = build("cortex-m4", "clang")
-    assert not ELFFile(io.BytesIO(answer["files"][f"{NET}.elf"])).has_dwarf_info()
-    table = answer["files"][f"{NET}.map"].decode()
-    assert f"{NET}_invoke" in table
-    assert "./obj/000_ds_cnn.o" in table
-    assert "/tmp" not in table
-
-
 def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path):
     tools = Toolchain("cc", "cc 1", "/cc", ("-O3", "-Wall", "-Ofast", "-O"), ("-O1",), "ar")
     debug_tools = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})

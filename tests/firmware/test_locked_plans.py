@@ -8,19 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded import own_board
-from plan_nets import graphs, make_target
-from retrained import retrained_model
 from thinnets import thin_model
 
-from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError, PlanError, UsageError
 from buildtool.firmware import planned as planned_module
 from buildtool.fronts.cli.main import run
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.locked import Locked, from_text, operators, to_text
+from buildtool.plan.locked import from_text, to_text
 
 NET, BOARD = "ds_cnn", "cortex-m4"
 STREAMED = {"image": "stream", "ram": "12K"}
@@ -38,30 +34,6 @@ def lock():
 def by_plan(data, kind="emit", **more):
     request = {"kind": kind, "model": NET, "board": BOARD, "plan": {"name": "net.plan", "data": data}}
     return handle({**request, **more})
-
-
-@settings(max_examples=30)
-@given(graphs())
-def test_a_plan_survives_its_text(graph):
-    locked = Locked(plan(graph, make_target(scratch="7")), "a board", operators(graph))
-    assert from_text(to_text(locked)) == locked
-
-
-def test_a_locked_plan_is_built_as_if_it_had_just_been_made():
-    files = answered("emit")["files"]
-    as_windows_has_it = b"\xef\xbb\xbf" + lock().replace(b"\n", b"\r\n")
-    for data in (lock(), files["ds_cnn.plan"], as_windows_has_it):
-        assert by_plan(data)["files"] == files
-    assert by_plan(lock(), "plan")["locked"] == lock()
-    other = handle({"kind": "emit", "model": NET, "board": BOARD})  # by its default options
-    assert other["files"]["ds_cnn.c"] != files["ds_cnn.c"]
-
-
-def test_a_plan_serves_the_network_when_it_is_trained_again():
-    model = {"name": "ds_cnn.tflite", "data": retrained_model(zoo.build(NET), seed=3)}
-    files, before = by_plan(lock(), model=model)["files"], answered("emit")["files"]
-    assert files["ds_cnn.plan"] == before["ds_cnn.plan"]
-    assert files["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
 
 
 def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_path):
@@ -92,29 +64,12 @@ def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_
     assert handle({**asked, "model": needing})["exact"]
 
 
-def test_where_weights_change_without_the_firmware_all_channels_stay(tmp_path):
-    board = tmp_path / "slots.toml"
-    board.write_text(
-        'extends = "nucleo-f412zg"\n[image]\nweights_start = "512K"\nslots = 2\nslot_bytes = "128K"\n'
-    )
-    asked = {"kind": "plan", "model": {"name": "thin.tflite", "data": thin_model(NET)}, "board": str(board)}
-    assert handle(asked)["removed"] is None
-    assert handle({**asked, "options": {"simplify": "weights"}})["removed"] is not None
-    assert handle({**asked, "board": "nucleo-f412zg"})["removed"] is not None
-
-
 @pytest.mark.parametrize("removed", [[{"tensor": 999, "channels": [0]}], [{"tensor": 3, "channels": [-1]}]])
 def test_channels_that_the_network_does_not_have_are_refused(removed):
     content = json.loads(lock())
     content["plan"]["removed"] = removed
     with pytest.raises(PlanError, match="the plan is for another network"):
         by_plan(json.dumps(content).encode())
-
-
-def test_what_a_field_did_not_say_is_its_default():
-    content = json.loads(lock())
-    assert "moves" not in content["plan"]
-    assert from_text(lock()).plan.moves == ()
 
 
 # ---- other boards and versions -----------------------------------------------------------------------
@@ -177,11 +132,6 @@ def test_another_network_is_told_by_its_first_operator_that_differs():
 def test_a_plan_beyond_what_is_asked_for_is_refused(options, words):
     with pytest.raises(PlanError, match=words):
         by_plan(lock(), options=options)
-
-
-def test_limits_that_are_kept_change_nothing():
-    limits = {"ram": 11840, "max_f": 1.0, "image": "stream", "max_flash": "1M"}
-    assert by_plan(lock(), options=limits)["files"] == answered("emit")["files"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,16 +13,11 @@ from samplefiles import Sheet
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
-from buildtool.base.modes import Objective
 from buildtool.client.planned import emitted_lines
-from buildtool.firmware.narrowing import Choice, choose, narrow
-from buildtool.graph.numbering import graph_of
+from buildtool.firmware.narrowing import Choice, choose
 from buildtool.graph.tflite.writer import write_model
-from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.channels import Simplified
 from buildtool.plan.locked import from_text
 from buildtool.plan.types import Narrowed
-from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
 BOARD = "cortex-m4"
@@ -88,16 +82,6 @@ def test_a_limit_narrows_as_much_as_it_requires():
     assert dict(caught.value.hints[0].settings) == {"max_flash": limit + 1}
 
 
-def test_wide_weights_stay():
-    graph = narrow_network()
-    filters = graph.tensors[graph.ops[0].inputs[1]]
-    data = filters.data.copy()
-    data[3, 1, 1, 2] = 8
-    tensors = [replace(filters, data=data) if one is filters else one for one in graph.tensors]
-    graph = graph_of("wide", tensors, graph.ops, graph.inputs, graph.outputs)
-    assert [one.op for one in narrowed(file(graph), FLASH)] == [1, 2, 3, 4, 7]
-
-
 def int4_file(seed):
     """A network of one layer, whose filter has four bits in the file."""
     sheet, shape = Sheet(seed), (32, 3, 3, 16)
@@ -148,14 +132,6 @@ def test_marks_that_a_network_cannot_have_are_refused(change):
         asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
 
 
-@pytest.mark.parametrize("position", [1, 3])  # a depthwise convolution, and one of groups
-def test_a_layer_that_has_no_slices_is_expanded_at_once(position):
-    content = json.loads(asked("plan", file(narrow_network()), FLASH)["locked"])
-    content["plan"]["narrowed"][position]["expanded"] = 4
-    with pytest.raises(PlanError, match=f"operator {position} in four bits, 4 channels at a time"):
-        asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
-
-
 def test_a_convolution_whose_output_is_sliced_needs_no_more_flash_than_it_may():
     """With a byte for each weight, it becomes one convolution for each slice, which needs less RAM."""
     net = NetBuilder(1)
@@ -168,15 +144,6 @@ def test_a_convolution_whose_output_is_sliced_needs_no_more_flash_than_it_may():
     options = {"objective": "ram", "max_flash": least}
     assert asked("plan", model, options)["flash_bytes"] == least
     assert asked("validate", model, options, tensors=True)["exact"]
-
-
-def test_a_depthwise_convolution_of_one_channel_has_no_slices():
-    net = NetBuilder(2)
-    x = net.conv(net.input((1, 14, 12, 1)), 0, kernel=(11, 10), depth_multiplier=96)
-    graph = with_narrow_weights(net.graph([x]), net.rng, (-7, 7))
-    options = PlanOptions(objective=Objective.FLASH)
-    (mark,) = narrow(Simplified(graph, graph), load_target(BOARD), options).narrowed
-    assert mark.expanded == 96
 
 
 def test_a_build_says_that_other_weights_fit(tmp_path):

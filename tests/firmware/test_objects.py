@@ -108,11 +108,6 @@ def test_the_second_time_nothing_is_compiled(tree, cache, runs):
     assert len(entries(cache)) == 1
 
 
-def test_another_state_of_buildtool_s_code_finds_the_objects(tree, cache, runs):
-    assert compiled(tree, code="one") == compiled(tree, code="other")
-    assert len(runs) == 1
-
-
 # ---- attacks: the key covers everything that matters, and altered entries are refused ----------------------
 
 
@@ -283,13 +278,6 @@ def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
     assert len(runs) == 3
 
 
-def test_explain_names_what_was_another(tree, cache):
-    compiled(tree)
-    compiled(tree, flags=("-g",))
-    (asked,) = [asked for asked in care.explain("a test")["asked"] if asked["level"] == "objects"]
-    assert {change["part"] for change in asked["changed"]} == {"compiler", "flags"}
-
-
 def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, monkeypatch):
     run = objects.run
 
@@ -333,20 +321,6 @@ def test_a_changed_header_is_compiled_anew(tree, cache, runs, header, text):
     assert len(runs) == 2
 
 
-def test_a_header_that_nothing_includes_is_no_part_of_the_key(tree, cache, runs):
-    """Start-up code is in the same folder as every network's own header, but is compiled only once."""
-    before = compiled(tree)
-    (tree / "include" / "more.h").write_text("#define MORE 1\n")
-    assert compiled(tree) == before
-    assert len(runs) == 1
-
-
-def test_headers_that_include_each_other_are_no_endless_walk(tree, cache, runs):
-    (tree / "src" / "own.h").write_text('#pragma once\n#include "own.h"\n#include "a.c"\n#define OWN 1\n')
-    (tree / "src" / "a.c").write_text("#pragma once\n" + (tree / "src" / "a.c").read_text())
-    assert compiled(tree) == compiled(tree)
-
-
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -385,19 +359,6 @@ def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
     assert len(runs) == 5
 
 
-def test_a_definition_that_nothing_mentions_changes_no_key(tree, cache, runs):
-    """A build that traces or counts shares every kernel with the plain one."""
-    before = compiled(tree, flags=("-DNN_X=1",))
-    assert compiled(tree) == compiled(tree, flags=("-DNN_X=2", "-DNN_XY")) == before
-    assert len(runs) == 1
-    (tree / "src" / "own.h").write_text("#define OWN (NN_X)\n")
-    assert compiled(tree, flags=("-DNN_X=1",)) != compiled(tree, flags=("-DNN_X=2",))
-    assert len(runs) == 3
-    (tree / "src" / "own.h").write_text("#define OWN 1\n#define CAT(x) NN_ ## x\n")
-    assert compiled(tree, flags=("-DNN_X=1",)) == compiled(tree, flags=("-DNN_X=2",))
-    assert len(runs) == 5
-
-
 def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
     def one(number):
         out = tree / f"out{number}"
@@ -412,14 +373,6 @@ def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
     assert len(set(results)) == 1
     assert len(entries(cache)) == 1
     assert not list(cache.rglob("*.part"))
-
-
-def test_relative_folders_work(tree, cache, monkeypatch):
-    monkeypatch.chdir(tree)
-    compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
-    unit = Unit((tree / "src" / "a.c").relative_to(tree), ((tree / "include").relative_to(tree),))
-    (path,) = compile_all(compiler, [unit], (tree / "out").relative_to(tree))
-    assert path.read_bytes()
 
 
 def test_the_first_words_of_a_compiler_are_in_the_error(tree, cache):

@@ -14,10 +14,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 
-from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.firmware.firmware import link, map_of
-from buildtool.firmware.linkmap import Share, contributions
+from buildtool.firmware.linkmap import Share
 from buildtool.firmware.objects import Compiler, Unit, compile_all, run
 from buildtool.firmware.parts import Piece, origin, parts, pieces
 from buildtool.firmware.sizes import Symbol, size_report
@@ -220,14 +219,6 @@ def test_debug_information_says_which_file_code_is_of(tmp_path, flags):
         assert added(damaged.parts) == added(split.parts)
 
 
-def test_an_object_is_taken_for_an_image(tmp_path):
-    (tmp_path / "part.c").write_text(SOURCES["part"])
-    tool_made(tmp_path, needs_tool("gcc"), "-c", "-O1", "part.c", "-o", "part.o")
-    rows = parts((tmp_path / "part.o").read_bytes(), load_board("host"), []).parts
-    kinds = {part["symbol"]: part["kind"] for part in rows}
-    assert (kinds["part_sum"], kinds["part_zero"]) == ("code", "variables")
-
-
 def test_what_lies_in_no_memory_of_the_board_is_counted_too():
     elf, _ = linked("cortex-m4", "gcc")
     board = load_board("esp8266")  # whose memories are elsewhere
@@ -282,15 +273,6 @@ def test_cut_and_damaged_images_are_refused_or_added_up():
         counts[name, True] += 1
         assert added(rows) == {memory: used for memory, used in report.items() if used}
     assert len(counts) == 4  # some of each board are refused, and some not
-
-
-def test_an_image_that_is_cut_short_is_refused_by_its_name():
-    program, _ = linked("host", "gcc")
-    for length in (0, 3, 16, 40, 64, 1000, len(program) // 2, len(program) - 200):
-        elf = {"name": "net.elf", "data": program[:length]}
-        with pytest.raises(ToolError, match="not an ELF image") as caught:
-            handle({"kind": "sizes", "board": "host", "elf": elf})
-        assert caught.value.path == "net.elf"
 
 
 # ---- pieces of a section -------------------------------------------------------------------------------
@@ -366,57 +348,3 @@ def test_an_object_is_named_without_this_machines_folders(path, library, file):
 
 
 # ---- linkers' maps -------------------------------------------------------------------------------------
-
-LLD = """\
-     VMA      LMA     Size Align Out     In      Symbol
-       0        0       8e     4 .text
-       0        0       40     4         obj/019_startup.o:(.vectors)
-       0        0       40     1                 vectors
-      40       40       4e     4         /a b/(c)/000_net.o:(.text.net_init)
-      41       41       4e     1                 net_init
-      90       90       14     4 .rodata
-      90       90       10     1         /a b/(c)/000_net.o:(.rodata.layout)
-      a0       a0        4     4         <internal>:(.rodata.cst4)
-"""
-GNU = """\
-Discarded input sections
-
- .text          0x00000000       0x10 obj/000_net.o
-
-Linker script and memory map
-
-LOAD obj/000_net.o
-.text           0x00000000       0x8e
- *(.vectors)
- .vectors       0x00000000       0x40 obj/019_startup.o
- .text.a_function_with_a_long_name
-                0x00000040       0x4e obj/000_net.o
-                0x00000041                net_init
- *fill*         0x0000008e        0x2
-.bss_of_a_long_name
-                0x20000000       0x10
- .bss           0x20000000       0x10 obj/000_net.o
-OUTPUT(x.elf elf32-littlearm)
-"""
-
-
-LLD_SHARES = [
-    (".text", ".vectors", "obj/019_startup.o", 0x40),
-    (".text", ".text.net_init", "/a b/(c)/000_net.o", 0x4E),
-    (".rodata", ".rodata.layout", "/a b/(c)/000_net.o", 0x10),
-    (".rodata", ".rodata.cst4", "<internal>", 4),
-]
-GNU_SHARES = [
-    (".text", ".vectors", "obj/019_startup.o", 0x40),
-    (".text", ".text.a_function_with_a_long_name", "obj/000_net.o", 0x4E),
-    (".bss_of_a_long_name", ".bss", "obj/000_net.o", 0x10),
-]
-
-
-@pytest.mark.parametrize(
-    ("text", "shares"),
-    [(LLD, LLD_SHARES), (GNU, GNU_SHARES), ("", []), ("what\never .text 0x1 0x2 a.o\n", [])],
-    ids=["ld.lld", "GNU ld", "empty", "no map"],
-)
-def test_a_map_says_which_object_brings_how_many_bytes(text, shares):
-    assert [share[:4] for share in contributions(text)] == shares

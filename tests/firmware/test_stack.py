@@ -152,11 +152,6 @@ def test_weights_that_look_like_addresses_of_functions_call_nothing():
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == answer["stacks"]
 
 
-def test_a_board_whose_code_is_not_known_states_no_stack():
-    answer = handle({"kind": "emit", "model": "autoencoder", "board": "host"})
-    assert "STACK_BYTES" not in answer["files"]["autoencoder.h"].decode()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "board"), RUN)
 def test_what_ran_stays_within_the_stack_that_was_counted(model, board):

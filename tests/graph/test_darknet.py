@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.darknet import read_cfg
-from buildtool.graph.flow import fuse, lives, peak
+from buildtool.graph.flow import fuse
 
 NET = "[net]\nheight=32\nwidth=48\nchannels=3\n"
 
@@ -35,12 +35,6 @@ def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_
     assert [op.kind for op in joined.ops] == ["convolutional"]
     assert sizes(joined) == [32 * 48 * 3, 16 * 24 * 8]
     assert weights(joined) == weights(flow)
-
-
-def test_a_value_with_a_second_reader_is_not_fused_away():
-    conv = "[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
-    flow = fuse(read(conv + "[activation]\nactivation=leaky\n[shortcut]\nfrom=-2\nactivation=linear\n"))
-    assert [op.kind for op in flow.ops] == ["convolutional", "activation", "shortcut"]
 
 
 @pytest.mark.parametrize(
@@ -73,17 +67,6 @@ def test_routes_join_layers_or_go_back_to_one():
     last = flow.ops[-1]
     assert flow.values[last.reads[0]].size == 32 * 48 * 4 * 4
     assert len(flow.outputs) == 2
-
-
-def test_batch_and_size_are_the_callers():
-    flow = read("[maxpool]\nsize=2\nstride=2\n", batch=3, size=(64, 20))
-    assert sizes(flow) == [3 * 64 * 20 * 3, 3 * 32 * 10 * 3]
-
-
-def test_the_bound_counts_values_that_are_live_together():
-    flow = read("[convolutional]\nfilters=8\nsize=1\nactivation=linear\n[avgpool]\n")
-    assert peak(lives(flow)) == 4 * 32 * 48 * (3 + 8)
-    assert peak(lives(flow, weights=True)) == 4 * (32 * 48 * (3 + 8) + 8 * 3 + 8)
 
 
 @pytest.mark.parametrize(

@@ -73,20 +73,6 @@ def test_detections_equal_litert(graph, seed, pattern, levels):
         assert whole[before].tobytes() == ours[after].tobytes()
 
 
-def test_every_encoded_value_is_decoded_as_in_litert():
-    for scale in (1e-3, 0.0123, 0.07, 0.31):
-        for divisor in (1.0, 5.0, 10.0):
-            net = NetBuilder(3)
-            boxes = net.input((1, 256, 4), q=quant(scale, 7))
-            scores = net.input((1, 256, 1), q=quant(1 / 256, -128))
-            attrs = replace(SSD, classes=1, detections=256, most_overlap=1.0, scales=(divisor,) * 4)
-            graph = net.graph(net.detections(boxes, scores, replace(attrs, least_score=0.0)))
-            values = np.stack([np.roll(np.arange(-128, 128), n) for n in (0, 5, 99, 200)], axis=1)
-            inputs = [values.astype(np.int8)[None], np.full((1, 256, 1), 5, np.int8)]
-            check(graph, inputs)
-            assert execute(graph, inputs)[graph.outputs[3]] == [256]
-
-
 def test_a_box_that_overlaps_by_exactly_the_limit_stays():
     for limit, found in ((0.5, 2), (1.0, 3), (0.49, 1)):
         net = NetBuilder(1)
@@ -198,11 +184,6 @@ def test_damaged_options_give_an_error_or_a_sound_network(data):
         rewrite(read_model(file(data or b"\0")))
     except BuildtoolError as error:
         assert error.text
-
-
-def test_its_floats_may_be_quantised():
-    after = rewrite(read_model(file(reads=True)))
-    assert [op.kind for op in after.ops] == [OpKind.DETECTION_POSTPROCESS, OpKind.QUANTIZE]
 
 
 def test_what_the_operator_cannot_take_is_refused():

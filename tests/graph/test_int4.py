@@ -11,7 +11,6 @@ from buildtool.firmware.run.compare import referrer
 from buildtool.graph.tflite.reader import read_model
 
 SAME = {"Padding": 0, "StrideH": 1, "StrideW": 1}
-DEPTHWISE = {**SAME, "DepthMultiplier": 1}
 KINDS = {  # filter's shape, its axis of channels, output's shape, options
     "CONV_2D": ((3, 3, 3, 5), 0, (1, 7, 6, 3), ("Conv2DOptions", SAME)),
     "DEPTHWISE_CONV_2D": (

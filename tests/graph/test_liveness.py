@@ -53,10 +53,3 @@ def test_reading_a_tensor_without_a_producer_and_reshaping_a_constant_are_errors
     graph = net.graph(net.reshape(net.constant((2, 2)), (4,)))
     with pytest.raises(ModelError, match="constant"):
         alias_roots(graph)
-
-
-def test_the_bound_is_the_fullest_operator_with_sizes_rounded_up_to_the_alignment():
-    net = Net((1, 1, 1, 1))
-    graph = net.graph(net.conv(net.inputs[0], 17))
-    assert live_sum_bound(graph).bytes == 18
-    assert live_sum_bound(graph, 16).bytes == 16 + 32

@@ -5,12 +5,11 @@ import pytest
 from islands import ALIASES
 from onnx.reference import ReferenceEvaluator
 from onnxfloats import CASES, EXACT, FLOAT_UNITS, distance, network, read_floats
-from onnxnets import Qdq, compared, kinds, read
+from onnxnets import Qdq, read
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.floats import MOST_WEIGHTS, touches_floats
 from buildtool.graph.ops import ONNX
-from buildtool.graph.types import DType
 
 # Read in float32 too, by rules that need no test of their own: they are parts of others, or do nothing.
 PARTS = {
@@ -46,49 +45,6 @@ def test_every_operator_with_a_float_form_is_tried():
 
 
 # ---- islands in integer networks -----------------------------------------------------------------------
-
-
-def test_an_island_begins_and_ends_where_the_file_does_not_quantise():
-    net = Qdq((1, 16, 24))
-    y = net.node("LayerNormalization", [net.x, net.const(np.full(24, 0.9), np.float32)])
-    graph, steps = compared(net.model([net.q(net.node("Relu", [net.q(y, 0.03, 4)]), 0.03, -128)]))
-    assert kinds(graph)[0] == "DEQUANTIZE" and kinds(graph)[-2:] == ["QUANTIZE", "RELU"]
-    assert steps.max() <= 1 and (steps == 0).mean() > 0.99
-
-
-def test_a_function_of_one_tensor_is_a_table():
-    net = Qdq((1, 40), scale=0.03)
-    scaled = net.node("Div", [net.x, net.const(np.sqrt(2), np.float32)])
-    y = net.node("Mul", [net.node("Erf", [scaled]), net.x])
-    model = net.model([net.q(y, 0.03, 3)])
-    assert kinds(read_floats(model)) == ["LOOKUP"]
-    assert compared(model)[1].max() <= 1
-
-
-def test_an_input_that_is_read_as_floats_is_a_float():
-    """Preprocessing that the exporter left in the file."""
-    net = Qdq((1, 3, 6, 6))
-    net.nodes.clear()
-    y = net.q(
-        net.node("Div", [net.node("Sub", ["image", 0.5]), net.const([[[0.2]], [[0.3]], [[0.4]]], np.float32)])
-    )
-    graph = read(net.model([net.q(net.conv(y, 3, 4))]))
-    assert kinds(graph) == ["SUB", "DIV", "QUANTIZE", "CONV_2D"]
-    assert graph.tensors[graph.inputs[0]].dtype is DType.FLOAT32
-
-
-def test_an_input_may_be_read_as_floats_and_quantised():
-    net = Qdq((1, 12))
-    graph = read(net.model([net.q(net.node("Mul", [net.x, 2.0])), net.node("Exp", ["image"])]))
-    assert sorted(kinds(graph)) == ["EXP", "MUL", "QUANTIZE"]
-
-
-def test_what_is_quantised_stays_in_integers():
-    """A float operator behind a convolution does not make the convolution a float one."""
-    net = Qdq((1, 3, 6, 6))
-    y = net.q(net.conv(net.x, 3, 4))
-    graph = read(net.model([net.node("Exp", [net.node("MaxPool", [y], kernel_shape=[2, 2])])]))
-    assert kinds(graph) == ["CONV_2D", "MAX_POOL_2D", "DEQUANTIZE", "EXP"]
 
 
 # ---- what is refused ---------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
-from buildtool.graph.flow import fuse, lives, peak
 from buildtool.graph.onnx.flow import read_onnx
 
 
@@ -51,15 +50,6 @@ def sizes(flow):
     return [flow.values[v].size for v in flow.activations()]
 
 
-def test_activations_and_weights_have_their_sizes():
-    flow = read(small())
-    assert sizes(flow) == [4 * 3 * 64, *[4 * 4 * 64] * 4]
-    # The shape operand of the reshape is not a weight.
-    assert sum(flow.values[v].size for v in flow.weights()) == 4 * (4 * 27 + 4 * 4)
-    assert [op.kind for op in fuse(flow).ops] == ["Conv", "Reshape"]
-    assert peak(lives(fuse(flow))) == 4 * 4 * 64 * 2
-
-
 @pytest.mark.slow
 def test_batch_and_image_size_are_the_callers():
     plain = sizes(read(small()))
@@ -84,42 +74,6 @@ def test_operators_on_constants_are_folded():
     flow = read(model(nodes, [info("x", [2, 5])], [info("z", [12])], constants))
     assert [op.kind for op in flow.ops] == ["MatMul", "Reshape"]
     assert [flow.values[v].size for v in flow.weights()] == [4 * 30]
-
-
-def quantised(final_reader=False):
-    """Returns x -> Q -> DQ -> Conv (quantised weights) -> Relu -> Q -> DQ -> MaxPool -> Q -> DQ -> y."""
-    scale, zero = constant("k", np.float32(0.1)), constant("z", np.int8(0))
-
-    def pair(name, result):
-        stored = node("QuantizeLinear", [name, "k", "z"], f"{name}q")
-        return [stored, node("DequantizeLinear", [f"{name}q", "k", "z"], result)]
-
-    nodes = [
-        *pair("x", "xd"),
-        node("DequantizeLinear", ["wq", "k", "z"], "wd"),
-        node("Conv", ["xd", "wd"], "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-        node("Relu", ["a"], "b"),
-        *pair("b", "bd"),
-        node("MaxPool", ["bd"], "c", kernel_shape=[2, 2], strides=[2, 2]),
-        *pair("c", "y"),
-    ]
-    outputs = [info("y", [1, 4, 4, 4]), *([info("b", [1, 4, 8, 8])] if final_reader else [])]
-    weights = constant("wq", np.zeros((4, 3, 3, 3), np.int8))
-    return model(nodes, [info("x", [1, 3, 8, 8])], outputs, [scale, zero, weights])
-
-
-def test_a_quantised_network_stores_bytes():
-    flow = fuse(read(quantised()))
-    assert [op.kind for op in flow.ops] == ["QuantizeLinear", "Conv", "MaxPool"]
-    assert sizes(flow) == [4 * 192, 192, 256, 64]
-    # The weights are int8. The scale and the zero point count as weights, too.
-    assert sum(flow.values[v].size for v in flow.weights()) == 108 + 4 + 1
-
-
-def test_a_result_that_is_also_an_output_stays_as_it_is():
-    flow = read(quantised(final_reader=True))
-    assert "QuantizeLinear" in [op.kind for op in flow.ops[1:]]
-    assert 4 * 256 in sizes(flow)
 
 
 @pytest.mark.parametrize("name", lightonnx.NAMES[::2])

@@ -18,11 +18,9 @@ from buildtool.graph.partviews import (
     tensors_with_own_memory,
     views,
     with_views,
-    without_views,
 )
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Activation, OpKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -48,18 +46,6 @@ def test_a_network_with_views_computes_the_same(drawn):
     before, after = execute(graph, inputs), execute(viewed, inputs)
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[t], after[t]) for t in before)
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(drawn=sliced_networks())
-def test_views_can_be_removed_again(drawn):
-    graph = rewrite(drawn)
-    viewed = with_views(graph, _possible(graph))
-    assert topology_digest(without_views(viewed)) == topology_digest(graph)
-    assert [op.kind for op in without_views(viewed).ops] == [op.kind for op in graph.ops]
-    assert (topology_digest(viewed) != topology_digest(graph)) == bool(_possible(graph))
-    bare = topology(viewed).bare_graph()
-    assert topology_digest(bare) == topology_digest(viewed) and parts(bare) == parts(viewed)
 
 
 def _nested():

@@ -13,7 +13,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Graph, OpKind, SliceAttrs
+from buildtool.graph.types import DType, Graph, SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -43,12 +43,6 @@ def resized(tensors, operators, inputs, outputs, fill) -> bytes:
 
 
 # ---- whole files ---------------------------------------------------------------------------------
-
-
-def test_a_file_of_thirty_operators_equals_litert() -> None:
-    graph = assert_equals_litert(mixed())
-    assert len(graph.ops) == 32
-    assert [graph.tensors[t].dtype for t in graph.inputs] == [DType.FLOAT32, DType.INT8]
 
 
 def test_constants_are_read_only_views_of_the_file() -> None:
@@ -142,24 +136,6 @@ def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None
     assert [graph.tensors[op.inputs[2]].shape for op in graph.ops if len(op.inputs) == 3] == [(4,), (4,)]
 
 
-def without_scales() -> bytes:
-    """Operators that move bytes, on tensors without a scale and one tensor with a scale."""
-    s = Sheet()
-    x, side = s.add(FileTensor((1, 6, 7, 4), scale=None)), s.add(FileTensor((1, 6, 7, 2), scale=None))
-    part = s.apply("SLICE", [x, s.ints(0, 1, 0, 1), s.ints(1, 4, 7, 2)], (1, 4, 7, 2), scale=None)
-    thin = s.apply("STRIDED_SLICE", [side, s.ints(0, 5, 0, 0), s.ints(1, 1, 7, 2), s.ints(1, -1, 1, 1)],
-                   (1, 4, 7, 2), "StridedSliceOptions", scale=None)  # fmt: skip
-    both = s.apply("CONCATENATION", [part, thin, part], (1, 4, 7, 6), "ConcatenationOptions", {"Axis": 3},
-                   scale=None)  # fmt: skip
-    transposed = s.apply("TRANSPOSE", [both, s.ints(0, 2, 1, 3)], (1, 7, 4, 6), scale=0.25, zero=3)
-    return s.bytes([x, side], [s.apply("RELU", [transposed], (1, 7, 4, 6)), both])
-
-
-def test_bytes_that_are_only_moved_need_no_scale() -> None:
-    graph = assert_equals_litert(without_scales())
-    assert [graph.tensors[t].quant for t in (*graph.inputs, graph.outputs[1])] == [None] * 3
-
-
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("shape", [(1, 6), (3, 6), (2, 4, 6), (1, 2, 3, 4)])
@@ -176,12 +152,6 @@ def test_dense_layers_flatten_as_litert_does(shape, keep: bool, per_channel: boo
     dense = graph.ops[-1]
     assert graph.tensors[dense.inputs[0]].shape[-1] == width
     assert graph.tensors[dense.inputs[0]].nhwc[1:3] == graph.tensors[dense.outputs[0]].nhwc[1:3]
-
-
-def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
-    tensors = [FileTensor((1, 3), signature=(-1, 3)), FileTensor((1, 3), signature=(-1, 3))]
-    graph = read_model(write(tensors, [FileOperator("RELU", [0], [1])], [0], [1]))
-    assert graph.tensors[graph.inputs[0]].shape == (1, 3)
 
 
 def placeholders(*, by_option: bool) -> bytes:
@@ -321,10 +291,3 @@ def test_activations_must_be_made_once_and_before_use() -> None:
     twice = [FileOperator("RELU", [0], [1]), FileOperator("RELU6", [0], [1])]
     with pytest.raises(ModelError, match="made twice"):
         read_model(write(tensors, twice, [0], [1]))
-
-
-@pytest.mark.parametrize("deprecated", [False, True])
-def test_operator_codes_are_read_from_either_field(deprecated: bool) -> None:
-    tensors = [FileTensor((1, 3)), FileTensor((1, 3))]
-    data = write(tensors, [FileOperator("RELU6", [0], [1])], [0], [1], deprecated=deprecated)
-    assert read_model(data).ops[0].kind == OpKind.RELU6

@@ -75,15 +75,6 @@ def test_tables_of_all_256_bytes():
             np.testing.assert_array_equal(outputs, values[y].view(np.uint8), f"{kind} {seed}")
 
 
-def test_softmax_over_many_classes_with_one_winner():
-    net = NetBuilder(0)
-    x = net.input((3, 1000), q=quant(0.2, -5))
-    graph = net.graph([net.softmax(x)])
-    values = inputs_for(graph, 0, "random")[0] // 4
-    values[:, 17] = 127
-    check(graph, [values])
-
-
 def test_softmax_of_an_even_row_gives_zero_probabilities():
     # LiteRT aborts if the sum of exponentials is 512 or more; 1/600 rounds to 0 steps of 1/256
     net = NetBuilder(0)

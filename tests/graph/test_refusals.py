@@ -16,20 +16,6 @@ def refusal(tensors, operators, inputs=(0,), outputs=(1,)):
     return caught.value
 
 
-def test_two_hundred_operators_are_a_few_lines():
-    tensors = [FileTensor((1, 4)) for _ in range(201)]
-    kinds = ["ATAN2", "BUCKETIZE", "ATAN2", "UNIQUE"]
-    operators = [FileOperator(kinds[i % 4], [i], [i + 1]) for i in range(200)]
-    error = refusal(tensors, operators, outputs=[200])
-    head, line = error.text.splitlines()
-    assert head == "200 operators are not supported:"
-    assert line == (
-        "  200 x the operator is not supported: 100 ATAN2 (#0, #2, #4, ...), 50 BUCKETIZE (#1, #5, #9, ...), "
-        "50 UNIQUE (#3, #7, #11, ...)"
-    )
-    assert len(error.hints) == 1 and error.hint.startswith("use one of ")
-
-
 def test_each_cause_has_its_own_hint():
     cases = [  # operator, custom code, type of its input, a word of the cause, a word of the hint
         ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),

@@ -141,15 +141,6 @@ def test_other_operators_stay(name):
     assert [op.kind for op in after.ops] == [op.kind for op in graph.ops]
 
 
-def test_wide_elements_are_no_tables():
-    from buildtool.zoo.drawn import WideNetBuilder
-
-    net = WideNetBuilder(3)
-    graph = net.graph([_swish(net, net.input(SHAPE))])
-    assert {t.dtype for t in graph.tensors} == {DType.INT16}
-    assert len(rewrite(graph).ops) == 2
-
-
 def test_a_network_trained_again_has_other_tables_and_the_same_topology():
     net = NetBuilder(6)
     x = net.conv(net.input((1, 6, 6, 3)), 4, kernel=(3, 3))

@@ -69,12 +69,6 @@ def test_other_inputs_stay(shape, move, options):
     assert after.tensors[after.inputs[0]].shape == shape
 
 
-def test_a_float_input_becomes_int8_in_the_networks_order():
-    after = rewrite(read_model(write_model(_network((1, 3, 5, 4), (0, 2, 3, 1), dtype=DType.FLOAT32))))
-    tensor = after.tensors[after.inputs[0]]
-    assert (tensor.shape, tensor.dtype) == ((1, 5, 4, 3), DType.INT8)
-
-
 @st.composite
 def widened_sums(draw):
     """Draws an ADD of an image and a padded image, of int8 or int16.

@@ -15,7 +15,6 @@ from buildtool.emit.packing import pack
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, OpKind, Pad
 from buildtool.zoo.drawn import NetBuilder
 
@@ -137,11 +136,6 @@ def test_scales_biases_and_sources_of_weights_follow():
     np.testing.assert_array_equal(new.data, old.data.transpose(new.source.perm))
     assert new.source.index == old.source.index
     assert after.index == before.index
-
-
-def test_a_convolution_of_one_channel_is_planned_as_an_ordinary_one():
-    after, ordinary = (rewrite(network(seed, 5, depth)) for seed, depth in ((3, 5), (4, 0)))
-    assert topology_digest(after) == topology_digest(ordinary)
 
 
 def test_other_depthwise_convolutions_stay():

@@ -6,11 +6,9 @@ from graphs import inputs_for
 from namednets import efficient_net
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.secondpass import repetitions, with_second_passes, without_second_passes
-from buildtool.graph.topology import topology, topology_digest
+from buildtool.graph.secondpass import repetitions, with_second_passes
 from buildtool.graph.types import SecondPass
 from buildtool.plan.schedule.gates import gates
 
@@ -37,15 +35,6 @@ def test_second_passes_compute_the_same(once, passes):
     np.testing.assert_array_equal(before[once.outputs[0]], after[twice.outputs[0]])
 
 
-def test_second_passes_can_be_removed_again(once, passes):
-    twice = with_second_passes(once, passes)
-    assert topology_digest(without_second_passes(twice)) == topology_digest(once) != topology_digest(twice)
-    bare = topology(twice).bare_graph()
-    assert bare.second_passes == twice.second_passes and topology_digest(bare) == topology_digest(twice)
-    repeated = sum(op_macs(twice, twice.ops[p]) for one in repetitions(twice) for p in one.again)
-    assert total_macs(twice) == total_macs(once) == sum(op_macs(twice, op) for op in twice.ops) - repeated
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -59,8 +48,3 @@ def test_second_passes_can_be_removed_again(once, passes):
 def test_passes_that_a_network_cannot_have_are_refused(once, wrong):
     with pytest.raises(PlanError, match="second pass"):
         with_second_passes(once, [wrong])
-
-
-def test_passes_do_not_cross(once, passes):
-    with pytest.raises(PlanError, match="second pass"):
-        with_second_passes(once, [passes[0], passes[0]])

@@ -79,12 +79,6 @@ def test_rings_are_shifted_in_place_and_windows_are_stored_whole():
     assert [after.tensors[s.before].shape[1] for s in after.states] == [6, 5, 7]
 
 
-def test_states_that_swap_are_copied_only_where_necessary():
-    kinds = [op.kind for op in rewrite(MODELS["delays"]).ops]
-    assert (kinds.count(OpKind.READ_VARIABLE), kinds.count(OpKind.ASSIGN_VARIABLE)) == (1, 4)
-    assert OpKind.ASSIGN_VARIABLE not in [op.kind for op in rewrite(MODELS["average"]).ops]
-
-
 def test_a_file_as_the_converter_writes_it_is_read_and_equals_litert():
     model = ring_file()
     graph = rewrite(read_model(model))
@@ -121,29 +115,6 @@ def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_stat
         graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, zeros, strict=True))
     )
     assert topology_digest(other) != topology_digest(graph)  # the weight image has other bytes
-
-
-def test_a_variable_that_is_never_read_is_no_state():
-    removed = ("READ_VARIABLE", "STRIDED_SLICE", "CONCATENATION")
-    tensors, ops = ring_tensors(), [op for op in RING_OPS if op.kind not in removed]
-    ops[-1] = statenets.assign_op(1, 0)
-    relu = FileOperator("RELU", [0], [8])
-    tensors.append(FileTensor((1, 1, 3)))
-    value = first_value(np.zeros((1, 1, 3), np.int8))
-    model = write(tensors, [*ops, relu], [0], [8], others=[initialising({"layer/ring": value})])
-    assert rewrite(read_model(model)).states == ()
-    sequence(model, [np.zeros((1, 1, 3), np.int8)])
-
-
-def test_a_tensor_marked_as_variable_begins_as_in_litert():
-    side = FileTensor((1, 4), scale=0.5, zero=5)
-    variable = FileTensor((1, 4), scale=0.5, zero=5, variable=True)
-    add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
-    model = write([side, variable, side], [add], [0], [2])
-    graph = rewrite(read_model(model))
-    assert [s.initial.tolist() for s in graph.states] == [[[5] * 4]]
-    inputs = [np.arange(4, dtype=np.int8).reshape(1, 4)]
-    _assert_equal(expected(graph, inputs), sequence(model, inputs))
 
 
 def _refusal(tensors=None, ops=RING_OPS, values=None, other=None):

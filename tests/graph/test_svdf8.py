@@ -85,12 +85,3 @@ def test_firmware_keeps_the_state_in_8_bits(tmp_path):
         handle({**request, "reference": "litert"})
     (state,) = rewrite(read_model(net.file())).states
     assert state.initial.nbytes == net.batch * net.time.size
-
-
-@pytest.mark.slow
-def test_a_memory_of_one_value_is_not_compared_with_litert_either(tmp_path):
-    net = drawn(31)
-    assert net.time.shape[1] == 1 and not rewrite(read_model(net.file())).states
-    (path := tmp_path / "net.tflite").write_bytes(net.file())
-    answer = handle({"kind": "validate", "model": str(path), "board": "host", "options": {}, "tensors": True})
-    assert answer["exact"] and "reads an 8-bit state as 16 bits" in answer["reference"]["why"]

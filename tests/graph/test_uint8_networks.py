@@ -6,7 +6,7 @@ from flatfiles import FileOperator, FileTensor, constant
 from litert import check_file, run
 from uint8nets import Sheet
 
-from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
@@ -167,22 +167,6 @@ def test_operators_without_an_int8_form_are_refused() -> None:
         read_model(
             single("RESHAPE", IMAGE, "ReshapeOptions", out={"scale": None}, after=lambda s: [s.ints(*IMAGE)])
         )
-
-
-def test_an_operator_without_an_output_is_refused_by_its_name() -> None:
-    s = Sheet()
-    x = s.tensor(IMAGE)
-    s.operators.append(FileOperator("CONCATENATION", [x], [], "ConcatenationOptions", {"Axis": 3}))
-    with pytest.raises(ModelError, match="#0 CONCATENATION: the operator has no output"):
-        read_model(s.bytes([x], [x]))
-
-
-def test_a_cast_of_stored_numbers_is_refused() -> None:
-    s = Sheet()
-    x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
-    s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
-    with pytest.raises(UnsupportedError, match="CAST in uint8: it takes the stored numbers"):
-        read_model(s.bytes([x], [y]))
 
 
 @pytest.mark.parametrize("scale", [None, 0.5])

@@ -63,14 +63,6 @@ def test_every_value_through_the_curves(scale):
         _check_against_litert(graph, [values.reshape(1, 256, 256, 1)])
 
 
-def test_sums_beyond_32_bits_are_exact():
-    net = WideNetBuilder(4)
-    x = net.input((1, 2, 2, 900))
-    graph = net.graph([net.dense(net.flatten(x), 5), net.conv(x, 6)])
-    for value in (-32768, 32767):
-        _check_against_litert(graph, [np.full((1, 2, 2, 900), value, np.int16)])
-
-
 def _with_int32_biases(graph):
     tensors = list(graph.tensors)
     for t, tensor in enumerate(tensors):

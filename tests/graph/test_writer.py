@@ -6,7 +6,7 @@ import tflite
 from drawnnets import small_networks
 from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds
 from hypothesis import HealthCheck, given, settings
-from litert import check, interpreter, run_graph
+from litert import check, interpreter
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
@@ -63,14 +63,6 @@ def test_a_network_read_back_computes_the_same(graph, seed):
         np.testing.assert_array_equal(before[a], after[b], strict=True)
 
 
-@settings(SETTINGS, max_examples=30)
-@given(graph=small_networks(), seed=seeds)
-def test_litert_runs_the_file_with_its_default_kernels_too(graph, seed):
-    outputs = run_graph(graph, inputs_for(graph, seed), reference=False)
-    for index in graph.outputs:
-        assert outputs[index].shape == graph.tensors[index].shape
-
-
 @pytest.mark.parametrize("kinds", KIND_GROUPS.values(), ids=KIND_GROUPS)
 def test_tensors_keep_their_indices_names_and_quantisation(kinds):
     @settings(SETTINGS, max_examples=5)
@@ -106,15 +98,6 @@ def test_explicit_padding_becomes_same_or_valid_where_it_is_equal(options, paddi
     attrs = tflite.Conv2DOptions()
     attrs.Init(table.Bytes, table.Pos)
     assert attrs.Padding() == padding
-
-
-@pytest.mark.parametrize("pad", [Pad(1, 1, 1, 1), Pad(1, 0, 1, 0), Pad(0, 2, 0, 1), Pad(2, 2, 0, 0)])
-@pytest.mark.parametrize("depth_multiplier", [0, 1])
-def test_other_padding_becomes_a_pad_operator_that_computes_the_same(pad, depth_multiplier):
-    graph = one_conv(kernel=(3, 3), stride=(2, 2), pad=pad, depth_multiplier=depth_multiplier)
-    conv = "DEPTHWISE_CONV_2D" if depth_multiplier else "CONV_2D"
-    assert builtin_names(parsed(graph)) == ["PAD", conv]
-    check(graph, inputs_for(graph, 5))
 
 
 def test_a_convolution_without_bias_gets_one_of_zeros_and_padding_may_have_another_value():

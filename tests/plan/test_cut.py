@@ -18,7 +18,6 @@ from statenets import delays, feedback, reshaped, windows
 from buildtool import api, zoo
 from buildtool.base.errors import BuildtoolError, PlanError, UnsupportedError, UsageError
 from buildtool.base.files import Cut, File
-from buildtool.base.layers import short_names
 from buildtool.base.session import Session
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.cutting import made_tensors
@@ -89,19 +88,6 @@ def test_an_operator_that_is_refused_may_stand_behind_the_outputs():
         read_model(data)
     graph = read_model(cut(data, made_tensors(data)[0]))
     assert [op.kind for op in graph.ops] == [OpKind.RELU]
-
-
-def test_layers_are_named_as_tables_name_them():
-    name = "mobilenetv2:size=32,alpha=0.1,classes=5"
-    model = load_model(name)
-    _, graph = read_graph(model)
-    names = [graph.op_name(position) for position in range(len(graph.ops))]
-    for short, long in list(zip(short_names(names), names, strict=True))[::9]:
-        by_layer, by_tensor = (load_model(Cut(name, (one,))) for one in (short, long))
-        assert by_layer == by_tensor and by_layer.name == model.name
-        _, part = read_graph(by_layer)
-        assert part.tensors[part.outputs[0]].name == long
-        assert sum(t.size for t in part.tensors if t.is_constant) < len(model.data)
 
 
 def test_an_unknown_name_is_told_with_those_that_are_close():

@@ -11,7 +11,7 @@ from everyop import every_operator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxexport import export
-from plan_nets import fed_graphs, graphs, make_target
+from plan_nets import graphs, make_target
 from zeronet import SAME_3X3, Net
 
 from buildtool import zoo
@@ -60,12 +60,6 @@ def assert_shared(graph, seed, *planners):
 @given(graph=graphs(most_ops=7), seed=SEEDS)
 def test_a_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
     assert_shared(graph, seed, layerwise, lambda g, t: least_memory(g, t, "overwritable"))
-
-
-@settings(derandomize=True, deadline=None, max_examples=12)
-@given(graph=fed_graphs(), seed=SEEDS)
-def test_a_streamed_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
-    assert_shared(graph, seed, lambda g, t: least_memory(g, t, "stream"))
 
 
 def bottlenecks():

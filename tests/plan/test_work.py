@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +11,6 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
-from buildtool.base.work import Work
 from buildtool.fronts.texts import front as front_report
 from buildtool.fronts.texts import plan as plan_report
 from buildtool.fronts.texts import regions as words
@@ -45,19 +42,6 @@ def outcome(prepared, budget):
         except PlanError as error:
             data = error.text
         return data, work.ended, work.left
-
-
-def units(branches, budget=math.inf):
-    """The units of work for the smallest plan of some branches."""
-    session = Session()
-    with session.budget(1 << 62) as work:
-        choose._choose_best(problem(joined(branches), "cortex-m4", session))
-        return (1 << 62) - work.left
-
-
-def test_joined_branches_take_work_that_grows_with_their_square_at_most():
-    few, many = units(10), units(40)
-    assert 0 < many <= 16 * few
 
 
 def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
@@ -140,14 +124,6 @@ def test_what_is_remembered_counts_as_what_is_made(asked, most):
     for one in asked:
         value(warm, *one)
     assert run(warm) == run(Session())
-
-
-def test_a_share_leaves_the_rest_to_what_comes_later():
-    work = Work(100)
-    with work.share(0.25):
-        work.spend(25)
-        assert not work.goes_on()
-    assert work.left == 75 and work.goes_on() and work.ended
 
 
 def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):

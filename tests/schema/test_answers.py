@@ -61,12 +61,6 @@ def test_every_kind_of_request_has_a_type() -> None:
     assert all(map(answers_of, EVERY_KIND))
 
 
-def test_a_verdict_without_a_plan_says_why() -> None:
-    options = {"strategy": "xcore-strips", "segments": "0-1x999"}  # more strips than there are rows
-    request = {"kind": "analyze", "model": "ds_cnn", "boards": ["host"], "options": options}
-    assert "error" in checked(request)["boards"][0]
-
-
 @pytest.mark.parametrize(
     "request_",
     [

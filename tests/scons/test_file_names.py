@@ -10,6 +10,7 @@ import pytest
 from onecompile import once_compiled
 from paths import ROOT
 from programs import scons, with_tools
+from zeronet import small
 
 from buildtool import zoo
 from buildtool.client import turns
@@ -60,7 +61,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
 def test_any_name_of_project_model_and_board_is_built_and_run(tmp_path, compilers):
     folder = with_tools(tmp_path / SHELL)
     model, board = (f"{name}{SHELL}{NOT_UTF8}{end}" for name, end in (("-m", ".tflite"), ("-b", ".toml")))
-    (folder / model).write_bytes(zoo.build("ds_cnn"))
+    (folder / model).write_bytes(small())
     (folder / board).write_text('extends = "cortex-m4"\n')
     words = [f"board={board}", f"model={model}"]
     output = scons(folder, *words, "run", **compilers)
@@ -76,7 +77,7 @@ def test_any_name_of_a_folder_for_what_is_built_is_one(tmp_path: Path, compilers
     folder = with_tools(tmp_path / "project")
     (folder / "SConstruct").write_text(CUSTOM)
     (folder / "main.c").write_text(MAIN)
-    (folder / "net(1).tflite").write_bytes(zoo.build("ds_cnn"))
+    (folder / "net(1).tflite").write_bytes(small())
     scons(folder, **compilers)
     assert "up to date" in scons(folder, **compilers)
     _check_commands(folder)

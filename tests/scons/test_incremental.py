@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -255,25 +253,6 @@ def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_
     tree.variables["CCC_OVERRIDE_OPTIONS"] = "# +-O1"
     assert made() == objects
     assert made() == []
-
-
-@pytest.mark.slow
-def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path) -> None:
-    """No time changes between two stores to one page."""
-    tree, _ = quick_tree(tmp_path / "tree", tmp_path)
-    words = ["board=cortex-m4", "model=net.tflite", f"{M4}/src/net_weights.bin"]
-    data = (tree.folder / "net.tflite").read_bytes()
-    with (tree.folder / "net.tflite").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
-        mapped[:] = data
-        time.sleep(2.1)  # the file is unchanged for long enough
-        tree.ran(*words)
-        before = (tree.folder / f"{M4}/src/net_weights.bin").read_bytes()
-        times = (tree.folder / "net.tflite").stat()
-        mapped[len(data) // 2] ^= 1  # of a weight
-        after = (tree.folder / "net.tflite").stat()
-        assert (times.st_mtime_ns, times.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
-        assert tree.ran(*words) == ["planning net.tflite"]
-    assert (tree.folder / f"{M4}/src/net_weights.bin").read_bytes() != before
 
 
 @pytest.mark.slow

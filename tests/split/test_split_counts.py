@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-import tflite
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import ROOT
@@ -18,7 +17,7 @@ from buildtool.graph.types import OpKind
 from buildtool.split.backend import in_order
 from buildtool.split.branches import find_in, split_steps
 from buildtool.split.networks import steps_by_name
-from buildtool.split.types import Choice, Fusion, Step, counts_in, parameters, partition
+from buildtool.split.types import Choice, Fusion, Step, counts_in, parameters
 from buildtool.zoo.drawn import NetBuilder
 
 # Structures of arXiv 2002.03302 at 32x32: convolutions, fusion, 1/1000 of the original's total and MACs.
@@ -86,15 +85,6 @@ def test_blocks_end_at_poolings_and_begin_at_strides():
     assert [block.layers[0] for block in blocks] == ["stem", *(f"stage{i}_1_conv1" for i in (2, 3, 4))]
     assert blocks[-1].layers[-1] == "average"
     assert all(block.largest == block.channels for block in blocks)
-
-
-def test_uneven_slices_differ_by_one_channel():
-    assert [len(part) for part in partition(64, 6)] == [11, 11, 11, 11, 10, 10]
-    steps = steps_by_name("resnet18", size=8)
-    split = {step.name: step for step in split_steps(steps, find_in(steps), Choice((6, 1, 1, 1)))}
-    widths = [split[f"stage1_2_add_k6b{branch}"].channels for branch in range(6)]
-    assert widths == [11, 11, 11, 11, 10, 10]
-    assert split["block1_k6_fusion"].channels == split["block1_k6_concat"].channels == 64
 
 
 def test_one_branch_runs_after_the_other():
@@ -236,12 +226,3 @@ def test_a_branch_ends_before_the_next_one_begins_and_results_are_the_same():
     first, second = (execute(graph, [image])[graph.outputs[0]] for graph in map(read_model, (before, after)))
     assert np.array_equal(first, second)
     assert first.std() > 0
-
-
-def test_a_file_with_an_operator_that_nothing_reads_is_left_alone():
-    net = NetBuilder(0)
-    image = net.input((1, 4, 4, 2))
-    net.conv(image, 3)
-    data = write_model(net.graph([net.conv(image, 2)]))
-    assert tflite.Model.GetRootAs(data, 0).Subgraphs(0).OperatorsLength() == 2
-    assert in_order(data) == data

@@ -1,6 +1,5 @@
 """What a structure needs on a board: missed goals, tables, and refusals of the command."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,11 +69,6 @@ def test_the_cost_is_that_of_the_best_plan_with_room():
     assert PRICE.best(Goals()) == FRONT[1]
     assert PRICE.best(Goals(ram=1500)) == FRONT[0]
     assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits, so the plan with the least memory
-
-
-def test_a_price_survives_its_record():
-    assert Price.of_data(json.loads(json.dumps(PRICE.data()))) == PRICE
-    assert Price.of_data(json.loads(json.dumps(CODED.data()))) == CODED
 
 
 # ---- tables ----------------------------------------------------------------------------------------

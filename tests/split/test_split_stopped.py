@@ -27,7 +27,7 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
     rows = [line.split("|") for line in process.stdout.splitlines()]
     (_, _, first), *ended, (_, _, last) = rows
     assert first.startswith("0: ") and last.startswith("0: ")
-    assert len(ended) == 10
+    assert len(ended) == 6
     for stage, name, said in ended:
         number = signal.Signals[name]
         assert said == (f"{-number}: " if name == "SIGKILL" else f"{128 + number}: {SAID}"), (stage, name)

@@ -10,7 +10,6 @@ import splitnets
 from needs import needs_package
 
 from buildtool.base.errors import MachineError, ModelError, UsageError
-from buildtool.options.parsers import NAMED
 from buildtool.split import backend, training
 from buildtool.split.settings import Settings
 from buildtool.split.training import Batches
@@ -57,14 +56,6 @@ def test_images_are_mirrored_and_moved_and_black_comes_in():
     assert set(rows) == {2, 3, 4}
     assert set(columns) == {1, 2, 3, 4, 5, 6}
     assert np.array_equal(training.augment(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
-
-
-def test_pixels_become_real_values_by_the_rule():
-    x = np.array([[[[0, 51, 255]]]], np.uint8)
-    assert training.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
-    assert training.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
-    own = Settings(normalise="0,0,1/1,1,2").pixels()
-    assert training.inputs(x, own).tolist() == [[[[0.0, np.float32(0.2), 0.0]]]]
 
 
 # ---- training --------------------------------------------------------------------------------------

@@ -80,13 +80,6 @@ def test_without_parts_a_share_of_every_class_is_the_test(tmp_path):
     assert data.digest() == again.digest() != other.digest()
 
 
-def test_images_are_brought_to_the_size_of_the_network(tmp_path):
-    write(tmp_path, {"a/0.png": png(5, (8, 8)), "a/1.png": png(5), "b/0.png": png(9), "b/1.png": png(9)})
-    assert load(tmp_path, size=(4, 4, 1)).shape == (4, 4, 1)
-    with pytest.raises((UsageError, ValueError)):
-        load(tmp_path)
-
-
 def test_decoded_images_are_kept_until_a_file_changes(tmp_path, monkeypatch):
     images, cache = tmp_path / "images", tmp_path / "cache"
     write(images, PETS)
@@ -176,16 +169,6 @@ def test_a_folder_that_is_no_data_set_is_refused(tmp_path, change, text):
     with pytest.raises(UsageError) as caught:
         load(tmp_path)
     assert text in str(caught.value)
-
-
-def test_an_empty_folder_of_a_class_is_not_passed_over(tmp_path):
-    write(tmp_path, PETS)
-    (tmp_path / "train/.hidden").mkdir()
-    load(tmp_path)
-    (tmp_path / "train/cow").mkdir()
-    with pytest.raises(UsageError, match="the folder of class 'cow' is empty") as caught:
-        load(tmp_path)
-    assert caught.value.path == str(tmp_path / "train/cow")
 
 
 def test_images_beyond_the_memory_are_refused(tmp_path, monkeypatch):

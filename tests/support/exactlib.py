@@ -1,34 +1,12 @@
-"""Oracles for small placement problems: brute force, and the search in Python beside the one in C."""
+"""Oracles for small placement problems: brute force."""
 
 import math
 from collections.abc import Iterator
-from itertools import islice, permutations
+from itertools import permutations
 
-from allowed_twin import as_sets
 from hypothesis import strategies as st
-from search_twin import PythonSearch
 
 from buildtool.plan.place.arena import Item, Permission, Problem
-from buildtool.plan.place.instance import compile_problem
-from buildtool.plan.place.search import Outcome, Search
-from buildtool.plan.place.solver import runs
-
-
-def same_runs(
-    problem: Problem, capacity: int, *, count: int, limit: int, sets: list[int] | None = None
-) -> Iterator[Outcome]:
-    """Yields the outcomes of the first runs at a capacity (in units). Both searches must agree.
-
-    `sets`: the allowed offsets, in the twin's form.
-    """
-    instance = compile_problem(problem)
-    one = PythonSearch(instance, capacity, 10, sets)
-    other = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
-    for number, run in enumerate(islice(runs(problem, instance), count)):
-        for crowded in (False, True):
-            outcome = other.run(run.order, limit + 3 * number, crowded)
-            assert outcome == one.run(run.order, limit + 3 * number, crowded)
-            yield outcome
 
 
 @st.composite

@@ -60,8 +60,6 @@ P2 = {
     ),
     "MN2-320K": _make_column(_LIMITS_OF_BYTES, None, None, (62880, 2.02), (94184, 1.45), (247808, 1.0)),
 }
-VANILLA = {"MBV2-w0.35": 194400, "MN2-vww5": 96000, "MN2-320K": 309760}
-ONE_BLOCK = {"MBV2-w0.35": (32076, 1.59), "MN2-vww5": (24000, 1.56), "MN2-320K": (90307, 3.25)}
 
 
 def _parse_layers(text: str, side: int) -> tuple[Layer, ...]:

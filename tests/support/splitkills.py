@@ -46,7 +46,7 @@ def ends(owner, name, count=1, later=0.0):
 
 def moments():
     """Returns stage -> a function that ends the process there."""
-    from buildtool.split import backend, pricing, training
+    from buildtool.split import backend, training
     from buildtool.split import run as splitting
     from buildtool.split.records import Records
     from buildtool.split.training import Batches
@@ -55,15 +55,11 @@ def moments():
         return lambda number: at_write(name, number)
 
     return {
-        "pricing": ends(pricing, "price_of"),
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
         "keeping an epoch": ends(training, "keep", 2),
-        "training a candidate": ends(Batches, "__getitem__", 3),
         "keeping a network": ends(backend, "pack_model"),
         "keeping a record": ends(Records, "put"),
-        "converting": ends(backend, "in_order"),
         "converting, at some time": ends(splitting, "int8_file", later=4 * SOON),
-        "running firmware": ends(splitting, "_validate", later=SOON),
         "writing the tables": writes("split.json"),
     }
 

@@ -6,7 +6,7 @@ from loaded import own_board
 from mistakes import mistakes
 
 from buildtool.base.errors import TargetError
-from buildtool.base.sizes import parse_size, show_size
+from buildtool.base.sizes import parse_size
 from buildtool.base.toml import place, read_toml
 from buildtool.target.board_file import merge
 from buildtool.target.registry import board_chain, load_board
@@ -68,24 +68,6 @@ def test_every_field_of_a_whole_file_arrives(tmp_path):
     assert board.emulator is not None
     assert (board.emulator.kind, board.emulator.machine) == ("qemu-system-arm", "netduinoplus2")
     assert board.emulator.options == ("-m", "1")
-
-
-def test_a_file_may_extend_a_known_board_and_change_single_keys(tmp_path):
-    base = load_board("cortex-m4")
-    board = load(tmp_path, 'extends = "cortex-m4"\nreserved_bytes = "3K"\n[memory.psram]\nsize = "192K"\n')
-    assert board.name == "mine"
-    assert board.reserved_bytes == 3072
-    assert board.memory("psram").size == 192 * 1024
-    assert board.memory("psram").base == base.memory("psram").base
-    unchanged = [m for m in board.memories if m.name != "psram"]
-    assert unchanged == [m for m in base.memories if m.name != "psram"]
-    assert (board.core, board.emulator, board.stack_bytes) == (base.core, base.emulator, base.stack_bytes)
-
-
-def test_a_file_may_add_a_memory_and_move_a_role_to_it(tmp_path):
-    memory = '[memory.tcm]\nkind = "ram"\nbase = 0x30000000\nsize = "64K"\n'
-    board = load(tmp_path, f'extends = "cortex-m4"\n{memory}[roles]\narena = "tcm"\n')
-    assert (board.arena, board.memory("tcm").size) == ("tcm", 65536)
 
 
 def test_files_may_extend_each_other_by_relative_path_but_not_in_a_circle(tmp_path):
@@ -171,11 +153,6 @@ def test_a_mistake_is_told_with_file_key_and_what_is_valid(tmp_path, old, new, s
     assert caught.value.path == str(tmp_path / ("none.toml" if "none" in new else "mine.toml"))
 
 
-def test_a_note_of_several_lines_is_one_of_one_line(tmp_path):
-    board = load(tmp_path, WHOLE.replace("alignment = 32", 'note = """one\n  two"""', 1))
-    assert board.note == "one two"
-
-
 def test_files_that_extend_each_other_without_end_are_refused(tmp_path):
     for i in range(40):
         (tmp_path / f"b{i}.toml").write_text(f'extends = "b{i + 1}.toml"\n')
@@ -192,11 +169,6 @@ def test_what_is_no_plain_file_is_not_read(tmp_path):
         load(tmp_path, 'extends = "large.toml"\n')
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path):
-    with pytest.raises(TargetError, match="not a TOML file"):
-        load_board(str(tmp_path / "mine.toml"), b"\xff\xfe\x00")
-
-
 @pytest.mark.parametrize(
     ("value", "size"),
     [(0, 0), (65536, 65536), ("512", 512), ("512K", 524288), ("4M", 4 << 20), ("1G", 1 << 30)]
@@ -206,11 +178,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 )
 def test_sizes(value, size):
     assert parse_size(value) == size
-
-
-@pytest.mark.parametrize("size", [0, 1, 1023, 1024, 65536, 1 << 20, (1 << 20) + 1, 3 << 30])
-def test_sizes_are_shown_as_they_may_be_written(size):
-    assert parse_size(show_size(size)) == size
 
 
 def test_merge_replaces_lists_and_lays_tables_over_each_other():
@@ -321,11 +288,6 @@ def test_every_key_is_found_where_it_stands():
         "kernel": "kernel]]",
     }
     assert place(TEXT, "kernel.op.a.b")[0] == lines.index("op = { a = { b = 1 } }") + 1
-
-
-@pytest.mark.parametrize("key", ["d", "e", "f", "h", "i", "j", "k", "", "titl", "title.x"])
-def test_what_is_no_key_is_not_found(key):
-    assert place(TEXT, key) == (0, 0)
 
 
 def test_every_beginning_of_a_file_is_searched_to_its_end():

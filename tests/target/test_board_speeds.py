@@ -5,10 +5,8 @@ from loaded import own_board
 from mistakes import mistakes
 
 from buildtool.base.errors import TargetError, UsageError
-from buildtool.options.values import TargetChoice
 from buildtool.plan.summary.fit import available_bytes, rooms
-from buildtool.target.choice import arena_memories, load_target, suggest_larger_memories, with_arena_in
-from buildtool.target.digest import planning_digest
+from buildtool.target.choice import arena_memories, suggest_larger_memories, with_arena_in
 from buildtool.target.registry import board_names, load_board
 from buildtool.target.speeds import Cache, Pipeline, Speed, streamed_cycles_per_byte
 from buildtool.target.types import KEPT_FOR_GLOBALS
@@ -111,12 +109,6 @@ def refusal(board, names):
     return caught.value
 
 
-def test_the_boards_own_memory_leaves_the_board_as_it_is():
-    board = load_board("mps2-an500")
-    assert with_arena_in(board, None) is board
-    assert with_arena_in(board, "psram") is board
-
-
 def test_in_the_memory_of_the_stack_the_stack_is_taken_off():
     board = with_arena_in(load_board("mps2-an500"), "sram")
     assert board.arena == "sram"
@@ -137,13 +129,6 @@ def test_what_is_reserved_stays_in_the_memory_that_the_file_names(tmp_path):
     assert rooms(with_arena_in(board, "sram")) == (
         board.memory("sram").size - board.stack_bytes - KEPT_FOR_GLOBALS,
     )
-
-
-def test_the_order_of_memories_and_their_number_make_another_target():
-    choices = ["psram", "sram", "psram,sram", "sram,psram"]
-    targets = [load_target(TargetChoice("mps2-an500", arena_in=names)) for names in choices]
-    assert len({planning_digest(target) for target in targets}) == len(choices)
-    assert planning_digest(targets[0]) == planning_digest(load_target(TargetChoice("mps2-an500")))
 
 
 @pytest.mark.parametrize(

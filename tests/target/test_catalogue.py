@@ -16,9 +16,7 @@ from buildtool.graph.types import (
     OpKind,
     Pad,
     PoolAttrs,
-    SliceAttrs,
     Tensor,
-    WidenedAttrs,
 )
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.costs import Pricer, once
@@ -160,22 +158,6 @@ def test_a_kernel_s_file_is_called_as_its_function_unless_another_is_named(tmp_p
     assert add.sources == (f"{tmp_path.name}/nn_add_fast.c",)
 
 
-def test_a_class_of_operators_stands_for_its_members(tmp_path):
-    by_class = load(tmp_path, ENTRY.replace('["ADD", "SUB"]', '["ADD", "@comparison"]')).kernels
-    listed = '["ADD", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"]'
-    assert by_class == load(tmp_path, ENTRY.replace('["ADD", "SUB"]', listed)).kernels
-
-
-def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(TargetError, match="cannot read"):
-        load_family(tmp_path / "none")
-
-
-def test_a_source_without_a_folder_is_the_family_s_own(tmp_path):
-    (add, _) = load(tmp_path, ENTRY.replace('"fast/a.c"', '"a.c"')).kernels
-    assert add.sources == (f"{tmp_path.name}/a.c", "fast/b.c")
-
-
 LAYOUT = "[packing.add]\nbytes = '4 * cout'\nchannel_factors = '4'\nchannel_weights = '0'\n"
 
 
@@ -220,15 +202,6 @@ POOL = one_op(
 STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
 WHOLE = dict.fromkeys(("narrow", "below", "lines", "scattered", "classes", "kept", "expanded", "stored"), 0)
 WHOLE |= {"weights": 0}
-WIDENED = (
-    OpKind.ADD, (1, 6, 5, 12), (1, 6, 5, 7), (1, 6, 5, 12), WidenedAttrs(before=2),
-)  # fmt: skip
-CUT = (
-    OpKind.STRIDED_SLICE, (1, 6, 5, 12), None, (1, 4, 5, 3), SliceAttrs((0, 1, 0, 4), (1,) * 4, (1, 4, 5, 3)),
-)  # fmt: skip
-STEPPED = (
-    OpKind.STRIDED_SLICE, (1, 6, 5, 12), None, (1, 6, 5, 6), SliceAttrs((0,) * 4, (1, 1, 1, 2), (1, 6, 5, 6)),
-)  # fmt: skip
 PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 
 
@@ -275,20 +248,6 @@ def test_features_are_the_operator_s_geometry(graph_op, expected):
     assert values.keys() == VARIABLES.keys()
 
 
-@pytest.mark.parametrize(
-    ("graph_op", "expected"),
-    [
-        (WIDENED, {"narrow": 7, "below": 2, "lines": 0, "scattered": 0}),
-        (CUT, {"narrow": 0, "below": 0, "lines": 20, "scattered": 0}),
-        (STEPPED, {"narrow": 0, "below": 0, "lines": 1, "scattered": 180}),
-    ],
-    ids=["widened", "cut", "stepped"],
-)
-def test_features_say_what_is_computed_or_copied_in_pieces(graph_op, expected):
-    values = features(*one_op(*graph_op))
-    assert {name: values[name] for name in expected} == expected
-
-
 def test_features_of_operators_with_state_name_what_they_keep():
     net = NetBuilder(1)
     recurrent = lstm(
@@ -311,12 +270,6 @@ def test_features_of_operators_with_state_name_what_they_keep():
 
 def variant(name, **fields):
     return KernelVariant(op="CONV_2D", name=name, symbol=name, sources=(), **fields)
-
-
-def test_the_first_kernel_whose_condition_holds_is_selected():
-    kernels = [variant("other", when="groups == 1"), variant("mine", when="kw == 5"), variant("any")]
-    assert select(target(*kernels), *CONV).name == "mine"
-    assert select(target(*kernels[::-1]), *CONV).name == "any"
 
 
 def test_an_operator_without_a_kernel_is_unsupported_and_says_why():

@@ -1,7 +1,5 @@
 """How costs and kernels depend on a core: vector registers, windows in the input, threads."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,14 +9,11 @@ from buildtool.api import handle
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.target.catalogue import for_core
 from buildtool.target.choice import with_threads
-from buildtool.target.digest import planning_digest
 from buildtool.target.family import load_family
-from buildtool.target.hardware import Core
-from buildtool.target.registry import load_board, make_target
+from buildtool.target.registry import load_board
 from buildtool.target.types import KernelVariant
 from buildtool.target.variables import taps_met
 
-CORE = Core("some", "isa", ("reference",))
 KERNEL = """
 [[kernel]]
 op = "RELU"
@@ -32,13 +27,6 @@ sources = ["one.c"]
 def catalogue(tmp_path, line):
     (tmp_path / "catalogue.toml").write_text(KERNEL + line + "\n")
     return load_family(tmp_path).kernels
-
-
-@pytest.mark.parametrize(("bits", "written"), [(0, "128"), (128, "128"), (512, "512")])
-def test_the_length_of_vector_registers_is_written_into_costs(tmp_path, bits, written):
-    loaded = catalogue(tmp_path, 'cost = "outputs // (vector_bits // 8)"')
-    (kernel,) = for_core(loaded, dataclasses.replace(CORE, vector_bits=bits))
-    assert kernel.cost == f"outputs // ({written} // 8)"
 
 
 @pytest.mark.parametrize("key", ["when", "scratch"])
@@ -82,12 +70,6 @@ def test_a_board_says_how_many_there_are_and_the_compiler_learns_it(tmp_path):
     assert load_board("host").core.defines == ()
 
 
-@pytest.mark.parametrize("value", ["0", "17", "true", '"2"', "1.5"])
-def test_a_number_that_no_core_has_is_refused(tmp_path, value):
-    with pytest.raises(TargetError, match=r"core\.threads: must be a whole number from 1 to 16"):
-        load_board(own_board(tmp_path, f"[core]\nthreads = {value}", "host"))
-
-
 def test_the_macro_is_buildtool_s_own(tmp_path):
     with pytest.raises(TargetError, match="NN_THREADS is buildtool's own macro"):
         load_board(own_board(tmp_path, '[core]\ndefines = ["NN_THREADS=4"]', "host"))
@@ -105,12 +87,6 @@ def test_the_option_takes_no_more_than_the_board_has():
     with pytest.raises(UsageError, match="whose core has one thread") as caught:
         handle({"kind": "plan", "model": "ds_cnn", "board": "host", "threads": 2})
     assert caught.value.option == "threads"
-
-
-def test_plans_for_another_number_are_others():
-    board = load_board("xcore")
-    targets = [make_target(with_threads(board, threads)) for threads in (1, 2, 5)]
-    assert len({planning_digest(target) for target in targets}) == 3
 
 
 def test_formulas_of_kernels_see_the_number():

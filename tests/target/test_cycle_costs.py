@@ -11,7 +11,6 @@ from buildtool.base.modes import CostUnit
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.limits import cost_limit
 from buildtool.target.cycle_costs import converter, waiting
-from buildtool.target.digest import planning_digest
 from buildtool.target.family import Catalogue
 from buildtool.target.registry import board_names, load_board, load_target, make_target
 from buildtool.target.speeds import Cache, Pipeline, Speed
@@ -49,21 +48,6 @@ def test_what_has_no_formula_is_converted(tmp_path):
     assert costs_converter.by_ratio("fast", [ADD, MUL]) == {"mul_fast"}
     costs = costs_converter.costs(Costs(call="10", move="bytes"))
     assert (costs.call, costs.move) == ("1.5 * (10)", "8 + bytes")
-
-
-def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path):
-    fast, plain = (
-        family(tmp_path / name, FILE.replace("1.5", r)) for name, r in (("fast", "2"), ("plain", "4"))
-    )
-    costs_converter = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
-    assert costs_converter is not None
-    assert [costs_converter.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
-    assert [kernel.cost for kernel in costs_converter.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
-
-
-@pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
-def test_other_models_have_no_cycles(tmp_path, model):
-    assert converter(Pipeline(model), [family(tmp_path / "fast")]) is None
 
 
 @pytest.mark.parametrize(
@@ -111,14 +95,6 @@ def test_all_costs_of_a_board_are_in_one_unit(name):
     for field in dataclasses.fields(Costs):
         assert getattr(target.costs, field.name) != getattr(without.costs, field.name)
     assert target.cost_ms == 1000 / target.board.clock_hz
-
-
-def test_plans_by_other_formulas_are_others():
-    """All costs under one digest have one unit and come from one set of formulas."""
-    target = make_target(M4)
-    same_text = dataclasses.replace(target, cost_unit=CostUnit.INSTRUCTIONS)
-    in_instructions = make_target(dataclasses.replace(M4, pipeline=None))
-    assert len({planning_digest(each) for each in (target, same_text, in_instructions)}) == 3
 
 
 def reading(size, speed, cache_bytes):

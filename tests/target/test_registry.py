@@ -43,14 +43,6 @@ PLUGIN = """
 """
 
 
-def test_the_boards_that_come_with_it():
-    assert {"host", "cortex-m4", "cortex-m55"} <= set(registry.board_names())
-    for name in registry.board_names():
-        board = registry.load_board(name)
-        assert board.name == name
-        assert registry.plugin(board).name == board.family
-
-
 def test_boards_and_targets_need_no_tool_at_all():
     """Runs in a new process with an empty PATH; listing boards does not import numpy."""
     code = (
@@ -76,12 +68,6 @@ def test_an_unknown_board_names_the_near_ones_and_the_command_that_lists_all(nam
     assert caught.value.hint.removeprefix(near) == (
         "'buildtool boards' lists all boards; a path to a board's file ends in .toml"
     )
-
-
-def test_a_board_file_that_is_not_there_is_an_error_of_use(tmp_path):
-    with pytest.raises(UsageError, match="no such board file") as caught:
-        registry.load_board(str(tmp_path / "x.toml"))
-    assert caught.value.path == str(tmp_path / "x.toml")
 
 
 KERNEL = """
@@ -181,11 +167,6 @@ def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, make):
     with pytest.raises(TargetError, match=r"source 'other/s\.c' of s is in a family") as caught:
         make(["mine"], folders)
     assert caught.value.hint == 'uses = ["other"] in its catalogue.toml'
-
-
-def test_two_families_of_one_name_are_an_error(tmp_path, make):
-    with pytest.raises(TargetError, match="two plugins have kernels 'mine'"):
-        make(["mine"], families(tmp_path / "a", "mine"), families(tmp_path / "b", "mine"))
 
 
 def test_constants_that_no_routine_reads_are_an_error(tmp_path, make):

@@ -47,19 +47,6 @@ def test_a_run_without_an_invoke_is_refused_rather_than_counted_as_nothing():
     assert "holds no network" in caught.value.hint
 
 
-def test_counting_does_not_change_results():
-    elf = probe("cortex-m4", "clang")
-    with_counts = run("cortex-m4", elf, one_set("count"), count=True).files
-    assert with_counts == run("cortex-m4", elf, one_set("count")).files
-
-
-def test_the_host_does_not_count():
-    board = load_board("host")
-    request = RunRequest({"input.bin": b""}, (), count=True)
-    with pytest.raises(ToolError, match="cannot be counted on board 'host'"):
-        plugin(board).run(board, probe("host", "gcc"), request)
-
-
 def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_path, monkeypatch):
     """It has a cache namespace, as compiled objects have."""
     commands = []
@@ -107,12 +94,6 @@ def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
     assert total == 1 + 2 + 3 + 4 + 1
 
 
-@pytest.mark.parametrize("text", [b"total x\n", b"3\n", b"invokes 1\n-4 5\n"])
-def test_a_damaged_list_of_counts_is_an_error(text):
-    with pytest.raises(ToolError, match="counting plugin wrote"):
-        counting.parse_counts(text)
-
-
 # ---- blocks of code ----------------------------------------------------------------------------------
 
 
@@ -142,22 +123,6 @@ def test_instructions_are_those_that_the_plain_counter_counts(board, tool):
     result = counted(board, tool, "count")
     assert (result.counts, result.total_instructions) == (plain.counts, plain.total_instructions)
     assert result.files == plain.files
-
-
-def test_blocks_add_up_to_the_instructions():
-    executed = timed_blocks()
-    sizes = [thumb_instructions(code) for code in executed.blocks]
-    for who, instructions in [(0, 1 + LOOP * 6), (1, 1 + 10 * 3), (2, 1 + PASSES * (1 + 3 * WORDS + 2))]:
-        assert sum(ran.times * sizes[ran.block] for ran in executed.work[who].ran) == instructions
-
-
-def thumb_instructions(code):
-    number = place = 0
-    while place < len(code):
-        place += 4 if code[place + 1] >> 3 >= 0x1D else 2
-        number += 1
-    assert place == len(code)
-    return number
 
 
 def test_taken_branches_are_counted_where_they_are_taken():

@@ -122,12 +122,6 @@ def test_arithmetic_in_single_precision(helpers, name):
     assert ((expected.view(np.uint32) == got.view(np.uint32)) | both_nan).all()
 
 
-@pytest.mark.parametrize("name", COMPARISONS)
-def test_comparisons_in_single_precision(helpers, name):
-    helper = function(helpers, name, ctypes.c_int32, ctypes.c_float, ctypes.c_float)
-    assert all(COMPARISONS[name](a, b, helper(a, b)) for a, b in float_pairs())
-
-
 def test_conversions_of_single_precision(helpers):
     from_signed = function(helpers, "__floatsisf", ctypes.c_float, ctypes.c_int32)
     from_natural = function(helpers, "__floatunsisf", ctypes.c_float, ctypes.c_uint32)

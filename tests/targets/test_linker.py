@@ -72,10 +72,6 @@ def test_an_overflow_is_told_in_the_board_s_terms(tool, memory, size, role, tmp_
         assert "128 bytes too small: it needs 4224 and has 4K" in error.text
 
 
-def test_other_linker_errors_are_not_explained():
-    assert explain_link_failure("undefined symbol: nn_conv2d_s8", load_board("cortex-m4")) is None
-
-
 @pytest.mark.parametrize("tool", ["clang", "gcc"])
 def test_a_board_with_one_flash_and_one_ram_links_and_runs(tool, tmp_path):
     """Roles may share a memory, as on an ordinary microcontroller."""
@@ -138,16 +134,6 @@ def built_and_not_run(name, tool, machine, sections):
             assert place.base <= header["sh_addr"] < place.base + place.size
     with pytest.raises(ToolError, match=f"board '{name}' has no emulator"):
         plugin(board).run(board, elf, RunRequest({}, ()))
-
-
-def test_an_image_for_the_esp32_c3_is_built_and_not_run():
-    built_and_not_run("esp32-c3", "clang", "EM_RISCV", {".text": "flash"})
-
-
-def test_another_compiler_is_refused():
-    board = load_board("qemu-virt-rv32")
-    with pytest.raises(ToolError, match="board 'qemu-virt-rv32' has no toolchain 'gcc'"):
-        plugin(board).toolchain(board, "gcc")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,9 @@ import pytest
 from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
 from paths import ROOT, script
 
-from buildtool.api import handle
-from buildtool.api.checking import check
 from buildtool.api.checking.cases import network
-from buildtool.base.errors import TargetError, ToolError, UsageError
+from buildtool.base.errors import TargetError, ToolError
 from buildtool.emit import blocks, packing
-from buildtool.firmware.firmware import link_flags
 from buildtool.firmware.objects import reads
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.types import OpKind
@@ -150,16 +147,6 @@ def test_every_build_forbids_contraction_of_floating_point(name, tool):
     assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", toolchain.identity)
 
 
-def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    toolchain = tools("cortex-m4", "")
-    assert list(tmp_path.iterdir()) == []
-    assert not any(".ld" in flag for flag in toolchain.ldflags)
-    assert f"-T{tmp_path}/cortex-m4.ld" in link_flags(toolchain, tmp_path)
-    assert (tmp_path / "cortex-m4.ld").read_bytes() == toolchain.script.data
-    assert b"MEMORY" in toolchain.script.data
-
-
 # ---- mistakes of plugins -----------------------------------------------------------------------------
 
 
@@ -205,10 +192,3 @@ def test_a_packing_of_ours_that_fails_is_an_internal_error(monkeypatch, capsys):
 def test_a_source_that_is_not_there_is_named(tmp_path):
     with pytest.raises(TargetError, match="but it does not exist"):
         reads(tmp_path / "a.c", ())
-
-
-def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch):
-    make_target = check.registry.make_target
-    monkeypatch.setattr(check.registry, "make_target", lambda board: replace(make_target(board), kernels=()))
-    with pytest.raises(UsageError, match="have no kernels from its own families"):
-        handle({"kind": "target", "plugin": "xtensa"})

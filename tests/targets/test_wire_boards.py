@@ -196,12 +196,11 @@ def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks():
 
 @pytest.mark.slow
 def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
-    """In QEMU, mcycle follows the host's clock, and Cortex-M has no counter."""
-    for board, why in (("hifive1", "an emulator counts no cycles"), ("mps2-an505", "no cycle counter")):
-        answer = handle({"kind": "profile", "model": NET, "board": board, "wire": "serial"})
-        assert answer["exact"] and answer["level"] == "emulator"
-        assert answer["cycles"] is None and why in answer["no_cycles"]
-        assert all(row["cycles"] is None for row in answer["per_operator"])
+    """In QEMU, mcycle follows the host's clock. (Cortex-M has no counter: the test of a debugger says so.)"""
+    answer = handle({"kind": "profile", "model": NET, "board": "hifive1", "wire": "serial"})
+    assert answer["exact"] and answer["level"] == "emulator"
+    assert answer["cycles"] is None and "an emulator counts no cycles" in answer["no_cycles"]
+    assert all(row["cycles"] is None for row in answer["per_operator"])
 
 
 @pytest.mark.slow

@@ -132,15 +132,6 @@ def test_half_an_installation_of_xtc_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypatch):
-    stubs = stub_tools(tmp_path / "bin")
-    monkeypatch.setenv("PATH", environment(stubs)["PATH"])
-    with pytest.raises(ToolError, match=r"made no app.xe"):
-        handle(REQUEST)
-    assert recorded(stubs)
-
-
-@pytest.mark.slow
 def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has_one(tmp_path):
     memory = '[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
     board = own_board(tmp_path, f'{memory}[roles]\nweights = "lpddr"', "xcore")
@@ -209,10 +200,3 @@ def test_an_independent_reader_finds_every_part(seed):
 
     entries = [Entry(some(), some(), some(), some()) for _ in range(chance.randint(0, 5))]
     assert parts_of(pack(entries)) == [as_parts(entry) for entry in entries]
-
-
-def test_the_bytes_of_one_small_network():
-    data = pack([Entry(params=b"\x12\x34", model=b"\xab")])
-    pattern = "ff00f0f0f0f0f0f0 ff00ff00ff00ff00 137fec80137fec80 c936c936c936c936"
-    rest = "1020efdf 43000000 93000000 b3000000 b3000000 10000000 ba 2143"
-    assert data == bytes.fromhex(pattern + rest)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, Pad
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Pad
 from buildtool.zoo import calibrate
 
 
@@ -55,13 +55,6 @@ def test_accumulators_are_exact(data):
     assert sums.tolist() == slow_convolution(x, zero_point, filters, attrs, True).tolist()
 
 
-@pytest.mark.parametrize("inputs", [513, 601, 5001])  # odd sums beyond 2^24 need float64
-def test_dense_accumulators_are_exact_at_the_extremes(inputs):
-    x = np.full((2, inputs), -128, dtype=np.int8)
-    filters = np.full((3, inputs), 127, dtype=np.int8)
-    assert calibrate.dense(x, 127, filters).tolist() == [[inputs * -255 * 127] * 3] * 2
-
-
 @pytest.mark.parametrize("per_channel", [True, False])
 def test_scales_and_biases_hit_offset_and_deviation(per_channel):
     rng = np.random.default_rng(7)
@@ -76,11 +69,6 @@ def test_scales_and_biases_hit_offset_and_deviation(per_channel):
     # The prior draws a channel's variance towards the layer's: it counts as 8 of 1608 samples.
     expected = deviations if per_channel else np.full(3, deviations[0])
     assert values.std(axis=0)[1:] == pytest.approx(expected[1:], rel=0.05)
-
-
-def test_a_constant_channel_gets_a_finite_scale():
-    affine = calibrate.affine(np.zeros((4, 2)), 0.1, np.zeros(2), np.ones(2), True)
-    assert all(0 < s < 1e3 for s in affine.weight_scales) and affine.biases.tolist() == [0, 0]
 
 
 @settings(derandomize=True, deadline=None)
@@ -100,20 +88,3 @@ def test_a_range_is_covered_and_includes_zero(a, b, headroom):
     slack = 0.51 * quant.scale  # the zero point is rounded
     assert low - slack <= min(a, b, 0.0) and max(a, b, 0.0) <= high + slack
     assert (high - low) <= headroom * (max(a, b, 0.0) - min(a, b, 0.0)) * 1.0001
-
-
-def test_an_all_zero_tensor_still_has_a_quantisation():
-    assert calibrate.quantization(np.zeros(3)).scales == (1.0,)
-
-
-@pytest.mark.parametrize(
-    ("activation", "expected"),
-    [
-        (Activation.NONE, [-7.0, 0.5, 7.0]),
-        (Activation.RELU, [0.0, 0.5, 7.0]),
-        (Activation.RELU6, [0.0, 0.5, 6.0]),
-        (Activation.RELU_N1_TO_1, [-1.0, 0.5, 1.0]),
-    ],
-)
-def test_activations_clamp(activation, expected):
-    assert calibrate.activate(np.array([-7.0, 0.5, 7.0]), activation).tolist() == expected

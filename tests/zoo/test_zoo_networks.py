@@ -5,12 +5,10 @@ import pytest
 from litert import run
 from zoo_networks import ALL, built, file, fresh_inputs, runs
 
-from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Activation, OpKind, Quantization
 from buildtool.zoo import seeded
-from buildtool.zoo.builder import SOFTMAX_QUANT, Builder, Window
+from buildtool.zoo.builder import Builder, Window
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -20,18 +18,6 @@ def test_every_tensor_equals_litert(name):
         expected = run(data, [x])
         for index in graph.activations():
             assert np.array_equal(values[index], expected[index]), graph.tensors[index].name
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_the_file_reads_back_with_the_same_weights(name):
-    graph, again = built(name), read_model(file(name))
-    assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
-    for ours, theirs in zip(graph.ops, again.ops, strict=True):
-        assert ours.attrs == theirs.attrs, ours.place
-        for i, j in zip(ours.inputs + ours.outputs, theirs.inputs + theirs.outputs, strict=True):
-            a, b = graph.tensors[i], again.tensors[j]
-            assert (a.shape, a.dtype, a.quant) == (b.shape, b.dtype, b.quant), a.name
-            assert a.data is None or np.array_equal(a.data, b.data), a.name
 
 
 def saturated(values, quant, kind):
@@ -58,45 +44,6 @@ def test_activations_spread_over_int8_without_saturating(name):
         product = op.kind in (OpKind.MUL, OpKind.HARD_SWISH)
         assert values.std() >= (8 if product else 12), tensor.name
         assert np.mean(values == tensor.quant.zero_point) < 0.7, tensor.name
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_both_operands_of_an_addition_matter(name):
-    graph = built(name)
-    values = runs(name)[1]
-    for op in graph.ops:
-        if op.kind is not OpKind.ADD:
-            continue
-        step = graph.tensors[op.outputs[0]].quant.scale
-        for operand in (t for t in op.inputs if t in values):
-            quant = graph.tensors[operand].quant
-            contribution = (values[operand].astype(float) - quant.zero_point) * quant.scale / step
-            assert contribution.std() > 4, graph.tensors[op.outputs[0]].name
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_the_result_depends_on_the_input_and_is_not_flat(name):
-    graph = built(name)
-    first, second = (values[graph.outputs[0]] for values in runs(name))
-    assert not np.array_equal(first, second)
-    assert all(len(np.unique(y)) >= min(y.size, 5) for y in (first, second))
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_quantisation_is_as_tflite_demands(name):
-    graph = built(name)
-    for op in graph.ops:
-        x, y = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        if op.kind is OpKind.SOFTMAX:
-            assert y.quant == SOFTMAX_QUANT
-        elif op.kind in ALIAS_KINDS | {OpKind.PAD, OpKind.AVERAGE_POOL_2D, OpKind.TRANSPOSE}:
-            assert y.quant == x.quant, y.name
-        elif len(op.inputs) == 3 and op.kind is not OpKind.ADD:
-            weights, bias = (graph.tensors[i] for i in op.inputs[1:])
-            assert set(weights.quant.zero_points) == {0}
-            assert weights.data.min() >= -127
-            products = np.float32(x.quant.scale) * np.array(weights.quant.scales, np.float32)
-            assert np.array_equal(np.array(bias.quant.scales, np.float32), products)
 
 
 def test_calibration_saw_what_the_network_computes():

@@ -4,7 +4,7 @@ A single order does not reach the bound on common networks; the best of a few or
 several orders are tried, bottom up and top down. Where the bound is still not reached, variations of the
 best order follow, in which the item at the top moves forward. Everything is deterministic: a total order
 breaks ties, variations come from a fixed generator, and effort is counted in placements, never in time.
-Placing itself is in C (greedy.c); tests/oracles/greedy_twin.py is the same in Python.
+Placing itself is in C (greedy.c).
 """
 
 from __future__ import annotations

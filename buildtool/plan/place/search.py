@@ -94,8 +94,7 @@ def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
     sums, or at most the slack above one. Where an output and an input cannot lie side by side, they overlap,
     and the offsets of one restrict the other's. Along a chain of regions whose outputs lie over their inputs,
     this shows soon that no offsets are consistent; a search by branches would show it late. The sets hold for
-    every placement, so a search within them loses nothing. They are computed in C (allowed.c);
-    tests/oracles/allowed_twin.py is the same in Python.
+    every placement, so a search within them loses nothing. They are computed in C (allowed.c).
     """
     count = len(instance.items)
     offsets = np.empty((count, capacity // WORD + 1), np.uint64)

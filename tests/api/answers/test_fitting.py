@@ -79,8 +79,6 @@ def footprints(model, board, name=""):
 
 CASES = [
     (NET, "cortex-m4", ""),
-    pytest.param("resnet8", "hifive1", "", marks=pytest.mark.slow),
-    pytest.param("ds_cnn", "cortex-m55", "", marks=pytest.mark.slow),
     pytest.param("ds_cnn", "qemu-virt-rv32v", "", marks=pytest.mark.slow),
     pytest.param("resnet8", "nucleo-f767zi", "gcc", marks=pytest.mark.slow),
 ]

@@ -1,17 +1,12 @@
 """Analysis of ONNX and Darknet files: published figures, options, and refused requests."""
 
-import sys
-
 import lightonnx
 import pytest
 from paths import ROOT
 
 from buildtool.api import handle
-from buildtool.base.errors import ModelError, ToolError, UsageError
+from buildtool.base.errors import ModelError, UsageError
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.darknet import read_cfg
-from buildtool.graph.flow import lives
-from buildtool.plan.others.footprint import footprint
 
 CFG = ROOT / "benchmarks/networks"
 
@@ -88,18 +83,6 @@ def test_batch_and_size_scale_activations_alone():
     assert round(three["live_bound_bytes"] / 1e6) == 255
 
 
-def test_weights_are_live_from_their_first_to_their_last_reader():
-    text = b"[net]\nheight=4\nwidth=4\nchannels=2\n[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
-    flow = read_cfg(text)
-    (weight,) = flow.weights()
-    (life,) = [life for life in lives(flow, weights=True) if life.value == weight]
-    assert (life.first, life.last, life.size) == (0, 0, 4 * (2 * 3 + 3))
-    assert all(life.value != weight for life in lives(flow))
-    _, figures = footprint(flow, weights="load")
-    assert figures.bound == 4 * (16 * 2 + 16 * 3) + life.size
-    assert figures.total == figures.activations + figures.weights
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -124,18 +107,6 @@ def test_boards_other_models_and_sizes_that_a_network_cannot_take_are_refused():
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
     with pytest.raises(ModelError, match="do not fit"):
         analysed(lightonnx.path("vgg19"), size="448")
-
-
-def test_missing_files_and_a_missing_package_are_errors(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match="cannot read"):
-        analysed(tmp_path / "none.onnx")
-    file = tmp_path / "x.onnx"
-    file.write_bytes(b"nothing")
-    with pytest.raises(ModelError, match=r"x\.onnx"):
-        analysed(file)
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ToolError, match="onnx is not installed"):
-        analysed(file)
 
 
 def test_the_command_prints_bytes_beside_ratios(capsys):

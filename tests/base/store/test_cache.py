@@ -136,25 +136,6 @@ def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, 
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
-def test_entries_have_the_order_of_their_use_though_the_clock_jumps(folder, monkeypatch):
-    for number, now in ((1, 2e9), (2, 1.0), (3, 1.5e9)):
-        monkeypatch.setattr("time.time_ns", lambda now=now: int(now * 1e9))
-        filled(folder, [number])
-    used = Cache(folder, "code").disk.used
-    assert used(("plans", key(1))) < used(("plans", key(2))) < used(("plans", key(3)))
-
-
-def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
-    cache = Cache(folder, "code")
-    cache.begin("plan /tmp/net\udcff.tflite on host")
-    cache.get("plans", key(1), {"name": "net\udcff"})
-    cache.put("plans", key(1), b"data")
-    cache.flush()
-    (asked,) = care.explain("tmp")["asked"]
-    assert asked["subject"] == "plan /tmp/net\\udcff.tflite on host"
-    assert asked["parts"]["name"] == "net\\udcff"
-
-
 def test_what_was_made_while_the_code_changed_is_not_written(folder):
     cache = Cache(folder, "code", is_current=lambda: False)
     cache.put("plans", key(1), b"data")
@@ -192,19 +173,6 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     assert not list(folder.rglob("*.part"))
 
 
-def test_entries_that_nobody_could_count_are_evicted_all_the_same(folder, monkeypatch):
-    """Another process locks the counts for longer than a process waits: the bound holds all the same."""
-    monkeypatch.setenv(SIZE, "10000")
-    monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.01)
-    filled(folder, range(8))
-    with hold_lock(folder / notes.LOCK, wait=True):
-        filled(folder, range(8, 16))
-    assert sum(size for _, _, size in Cache(folder, "code").disk.entries()) <= 10000
-    assert Notes(folder).total() is None  # until the counts can be written
-    filled(folder, [16])
-    assert Notes(folder).total() is not None
-
-
 def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch):
     folder.mkdir(exist_ok=True)
     about = Notes(folder)
@@ -222,29 +190,6 @@ def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch
     assert about.total() == 30 and about.counts() == {"bad": 2}
 
 
-TEXT = Namespace("texts", str.encode, bytes.decode)
-
-
-def test_a_session_finds_by_its_keeper_what_another_made(folder):
-    made = []
-
-    def make():
-        made.append(1)
-        return "text"
-
-    for expected in (1, 1):
-        cache = Cache(folder, "code")
-        cache.begin("texts")
-        session = Session(keeper=cache)
-        assert session.keep(TEXT, {"a": 1}, make) == "text"
-        assert session.keep(TEXT, {"a": 1}, make) == "text"
-        cache.flush()
-        assert len(made) == expected
-    Session(keeper=Cache(folder, "other code")).keep(TEXT, {"a": 1}, make)
-    Session(keeper=Cache(folder, "code")).keep(TEXT, {"a": 2}, make)
-    assert len(made) == 3
-
-
 def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
     """Neither treats the other's entries as bad ones, also in a namespace whose keys leave out the code."""
     level, made = Namespace("objects", str.encode, bytes.decode, by_code=False), []
@@ -256,22 +201,6 @@ def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch)
         assert Session(keeper=cache).load(level, {"a": 1}) == version
         cache.flush()
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
-
-
-def test_switched_off_there_is_no_cache(folder, monkeypatch):
-    assert open_cache("code") is not None
-    for word in ("off", "OFF", "0", "no"):
-        monkeypatch.setenv(MODE, word)
-        assert open_cache("code") is None
-
-
-def test_levels_may_be_named_with_spaces_and_capitals_and_these_alone_are_kept(folder, monkeypatch):
-    monkeypatch.setenv(MODE, " plans, Objects")
-    cache = open_cache("code")
-    for level in ("plans", "objects", "fronts"):
-        cache.put(level, key(1), b"data")
-    found = [cache.get(level, key(1), {}) for level in ("plans", "objects", "fronts")]
-    assert found == [b"data", b"data", None]
 
 
 def test_settings_that_make_no_sense_are_errors(folder, monkeypatch):

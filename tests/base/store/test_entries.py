@@ -9,7 +9,7 @@ import pytest
 
 from buildtool.base import folders
 from buildtool.base.store import disk as disks
-from buildtool.base.store.disk import ASIDE, MOST_ASIDE, BadEntryError, Disk, pack, unpack
+from buildtool.base.store.disk import ASIDE, BadEntryError, Disk, pack, unpack
 
 KEY, OTHER = "ab" * 32, "cd" * 32
 PAYLOAD = b"a plan of some bytes"
@@ -73,16 +73,6 @@ def test_a_bad_file_is_a_miss_is_put_aside_and_counted(disk, damage):
     assert disk.read("plans", OTHER) == b"another plan"
     disk.write("plans", KEY, PAYLOAD)
     assert disk.read("plans", KEY) == PAYLOAD
-
-
-def test_only_some_bad_entries_are_put_aside(disk):
-    for number in range(MOST_ASIDE + 5):
-        key = f"{number:064x}"
-        disk.write("plans", key, PAYLOAD)
-        path_of(disk, key).write_bytes(b"bad")
-        assert disk.read("plans", key) is None
-    assert len(list((disk.folder / ASIDE).iterdir())) == MOST_ASIDE
-    assert not list(disk.entries())
 
 
 def test_a_link_in_place_of_the_folder_for_bad_entries_leads_nowhere(disk, tmp_path):
@@ -212,19 +202,6 @@ def test_without_a_home_there_is_no_folder(monkeypatch):
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(Path, "home", nobody)
     assert folders.cache_folder() is None
-
-
-def test_the_folders_names_depend_on_no_working_or_temporary_folder(monkeypatch, tmp_path):
-    for name in (folders.CACHE, folders.STATE, "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", "/home/somebody")
-    before = folders.cache_folder(), folders.state_folder()
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "relative")
-    monkeypatch.chdir(tmp_path)
-    assert (folders.cache_folder(), folders.state_folder()) == before
-    assert before[0] == Path("/home/somebody/.cache/buildtool/planner")
 
 
 def test_a_sockets_path_fits_from_any_folder(monkeypatch, tmp_path):

@@ -14,7 +14,7 @@ from loaded import own_board
 from needs import needs_tool
 from probe import ROOT, BuildError, link, load_board
 
-from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.errors import UsageError
 from buildtool.base.modes import Format
 from buildtool.firmware.flashfiles import Piece, binary, check_formats, flash_files, intel_hex, suffixes, uf2
 from buildtool.firmware.linkmap import explain_link_failure
@@ -82,18 +82,6 @@ def test_every_format_has_every_byte_and_0xff_between(parts):
     flat = binary(parts, start)
     assert len(flat) == max(expected) + 1 - start
     assert all(expected.get(start + i, 0xFF) == byte for i, byte in enumerate(flat))
-
-
-def test_parts_that_overlap_are_refused():
-    for write in (intel_hex, lambda parts: uf2(parts, 1), lambda parts: binary(parts, 0)):
-        with pytest.raises(ToolError, match="two parts of the firmware image overlap at address 0x102"):
-            write([Piece(0x100, bytes(3)), Piece(0x102, bytes(1))])
-
-
-def test_a_binary_file_has_a_limit():
-    with pytest.raises(ToolError, match="would be larger") as caught:
-        binary([Piece(0, b"a"), Piece(0x8000_0000, b"b")], 0)
-    assert "hex or uf2" in caught.value.hint
 
 
 def probe(folder, text="", tool="clang", more=()):
@@ -193,16 +181,6 @@ def test_what_a_board_cannot_be_flashed_with_is_refused():
     # MCUboot's tools do not read UF2, but --sign still has an effect.
     assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
     check_formats(load_board("host"), [Format.BIN])
-
-
-def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
-    board, elf = one_flash
-    words = ["--remove-section=.nn_weights", str(elf), "out"]
-    subprocess.run([needs_tool("arm-none-eabi-objcopy"), *words], check=True, cwd=tmp_path)
-    data = (tmp_path / "out").read_bytes()
-    assert set(flash_files(data, board, "a", EVERY)) == {
-        f"a{part}.{name}" for part in ("", "_code") for name in ("bin", "hex", "uf2")
-    }
 
 
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):

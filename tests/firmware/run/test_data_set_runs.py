@@ -15,13 +15,11 @@ from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.firmware.run import dataset
-from buildtool.firmware.run.accuracy import accuracy
 from buildtool.firmware.run.dataset import Estimate
 from buildtool.firmware.run.judge import Judge
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.models import load_model, read_graph
 from buildtool.zoo.drawn import NetBuilder
 
 NET, SHAPE, CLASSES, COUNT = "ds_cnn", (49, 10, 1), 12, 9
@@ -85,12 +83,6 @@ def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_lite
     check(answer, arrays["labels"], predicted)
     with pytest.raises(ToolError):
         ask(file, "cortex-m4")
-
-
-def test_litert_itself_is_the_reference_where_that_is_asked(file, arrays, predicted):
-    answer = ask(file, reference_only=True, reference="litert")
-    assert answer["reference"]["name"] == "litert"
-    check(answer, arrays["labels"], predicted)
 
 
 @pytest.fixture
@@ -245,15 +237,6 @@ def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(file, monk
     assert answer["share"]["instructions"] is None
     assert answer["accuracy"]["of"] == "reference" and answer["exact"]
     check(answer, arrays["labels"], predicted)
-
-
-def test_two_predictions_are_told_apart():
-    graph = read_graph(load_model(NET))[1]
-    figures = accuracy(graph.tensors[graph.outputs[0]], [1, 2, 2], ["a", "b"], [1, 2, 3], {1: 0})
-    assert figures["reference"] == {"inputs": 3, "correct": 2, "top1": 2 / 3}
-    assert figures["firmware"] == {"inputs": 1, "correct": 0, "top1": 0.0}
-    assert figures["of"] == "reference"
-    assert [(c["label"], c["name"]) for c in figures["classes"]] == [(1, "b"), (2, "2"), (3, "3")]
 
 
 @pytest.mark.slow

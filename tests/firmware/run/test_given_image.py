@@ -121,14 +121,6 @@ def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject)
         assert caught.value.path == str(subject.plan)
 
 
-def test_files_that_are_not_there_are_errors(subject):
-    for name in ("elf", "plan"):
-        path = str(subject.elf.with_name("none"))
-        with pytest.raises(UsageError, match="there is no such file") as caught:
-            subject.ask(**{name: path})
-        assert caught.value.path == path
-
-
 def test_what_has_no_effect_is_refused(subject):
     request = {key: value for key, value in subject.request.items() if key != "plan"}
     with pytest.raises(UsageError, match="'elf' needs 'plan'"):
@@ -140,12 +132,3 @@ def test_what_has_no_effect_is_refused(subject):
     ):
         with pytest.raises(UsageError, match=f"{name}: it has no effect"):
             subject.ask("validate", **more)
-
-
-@pytest.mark.slow
-def test_the_normal_image_is_counted(tmp_path):
-    board = "qemu-virt-rv32"
-    plain = handle({"kind": "profile", "model": NET, "board": board})
-    answer = Subject(tmp_path, build(NET, board), NET, board).ask()
-    assert answer == plain
-    assert all(row["instructions"] for row in answer["per_operator"])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from buildtool.base.errors import ToolError
-from buildtool.base.modes import Reference
-from buildtool.firmware.run.compare import difference, referrer
+from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.execute import read_outcome
 from buildtool.firmware.run.levels import HOST
 from buildtool.target.types import RunResult
@@ -41,12 +40,6 @@ def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
     assert (outcome.computed, outcome.partial) == ({out: 20}, {})
 
 
-def test_a_part_may_be_known_in_part(graph):
-    out = graph.outputs[0]
-    records = _record(out, 4, range(4, 10)) + _record(out, 0, range(6)) + _record(out, 8, range(8, 16))
-    assert _read(records, 1, graph).traces == [{out: bytes(range(16))}]
-
-
 def test_wrong_traces_are_errors(graph):
     out = graph.outputs[0]
     whole = _record(out, 0, range(16))
@@ -75,8 +68,3 @@ def test_only_what_was_computed_is_compared(graph):
     expected.reshape(-1)[5] = -3
     (wrong,) = difference(graph, 0, trace, {out: expected}, partial)
     assert (wrong.elements, wrong.first, wrong.max_abs) == (1, 5, 10)
-
-
-def test_a_file_that_litert_refuses_is_told_so(graph):
-    with pytest.raises(ToolError, match="LiteRT cannot run the network"):
-        referrer(Reference.LITERT, b"no network at all", graph, graph)([], False)

@@ -4,7 +4,6 @@ import contextvars
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -186,16 +185,6 @@ def test_names_that_bazel_has_encoded_twice_are_read_as_they_are_meant(tmp_path,
         monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
         assert worker.main() == 2
         assert capsys.readouterr().err.startswith("ü.tflite: error: cannot read the model")
-
-
-def test_errors_name_options_as_build_files_do(tmp_path, monkeypatch, capsys):
-    named = ["emit", "ds_cnn", "--board", "host", "--ram=1K", "--out", str(tmp_path / "out")]
-    (tmp_path / "words").write_text("\n".join(named))
-    monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
-    assert worker.main() == 1
-    assert re.search(r"(?m)^  hint: ram = \"\d+\" \(the smallest arena: F ", capsys.readouterr().err)
-    assert cli.run(named) == 1
-    assert re.search(r"(?m)^  hint: --ram \d+ \(the smallest arena: F ", capsys.readouterr().err)
 
 
 def test_a_request_in_json_is_answered_though_no_line_ends_it():

@@ -7,7 +7,6 @@ from needs import needs_tool
 
 from buildtool.base.errors import UsageError
 from buildtool.fronts.changes import compare, figures, sizetree
-from buildtool.fronts.texts import changes as report
 from buildtool.fronts.texts.builds import demangle, tree
 
 
@@ -107,20 +106,6 @@ def test_what_an_image_is_full_of_can_be_limited(found):
     assert compare.exceeded_limits(limits, found.totals) == ["code+19", "flash.kernels+1%"]
     with pytest.raises(UsageError):
         compare.parse_limit("flash.nobody+1")
-
-
-def test_the_tree_is_shown_as_deep_as_asked(found):
-    text, table = report.text(found, [], 2), report.markdown(found, [], 3)
-    assert [" ".join(line.split()) for line in text.splitlines()[-6:]] == [
-        "flash 880 1,000 +120",
-        "network 300 440 +140",
-        "application 30 -30",
-        "kernels 550 560 +10",
-        "ram 200 300 +100",
-        "network 200 300 +100",
-    ]
-    assert "| &emsp;&emsp;libc.a | 30 |  | -30 |" in table.splitlines()
-    assert "pool.o" not in table
 
 
 @pytest.mark.parametrize("wrong", [{"bytes": "9"}, {"bytes": 1.5}, {"bytes": 10**30}, {"bytes": None}])

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.tools.find import find_host_compiler
-from paths import ROOT
 
 from buildtool import options
 from buildtool.api.requests import options_of
@@ -22,7 +21,6 @@ from buildtool.fronts.platformio import __main__ as library
 from buildtool.fronts.platformio import question
 from buildtool.fronts.platformio.question import answered
 
-EXAMPLE = ROOT / "examples/platformio_firmware"
 GIVEN = {"model": "ds_cnn", "board": "host"}
 
 
@@ -81,11 +79,6 @@ def test_the_library_is_written_whole_into_a_folder(tmp_path: Path, capsys) -> N
     (tmp_path / "file").write_text("")
     assert library.main([str(tmp_path / "file/below")]) == 1
     assert "error: cannot write: " in capsys.readouterr().err
-
-
-def test_the_example_has_the_library_as_it_is_written() -> None:
-    copied = {path.name: path.read_bytes() for path in (EXAMPLE / "buildtool_library").iterdir()}
-    assert copied == {path.name: path.read_bytes() for path in library.LIBRARY.iterdir()}
 
 
 def test_every_error_names_a_file(monkeypatch, capsys) -> None:

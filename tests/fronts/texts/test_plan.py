@@ -11,7 +11,6 @@ import pytest
 
 from buildtool.api import handle
 from buildtool.base.session import Session
-from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import plan, profile, table
 from buildtool.fronts.texts.regions import runs
 
@@ -56,22 +55,6 @@ def test_the_answers_sums_are_the_plans():
     ]
 
 
-def test_every_region_is_in_the_tables_once():
-    answer = planned(**STREAMED)
-    text = plan.text(answer)
-    numbers = [run.number for run in runs(answer["regions"])]
-    structure = block(text, "region  layers")
-    assert [line.split()[0] for line in structure[2:] if line[0].isdigit()] == numbers
-    memory = block(text, "Bytes live in")[3:]
-    assert [line.split()[0] for line in memory] == numbers
-    covered = [i for run in runs(answer["regions"]) for i in range(run.first, run.last + 1)]
-    assert covered == list(range(len(answer["regions"])))
-    groups = sum(len(region["groups"]) for region in answer["regions"] if region["streamed"])
-    whole = sum(not answer["regions"][run.first]["streamed"] for run in runs(answer["regions"]))
-    lines = [line for line in structure[2:] if line.rstrip().endswith("%")]
-    assert len(lines) == groups + whole
-
-
 def test_the_tables_numbers_are_the_answers():
     answer = planned(**STREAMED)
     text = plan.text(answer)
@@ -107,31 +90,6 @@ def test_what_binds_is_named_with_what_it_is_made_of():
         for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
         if b["kind"] in ("tensor", "accumulator")
     )
-
-
-def test_tensors_that_are_moved_are_told():
-    answer = planned(**STREAMED)
-    for index, region in enumerate(answer["regions"]):
-        region["moved_bytes"] = {3: 1000, 5: 24}.get(index, 0)
-    assert "1,024 bytes moved within the arena, before region 3, 5\n" in plan.text(answer)
-
-
-def test_all_buffers_and_kernels_are_shown_when_asked_for():
-    answer = planned(**STREAMED)
-    short, full = plan.text(answer), plan.text(answer, buffers=True)
-    assert "from step  to step  holds" not in short and "kernel\n" not in short
-    assert len(block(full, "from byte  to byte")) == len(answer["buffers"]) + 2
-    assert len(block(full, " #  layer")) == len(answer["operators"]) + 2
-
-
-def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
-    answer = planned(model="ds_cnn", strategy="layerwise")
-    text = plan.text(answer)
-    assert text == plan.text(answer, buffers=True)
-    assert [line.split()[0] for line in text.splitlines() if line and line[0].isalpha()] == [
-        *("ds_cnn", "arena", "weights", "work", "The", "from")
-    ]
-    assert answer["beside"] == []
 
 
 @pytest.mark.slow
@@ -178,12 +136,6 @@ def test_other_strategies_stand_beside_with_what_they_reach_themselves():
     for row in answer["beside"]:
         assert row["ratio"] == row["arena_bytes"] / answer["arena_bytes"]
         assert f"{row['arena_bytes']:,}" in text and f"{row['ratio']:.2f}" in text
-
-
-def test_layer_by_layer_always_stands_beside_a_streamed_plan():
-    (row,) = planned(**STREAMED)["beside"]
-    own = planned(strategy="layerwise")
-    assert (row["strategy"], row["arena_bytes"], row["f"]) == ("layerwise", own["arena_bytes"], 1.0)
 
 
 def test_lines_stay_within_the_width_whatever_layers_are_called():
@@ -248,16 +200,6 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
         assert lines[1].endswith(" 0      160 bytes")
 
 
-def test_the_map_of_a_plan_has_a_letter_for_every_use():
-    answer = planned(**STREAMED)
-    lines = plan.arena_map(answer).splitlines()
-    rows = [line.split("|")[1] for line in lines if line.endswith("|")]
-    assert len({len(row) for row in rows}) == 1 and len(rows[0]) <= plan.MOST_COLUMNS
-    legend = dict(re.findall(r"(\w) (\w+)[,]", lines[-1]))
-    assert set("".join(rows)) - {"."} == set(legend)
-    assert all(plan.LETTERS[use] == letter for letter, use in legend.items())
-
-
 @pytest.mark.slow
 def test_a_profiles_work_is_the_plans():
     request = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}
@@ -274,11 +216,3 @@ def test_a_profiles_work_is_the_plans():
     assert re.search(rf"total .* {answer['macs']:,}  {answer['f']:.3f}", text)
     for row in answer["per_operator"]:
         assert re.search(rf"{row['name']} .* {row['macs']:,}  {row['f']:.3f}", text) or row["f"] == 1
-
-
-def test_the_command_line_takes_both_flags(capsys):
-    words = ["plan", "ds_cnn", "-b", "host", "--ram", "9K"]
-    assert cli.run([*words, "--buffers"]) == 0
-    assert "from byte  to byte" in capsys.readouterr().out
-    assert cli.run([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["regions"][0]["parts"]

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import ROOT
 from reportpages import (
     HOSTILE,
@@ -19,17 +17,13 @@ from reportpages import (
     SESSION,
     answer,
     data_inside,
-    expanded,
     hostile,
     planned,
-    renamed,
     unpacked,
     written,
 )
 
 from buildtool.api import handle
-from buildtool.api.answers.reporting import fold_repeats
-from buildtool.base.layers import short_names
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
@@ -83,42 +77,12 @@ def test_the_data_inside_is_the_answer_and_equals_the_plan() -> None:
     assert 0 <= plan["flash_bytes"] - weights < 128  # the header of the weight image
 
 
-def test_the_front_is_that_of_the_request_for_one() -> None:
-    report = answer("mcunet_vww5")
-    front = handle(
-        {"kind": "front", "model": "mcunet_vww5", "board": "cortex-m4", "options": {"image": "stream"}}
-    )
-    own = ("runs", "chosen")
-    points = [{k: v for k, v in point.items() if k not in own} for point in report["front"]["points"]]
-    assert points == front["points"]
-    for point in report["front"]["points"]:
-        assert sum(run["macs"] for run in point["runs"]) == point["macs"]
-        assert max(run["live_bytes"] for run in point["runs"]) == point["live_bytes"]
-
-
 def test_packed_steps_are_those_of_the_schedule() -> None:
     report, plan = answer("mcunet_vww5"), from_bytes(planned("mcunet_vww5")["plan"])
     timeline = Timeline.of(load_network("mcunet_vww5", SESSION).graph, plan.regions, plan.image)
     for entry in report["steps"]:
         steps = timeline.runs[entry["region"]].steps.tolist()
         assert [list(step) for step in unpacked(entry["symbols"], entry["sequence"])] == steps
-
-
-@settings(max_examples=30)
-@given(st.lists(st.integers(0, 3), max_size=60))
-def test_numbers_with_repetitions_come_back(numbers: list[int]) -> None:
-    assert expanded(fold_repeats(numbers)) == numbers
-
-
-@pytest.mark.slow
-def test_thousands_of_steps_take_few_numbers() -> None:
-    report = answer("squeezenet")
-    steps = sum(
-        report["regions"][e["region"]]["last_step"] - report["regions"][e["region"]]["first_step"] + 1
-        for e in report["steps"]
-    )
-    assert steps > 10_000
-    assert len(json.dumps(report["steps"])) < steps
 
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("mobilenetv2", "squeezenet")]
@@ -177,21 +141,6 @@ def test_a_report_is_made_of_what_does_not_fit(monkeypatch) -> None:
         assert f"{settings}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}" in shown
 
 
-def test_layers_have_the_short_names_of_the_plans_text() -> None:
-    report = answer("mcunet_vww5")
-    whole = {op["name"]: f"net/{op['name']}/Relu6;net/{op['name']}/Conv2D" for op in report["operators"]}
-    joined = {**renamed(report, whole), "verdict": report["verdict"]}
-    assert short_names(list(whole.values())) == list(whole)
-    assert shown_text(joined) == shown_text(report)
-
-
-def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
-    report = handle({"kind": "report", "model": "ds_cnn", "board": "xcore"})
-    loaded = [i for i, b in enumerate(report["buffers"]) if b["kind"] == "weights" and b["size"]]
-    boxes = Reader(page(report)).attributes.count(("class", "k-weights"))  # type: ignore[arg-type]
-    assert len(loaded) > 3 and boxes >= len(loaded) + 1  # and in the legend
-
-
 def test_a_name_is_shortened_in_its_middle_and_bytes_have_the_unit_that_fits() -> None:
     assert short("abc/defg", 5) == "a\N{HORIZONTAL ELLIPSIS}efg"
     assert short("abc", 3) == "abc"
@@ -215,15 +164,6 @@ def test_the_pictures_of_the_page_about_it_are_there_and_small() -> None:
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     status = cli.run(["report", *words])
     return status, capsys.readouterr().out
-
-
-def test_the_command_writes_a_page_and_json_has_its_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ("ds_cnn", "--board", "cortex-m4")
-    assert run(capsys, *words) == (0, "written: report.html\n")
-    status, text = run(capsys, *words, "--json")
-    assert status == 0 and data_inside((tmp_path / "report.html").read_bytes()) == json.loads(text)
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 @pytest.mark.slow

@@ -20,11 +20,9 @@ from buildtool.plan.baselines import msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.summary.memory import Use
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
-from buildtool.target.costs import Pricer
 
 VWW5 = "mcunet_vww5"
 
@@ -178,32 +176,6 @@ def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
         assert [position for position, _, _ in row.operators] == list(region.ops)
         assert sum(work.macs for _, _, work in row.operators) == row.work.macs
         assert max(alive for _, alive, _ in row.operators) <= row.fullest.bytes
-
-
-def test_what_a_buffer_is_depends_on_the_region():
-    net = residual_net()
-    plan = plan_layerwise(net, make_target())
-    summary = summarize(plan, net, make_target().kernels_by_name(plan.kernels), make_target().costs)
-    residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
-    uses = [next((h.use for h in row.buffers if h.buffer == residual), None) for row in summary.regions]
-    # written, read by the expansion, kept while depthwise and projection run, read by the addition
-    assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
-
-
-def test_what_is_moved_is_told_with_its_cost():
-    ((_, plan, summary),) = cases("tensors moved")
-    sizes = [plan.buffers[move.target].size for move in plan.moves]
-    assert sizes
-    assert sum(row.moved for row in summary.regions) == sum(sizes)
-    dearer = {row.work.cost for row in summary.regions if row.moved}
-    (plain,) = {row.work.cost for row in summary.regions if not row.moved}
-    assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
-
-
-def test_weights_count_and_what_all_else_takes_is_told():
-    ((_, _, summary),) = cases("real, weights loaded")
-    assert any(use is Use.WEIGHTS for row in summary.regions for use, _ in row.parts)
-    assert 0 < summary.without_weights < summary.live
 
 
 @given(graphs())

@@ -11,11 +11,8 @@ from buildtool.fronts.texts.table import (
     GREEN,
     RED,
     RESET,
-    cell,
     coloured,
-    count,
     fold,
-    layer,
     shorten,
     table,
     width,
@@ -49,11 +46,6 @@ def test_every_value_stands_in_its_column(rows: list[tuple[str, int]]) -> None:
         assert len(line) == names + 2 + numbers
 
 
-def test_cells_have_one_format_each() -> None:
-    values = [None, 0, 1234, 2.5, 1234.567, True, False, "text"]
-    assert [cell(value) for value in values] == ["", "0", "1,234", "2.50", "1,234.57", "yes", "no", "text"]
-
-
 @given(st.text(max_size=60), st.integers(4, 40))
 @settings(derandomize=True, deadline=None)
 def test_shortened_text_keeps_its_beginning_and_more_of_its_end(text: str, width: int) -> None:
@@ -63,15 +55,6 @@ def test_shortened_text_keeps_its_beginning_and_more_of_its_end(text: str, width
         begin = (width - 3) // 3
         assert short[begin : begin + 3] == "..." and len(short) - begin - 3 > begin
         assert text.startswith(short[:begin]) and text.endswith(short[begin + 3 :])
-
-
-def test_of_a_converters_joined_names_the_first_is_shown() -> None:
-    assert layer("net/relu;net/norm;net/conv", 20) == "net/relu"
-    assert layer("a/very/long/name;b", 10) == "a/.../name"
-
-
-def test_one_is_singular() -> None:
-    assert [count(n, "byte") for n in (0, 1, 2048)] == ["0 bytes", "1 byte", "2,048 bytes"]
 
 
 @pytest.mark.parametrize(

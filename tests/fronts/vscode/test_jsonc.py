@@ -64,15 +64,6 @@ def test_an_entry_follows_the_comments_behind_the_last_one_in_the_indent_of_the_
     )
 
 
-@pytest.mark.parametrize("text", ["", "\n", "// nothing yet\n", "\ufeff"])
-def test_an_empty_file_is_an_empty_object(text: str) -> None:
-    document = Document(text)
-    document.set_member((), "a", 1)
-    assert document.root.value == {"a": 1}
-    assert document.text.startswith(text)
-    assert json.loads(document.text.removeprefix(text)) == {"a": 1}
-
-
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [

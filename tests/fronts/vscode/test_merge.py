@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +66,6 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "400")
 
 
-def test_a_second_run_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, *NET)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / ".vscode").iterdir()}
-    capsys.readouterr()
-    written(tmp_path, *NET)
-    assert capsys.readouterr().out == f"{tmp_path / '.vscode'}: nothing is missing\n"
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
-
-
 def test_what_people_wrote_stays_and_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path, *NET)
     folder = tmp_path / ".vscode"
@@ -131,14 +121,6 @@ def test_a_damaged_file_is_named_and_nothing_is_written(tmp_path, capsys, name, 
     assert (folder / name).read_text() == text
 
 
-def test_the_answer_as_json_says_what_was_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["ide", "vscode", "--folder", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["files"] == ["settings.json", "tasks.json"]
-    assert told["kept"] == []
-    assert "tasks.json: buildtool: watch" in told["added"]
-
-
 def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = "models/wäke $word.tflite"
@@ -146,23 +128,6 @@ def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path, monkeypatch):
     (one,) = files["launch.json"]["configurations"]
     assert one["executable"] == "${workspaceFolder}/build/vscode/cortex-m4/w_ke_word/w_ke_word.elf"
     assert all(model in task["args"] for task in files["tasks.json"]["tasks"])
-
-
-def test_a_key_that_is_there_twice_is_no_fault(tmp_path: Path) -> None:
-    path = tmp_path / ".vscode" / "tasks.json"
-    path.parent.mkdir()
-    path.write_text('{"tasks": [], "version": "2.0.0", "tasks": [{"label": "mine"}]}')
-    tasks = written(tmp_path)["tasks.json"]["tasks"]
-    assert tasks[0] == {"label": "mine"}
-    assert len(tasks) > 1
-
-
-def test_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / ".vscode" / "tasks.json"
-    path.parent.mkdir()
-    os.mkfifo(path)
-    assert cli.run(["ide", "vscode", "--folder", str(tmp_path)]) == 2
-    assert f"{path}: error: cannot read: it is not a regular file" in capsys.readouterr().err
 
 
 def test_a_link_stays_and_the_file_that_it_leads_to_is_written(tmp_path: Path) -> None:

@@ -80,17 +80,6 @@ def test_the_trained_network_equals_the_reference_in_every_tensor():
 
 
 @slow
-@pytest.mark.parametrize(("model", "on_the_vector_unit"), [(SMALL, False), ("resnet8", True)])
-def test_the_emitted_c_brings_the_same_bytes_early_or_late(model, on_the_vector_unit):
-    """In one set the harness copies at the request, in the next one at the wait."""
-    options = {"objective": "ram", "max_f": 1.0}
-    board = "xcore" if on_the_vector_unit else plain_xcore()
-    request = {"kind": "validate", "model": model, "board": board, "options": options}
-    answer = handle(request | {"inputs": 2, "tensors": True}, SESSION)
-    assert answer["exact"], answer["first_difference"]
-
-
-@slow
 def test_the_plan_has_all_that_is_tested_here():
     plan = made().plan
     assert by_turns(plan) and wandering(plan)

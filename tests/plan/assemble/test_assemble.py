@@ -9,15 +9,13 @@ from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
-from plan_nets import graphs, make_target, residual_net
+from plan_nets import graphs, make_target
 from zeronet import Net
 
-from buildtool.base.errors import PlanError, UnsupportedError
+from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
-from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.types import OpKind
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.baselines.strips import plan_strips
@@ -25,7 +23,6 @@ from buildtool.plan.check.check import check
 from buildtool.plan.schedule import timeline as timelines
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import BufferKind
-from buildtool.target.types import Target
 
 
 @settings(derandomize=True, deadline=None, max_examples=20)
@@ -129,85 +126,6 @@ def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(g
         sizes.append(result.arena_bytes)
     assert sizes == sorted(sizes, reverse=True)
     assert plan(graph, target, image=image) == result
-
-
-def test_without_overlaps_and_scratch_the_bound_is_the_live_sum():
-    graph, target = residual_net(), make_target()
-    result = plan(graph, target, in_place="none")
-    assert result.arena_bytes == result.arena_bound_bytes == live_sum_bound(graph, 16).bytes
-    assert result.overlaps == ()
-
-
-def test_scratch_lives_in_its_operators_step_and_counts():
-    net = Net((1, 4, 4, 16))
-    graph = net.graph(net.relu(net.conv(net.inputs[0], 16)))
-    result = plan(graph, make_target(scratch="100"), in_place="none")
-    (scratch,) = [b for b in result.buffers if b.kind is BufferKind.SCRATCH]
-    assert (scratch.first, scratch.last, scratch.size, scratch.tensors) == (0, 0, 100, ())
-    assert result.arena_bytes == 256 + 256 + 112
-    small = plan(graph, make_target(scratch="100"), in_place="elementwise")
-    assert small.arena_bytes == result.arena_bytes and small.overlaps == ()
-
-
-def test_an_elementwise_chain_runs_in_one_buffer():
-    net = Net((1, 8, 8, 4))
-    graph = net.graph(net.relu(net.reshape(net.relu(net.inputs[0]), (1, 64, 1, 4))))
-    assert plan(graph, make_target(), in_place="none").arena_bytes == 512
-    result = plan(graph, make_target(), in_place="elementwise")
-    assert result.arena_bytes == 256
-    assert [(o.op, o.distance) for o in result.overlaps] == [(0, 0), (2, 0)]
-
-
-def test_a_depthwise_runs_in_its_input_and_two_rows():
-    net = Net((1, 8, 8, 4))
-    graph = net.graph(net.depthwise(net.inputs[0]))
-    assert plan(graph, make_target()).arena_bytes == 256 + 2 * 32
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        pytest.param(lambda net, x: (net.add(x, x),), id="read twice"),
-        pytest.param(lambda net, x: (net.relu(x), x), id="a network output"),
-        pytest.param(lambda net, x: (net.relu(x), net.relu(net.reshape(x, (1, 8, 8, 4)))), id="read later"),
-        pytest.param(lambda net, x: (net.add(x, net.reshape(x, (1, 8, 8, 4))),), id="read as its alias too"),
-    ],
-)
-def test_an_input_that_does_not_die_cleanly_is_not_overwritten(build):
-    net = Net((1, 8, 8, 4))
-    x = net.relu(net.inputs[0])
-    graph = net.graph(*build(net, x))
-    target = make_target()
-    result = plan(graph, target)
-    check(result, graph, target)
-    assert run(result, graph, target) == ""
-    assert result.arena_bytes >= 512
-
-
-def test_the_broadcast_operand_is_not_overwritten():
-    net = Net((1, 1, 1, 4), (1, 1, 1, 4))
-    wide = net.relu(net.relu(net.inputs[0]))
-    graph = net.graph(net.add(net.concat([wide, wide]), net.concat([net.inputs[1], net.inputs[1]])))
-    result = plan(graph, make_target())
-    check(result, graph, make_target())
-    assert run(result, graph, make_target()) == ""
-
-
-def test_a_resident_image_survives_and_costs_its_bytes():
-    graph, target = residual_net(), make_target()
-    free = plan(graph, target, image="overwritable")
-    resident = plan(graph, target, image="resident")
-    (image,) = [b for b in resident.buffers if graph.inputs[0] in b.tensors]
-    assert (image.first, image.last) == (0, len(resident.regions) - 1)
-    assert resident.arena_bytes == free.arena_bytes + image.size
-
-
-def test_an_operator_without_a_kernel_is_named():
-    graph, target = residual_net(), make_target()
-    without = Target(target.board, tuple(k for k in target.kernels if k.op != OpKind.MEAN))
-    with pytest.raises(UnsupportedError) as caught:
-        plan(graph, without)
-    assert caught.value.operator == "#8 MEAN"
 
 
 def _model(name):

@@ -12,7 +12,6 @@ from loaded import plain_xcore
 from planmutants import with_buffer, with_load
 
 from buildtool.base.errors import PlanError
-from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.plan.assemble.arrivals import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -43,14 +42,6 @@ def loaded(limit, segments=""):
     bare = plan_strips(graph, target, strips) if strips else plan_layerwise(graph, target)
     timeline = Timeline.of(graph, bare.regions, bare.image)
     return bare, Loading(timeline, target, kernels, blocks, "rows", bare.strategy).plan(limit, 0)
-
-
-def test_every_operator_with_constants_has_a_load():
-    graph, _, kernels, blocks = parts()
-    _, plan = loaded(1 << 20)
-    assert {load.op for load in plan.loads} == set(blocks)
-    image = weight_image(graph, kernels)
-    assert sum(load.size for load in plan.loads) == sum(image.places.sizes.values())
 
 
 def test_with_room_all_come_whole_and_ahead_where_something_is_computed_meanwhile():

@@ -13,10 +13,9 @@ from planmutants import with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
-from buildtool.plan import codec
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.assemble.memories import count_touched_bytes, in_one, over_two
+from buildtool.plan.assemble.memories import count_touched_bytes, over_two
 from buildtool.plan.assemble.moves import in_order, place_in_parts
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes, to_bytes
@@ -47,31 +46,6 @@ def alone(graph, target, **changed):
     options = {"strategy": "test", "in_place": "rows"} | changed
     timeline = Timeline.of(graph, regions, options.pop("image", "overwritable"))
     return assemble(timeline, target, kernels, **options)
-
-
-def test_a_chain_needs_no_more_than_one_of_its_operators():
-    graph, target = chain(8), make_target()
-    least = alone(chain(1), target)
-    plan = alone(graph, target)
-    assert not least.moves
-    assert plan.moves
-    assert plan.arena_bytes == plan.arena_bound_bytes == least.arena_bytes
-    check(plan, graph, target)
-    assert codec.from_bytes(codec.to_bytes(plan)) == plan
-
-
-def test_a_resident_image_is_in_nobodys_way():
-    """It lies below all other tensors, which move as they do without the input image."""
-    graph, target = chain(8), make_target()
-    plan = alone(graph, target, image="resident")
-    image = next(b for b in plan.buffers if b.tensors == (graph.inputs[0],))
-    rest = alone(chain(7), target)  # its input image is the first operator's output for the resident one
-    assert plan.moves
-    assert plan.arena_bytes == plan.arena_bound_bytes == image.size + rest.arena_bytes
-    assert (image.first, image.last, image.offset) == (0, len(graph.ops) - 1, 0)
-    assert not any(graph.inputs[0] in plan.buffers[move.source].tensors for move in plan.moves)
-    check(plan, graph, target)
-    assert codec.from_bytes(codec.to_bytes(plan)) == plan
 
 
 def test_a_move_is_paid_for():
@@ -174,14 +148,6 @@ def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):
         memory[target.offset : target.offset + target.size] = -2
 
 
-def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
-    ticks = [0, 1, 2, 3]
-    tensors = [Buffer(BufferKind.TENSOR, "", (i,), 64, i, i + 1) for i in range(2)]
-    weights = Buffer(BufferKind.WEIGHTS, "", (), 32, 0, 2)
-    assert place_in_parts([*tensors, weights], [], GRANULE, ticks, {2}, 1 << 30) is None
-    assert place_in_parts(tensors, [], GRANULE, ticks, set(), 1 << 30) is not None
-
-
 def test_long_stretches_are_placed_piece_by_piece(monkeypatch):
     """A limit on a segment's buffers does not enlarge the arena, and every byte still arrives."""
     graph, target, enough = chain(24), make_target(), 7000
@@ -233,18 +199,6 @@ def test_buffers_lie_in_one_memory_each_within_its_capacity_and_the_plan_is_lega
             )
         assert from_bytes(to_bytes(result)) == result
         assert from_text(to_text(Locked(result, "bench", ()))).plan == result
-
-
-@pytest.mark.parametrize("memory", [0, 1])
-def test_a_plan_as_it_is_lies_in_either_memory(memory):
-    graph, target = residual_net(), two_memories()
-    result = plan(graph, target)
-    found = in_one(result, memory, result.alignment)
-    check(found, graph, target)
-    assert found.arenas[memory] == result.arena_bytes
-    assert found.arenas[1 - memory] == result.alignment
-    touched = count_touched_bytes(found, graph, target)
-    assert touched[1 - memory] == 0 < touched[memory]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from buildtool.base.distinct import undominated
 from buildtool.plan.baselines.chains import Chain, Part
 from buildtool.plan.baselines.msf import Layer, all_blocks, front
 
-NETWORKS = sorted(msf_tables.TABLES)
 P1 = [(name, most, cell) for name, column in msf_tables.P1.items() for most, cell in column.items()]
 P2 = [(name, most, cell) for name, column in msf_tables.P2.items() for most, cell in column.items()]
 
@@ -38,11 +37,6 @@ def printed(name: str, choice: Chain | None) -> tuple[int, float] | None:
     return choice and (choice.ram, round(choice.macs / total_macs(msf_tables.TABLES[name]), 2))
 
 
-def test_the_table_has_33_cells_two_of_them_empty():
-    cells = [cell for _, _, cell in P1 + P2]
-    assert (len(cells), cells.count(None)) == (33, 2)
-
-
 @pytest.mark.parametrize(("name", "most", "cell"), P1)
 def test_p1_gives_the_papers_cell(name, most, cell):
     allowed = [c for c in whole_front(name) if c.macs <= most * total_macs(msf_tables.TABLES[name])]
@@ -53,23 +47,6 @@ def test_p1_gives_the_papers_cell(name, most, cell):
 def test_p2_gives_the_papers_cell(name, most, cell):
     allowed = [c for c in whole_front(name) if c.ram <= most]
     assert printed(name, min(allowed, key=lambda c: c.macs, default=None)) == cell
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_single_layers_are_the_vanilla_row(name):
-    single = [block for block in blocks(name) if block.end - block.first == 1]
-    assert max(block.ram for block in single) == msf_tables.VANILLA[name]
-    assert sum(block.macs for block in single) == total_macs(msf_tables.TABLES[name])
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_one_block_from_the_start(name):
-    """One block, with all other layers alone: the least RAM, then the least work."""
-    count = len(msf_tables.TABLES[name])
-    at = {(block.first, block.end): block for block in blocks(name)}
-    ways = [[(0, end), *((i, i + 1) for i in range(end, count))] for end in range(1, count + 1)]
-    found = [chained([at[edge] for edge in way]) for way in ways if way[0] in at]
-    assert printed(name, min(found, key=lambda c: (c.ram, c.macs))) == msf_tables.ONE_BLOCK[name]
 
 
 def chained(parts: list[Part]) -> Chain:

@@ -19,7 +19,6 @@ from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
-from buildtool.plan.types import Scheme
 from buildtool.target.registry import load_target
 
 handle = partial(api.handle, session=Session())  # makes a network's tables once
@@ -100,15 +99,6 @@ def test_limits_that_cannot_be_kept_name_the_nearest():
     assert f"ram={least}" in caught.value.hint
 
 
-def test_segments_are_numbered_as_in_the_file():
-    """Operator 4 in the file is a PAD that is folded away, so 3-6 are three operators."""
-    numbers = [op.index for op in small().ops]
-    assert 4 not in numbers and 3 in numbers and 6 in numbers
-    plan = plan_strips(small(), host(), parse_segments("3-6x4"))
-    groups = [group for region in plan.regions for group in region.groups if group.scheme is Scheme.HALO]
-    assert [[small().ops[p].index for p in group.ops] for group in groups] == [[3, 5, 6]]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -183,15 +173,6 @@ def test_strips_run_equal_to_the_bit():
 def test_searched_strips_run_equal_to_the_bit():
     answer = validated("host", "xcore-strips", max_f=1.5)
     assert answer["arena_bytes"] < plan_layerwise(small(), host()).arena_bytes
-
-
-@pytest.mark.slow
-def test_the_trained_network_in_strips_equals_the_reference():
-    request = {"kind": "validate", "model": str(needs_shared(MODEL)), "board": "host", "reference": "litert"}
-    options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4"}
-    answer = handle(request | {"options": options})
-    assert answer["exact"], answer["first_difference"]
-    assert answer["arena_bytes"] <= XCORE_OPT[options["segments"]][0]
 
 
 @pytest.mark.parametrize(

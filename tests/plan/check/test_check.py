@@ -43,11 +43,6 @@ def _with_buffer(made, index, **changes):
     return _restacked(made, with_buffer(made, index, **changes).buffers)
 
 
-def test_what_the_planner_makes_is_legal():
-    graph, made = _made()
-    check(made, graph, TARGET)
-
-
 @pytest.mark.parametrize("position", [-1, 99, 1 << 40])
 def test_a_region_of_operators_that_are_not_there_is_refused(position):
     graph, made = _made()
@@ -248,12 +243,6 @@ def test_a_kernel_that_does_not_serve_the_shape_is_refused():
         tuple(replace(k, when="kh == 7" if k.op == "CONV_2D" else k.when) for k in TARGET.kernels),
     )
     _refused(replace(made, target=planning_digest(narrow)), graph, narrow, match="does not serve")
-
-
-def test_an_arena_beyond_its_memory_is_refused():
-    graph = residual_net()
-    small = make_target(ram=1024)
-    _refused(plan(graph, small), graph, small, match="memory .ram. has 1024")
 
 
 def test_a_board_without_the_memory_it_names_is_the_targets_fault():

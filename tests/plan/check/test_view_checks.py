@@ -73,15 +73,6 @@ def test_a_plan_with_views_is_legal_and_says_so(viewed):
     assert {one["tensor"]: (one["whole"], one["first"]) for one in shown} == parts(viewed)
 
 
-def test_it_is_for_the_network_with_the_same_views(viewed):
-    plan = plan_layerwise(viewed, TARGET)
-    for wrong in ((), plan.views[1:]):
-        with pytest.raises(PlanError, match="other views"):
-            check(dataclasses.replace(plan, views=wrong), viewed, TARGET)
-        with pytest.raises(PlanError, match="topology"):
-            check(plan, with_views(_branches(), wrong), TARGET)
-
-
 def test_the_wider_tensor_lives_until_its_last_part_is_read(viewed):
     plan = plan_layerwise(viewed, TARGET)
     whole = next(

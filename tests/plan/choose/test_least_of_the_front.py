@@ -43,13 +43,6 @@ def test_the_least_of_the_front_is_the_plan_of_least_memory(graph: Graph) -> Non
     hold_against_the_front(graph)
 
 
-@pytest.mark.slow
-@given(branching_networks())
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
-def test_so_it_is_in_more_networks_with_branches(graph: Graph) -> None:
-    hold_against_the_front(graph)
-
-
 def test_the_front_has_the_plan_of_least_memory_that_no_placed_way_reaches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

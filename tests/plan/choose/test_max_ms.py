@@ -86,16 +86,6 @@ def test_a_given_plan_in_another_unit_is_not_held_against_a_limit() -> None:
     assert ask("plan", plan=to_text(locked), max_ms=generous)["cost"] == locked.plan.cost
 
 
-def test_one_plan_on_two_boards_has_the_costs_of_each() -> None:
-    """In one session, as in the daemon: facts about a plan on one board are not used for another board."""
-    locked = ask("plan", "host", strategy="layerwise")["locked"]
-    on_host, on_core = (ask("plan", board, locked) for board in ("host", BOARD))
-    assert (on_host["cost_unit"], on_core["cost_unit"]) == ("instructions", "cycles")
-    assert on_core["cost"] > on_host["cost"]
-    assert on_host["estimated_ms"] is None
-    assert on_core["estimated_ms"] == pytest.approx(on_core["cost"] / CLOCK_KHZ)
-
-
 @pytest.mark.slow
 def test_boards_without_a_time_are_told_apart_where_no_board_is_named() -> None:
     boards = handle({"kind": "analyze", "model": NET, "options": {"max_ms": 1e9}}, SESSION)["boards"]

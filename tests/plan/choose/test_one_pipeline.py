@@ -18,7 +18,6 @@ from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Region
 
 BOARDS = ["host", "cortex-m4", "xcore"]
-IMAGES = ["overwritable", "stream"]
 CASES = [
     ("ds_cnn", "cortex-m4", "overwritable"),
     ("ds_cnn", "cortex-m4", "stream"),
@@ -33,15 +32,6 @@ CASES = [
 ]
 SESSION = Session()
 MOST_ASKED = 5  # points of a front, the first and the last among them
-OPTIONS: list[dict[str, object]] = [
-    {"max_f": 1.0},
-    {"max_f": 1.05},
-    {"max_f": 1.3, "in_place": "none"},
-    {"in_place": "elementwise"},
-    {"in_place": "none", "hand_off": 8},
-    {"hand_off": 4},
-    {"hand_off": 8, "max_f": 1.1},
-]
 
 
 class Asker:
@@ -57,24 +47,6 @@ class Asker:
 @pytest.mark.parametrize(("model", "board", "image"), CASES)
 def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image: str) -> None:
     front_and_plans_agree(Asker(model, board), image=image)
-
-
-@pytest.mark.parametrize(
-    ("options", "board", "image"),
-    [
-        (OPTIONS[1], "cortex-m4", "stream"),
-        # both boards and both image modes, alternately: an option's effect depends on neither
-        *(
-            pytest.param(options, BOARDS[number % 2], IMAGES[number // 2 % 2], marks=pytest.mark.slow)
-            for number, options in enumerate(OPTIONS)
-            if number != 1
-        ),
-    ],
-)
-def test_the_front_is_what_plan_gives_with_other_options(
-    options: dict[str, object], board: str, image: str
-) -> None:
-    front_and_plans_agree(Asker("ds_cnn", board), image=image, **options)
 
 
 def front_and_plans_agree(ask: Asker, **options: object) -> None:

@@ -11,7 +11,6 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import plan_model, prepare
 from buildtool.graph import order
-from buildtool.graph.flow import flow_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
@@ -54,39 +53,6 @@ def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     assert answer["arena_bytes"] == arena(branches, **options)
 
 
-@pytest.mark.parametrize(
-    "name", ["resnet8", *(pytest.param(n, marks=pytest.mark.slow) for n in ("densenet",))]
-)
-def test_the_best_order_of_whole_operators_is_never_worse(name):
-    result = plan_model(name, "host", PlanOptions(strategy="layerwise")).plan
-    best = plan_model(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
-    assert (best.cost, best.arena_bytes) <= (result.cost, result.arena_bytes)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [  # networks with branches; a chain of operators has one order only
-        "resnet8",
-        pytest.param("squeezenet:size=48,classes=10", marks=pytest.mark.slow),
-    ],
-)
-def test_the_least_memory_of_the_best_order_is_never_more(name):
-    session = Session()
-    result = plan_model(name, "host", PlanOptions(objective="ram"), session).plan
-    best = plan_model(name, "host", PlanOptions(objective="ram", order="best"), session).plan
-    assert (best.arena_bytes, best.cost) <= (result.arena_bytes, result.cost)
-
-
-def test_the_analysis_is_of_the_order_asked_for(branches):
-    sizes = {}
-    for asked in ("given", "best"):
-        options = {"strategy": "layerwise", "in_place": "none", "order": asked}
-        answer = handle({"kind": "analyze", "model": str(branches), "boards": ["host"], "options": options})
-        sizes[asked] = answer["boards"][0]["arena_bytes"]
-    assert sizes["best"] == arena(branches, "best", strategy="layerwise", in_place="none")
-    assert sizes["best"] < sizes["given"]
-
-
 @pytest.mark.parametrize("in_place", ["rows", "none"])
 def test_the_better_order_is_taken_by_default_and_needs_less(branches, in_place):
     options = {"strategy": "layerwise", "in_place": in_place}
@@ -127,13 +93,6 @@ def test_where_no_order_can_have_less_alive_nothing_is_tried(name, monkeypatch):
     session = Session()
     prepared = prepare(load_network(name, session), load_target("cortex-m4"), PlanOptions(), session)
     assert len(prepared.unsliced) == 1
-
-
-def test_a_search_for_an_order_that_nobody_asked_for_is_short():
-    flow = flow_of(wired_net(3, nodes=20))
-    long, short = order.least_peak_order(flow), order.least_peak_order(flow, budget=order.SHORT_BUDGET)
-    assert long.nodes > 3 * short.nodes
-    assert short.peak < short.given_peak
 
 
 @pytest.mark.slow

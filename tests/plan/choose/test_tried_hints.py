@@ -85,12 +85,6 @@ def test_what_other_strategies_need_is_named_where_the_board_has_it(strategy: st
     assert not any(found)
 
 
-@pytest.mark.parametrize(("board", "ram"), [("cortex-m4", 12000), ("hifive1", 8000), ("hifive1", None)])
-def test_strategy_best_names_no_more_memory_than_there_is(board: str, ram: int | None) -> None:
-    found = hints("resnet8", board, **({"ram": ram} if ram else {}))
-    assert any("ram" in settings for settings in found) == (board == "cortex-m4")
-
-
 def test_strategy_best_is_named_where_a_layerwise_plan_does_not_fit(tmp_path: Path) -> None:
     board = tmp_path / "small.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "24K"\n')
@@ -109,13 +103,3 @@ def test_the_best_order_is_named_where_it_helps(tmp_path: Path) -> None:
     assert best < given
     assert {"order": "best"} in hints(str(model), "cortex-m4", **options, order="given", ram=given - 16)
     assert {"order": "best"} not in hints(str(model), "cortex-m4", **options, order="given", ram=best - 16)
-
-
-def test_strategy_best_is_tried_with_the_orders_that_it_would_use(tmp_path: Path) -> None:
-    """Strategy msf-cnn uses only the given order, in which no plan fits."""
-    model = tmp_path / "branches.tflite"
-    model.write_bytes(write_model(wide_branches()))
-    options = {"order": "given", "objective": "ram"}
-    given = {"kind": "plan", "model": str(model), "board": "cortex-m4", "options": options}
-    assert handle(given)["arena_bytes"] > 12000
-    assert {"strategy": "best"} in hints(str(model), "cortex-m4", strategy="msf-cnn", ram=12000)

@@ -70,16 +70,6 @@ def _prepared(path: Path, board: str = "cortex-m4", **options):
     return prepare(load_network(request.model, SESSION), target, request.options, SESSION)
 
 
-@pytest.mark.parametrize(("strategy", "objective"), [("layerwise", "ram"), ("best", "cost")])
-def test_no_plan_needs_more_than_without_views(model, strategy, objective):
-    prepared = _prepared(model, strategy=strategy, objective=objective)
-    _, without = choose.choose_plan(replace(prepared, varied=False))
-    graph, plan = choose.choose_plan(prepared)
-    assert plan.views == views(graph) != ()
-    assert plan.arena_bytes <= without.arena_bytes and plan.macs == without.macs
-    assert plan.cost < without.cost or plan.arena_bytes < without.arena_bytes
-
-
 def test_the_network_without_views_is_planned_where_a_copy_needs_less(tmp_path):
     path = tmp_path / "long.tflite"
     path.write_bytes(write_model(_kept_long()))
@@ -157,8 +147,3 @@ def test_a_streamed_image_of_which_several_read_a_part_is_sliced(tmp_path):
     path.write_bytes(write_model(net.graph([both])))
     assert _prepared(path, image="stream").viewed == ()
     assert len(_prepared(path).viewed) == 1
-
-
-@pytest.mark.parametrize("name", ["resnet8", "densenet"])
-def test_networks_without_such_moves_have_no_views(name):
-    assert _prepared(Path(name)).viewed == ()

@@ -1,10 +1,8 @@
 """Arena problems from files: the format, hostile tables, the command, and the hard benchmark problems."""
 
-import json
 from pathlib import Path
 
 import pytest
-from exactlib import same_runs
 from needs import needs_shared
 
 from buildtool.api.answers.arena import COMMON_NODES, common_budget
@@ -13,7 +11,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
+from buildtool.plan.place.instance import MOST_ITEMS
 from buildtool.plan.place.solver import Status, decide, solve
 
 CAPACITY = 1_048_576
@@ -112,14 +110,6 @@ def test_the_command_tells_height_bound_and_proof(tmp_path: Path, capsys: pytest
     assert arena.height(solved, offsets) == 12
 
 
-def test_the_commands_json_has_every_offset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["arena", write(tmp_path, EASY), "--capacity", "14", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["schema"], answer["status"], answer["height_bytes"]) == (1, "optimal", 12)
-    assert (answer["bound_bytes"], answer["capacity_bytes"]) == (12, 14)
-    arena.validate(read_problem(EASY).problem, [answer["offsets"][f"b{i}"] for i in range(1, 6)])
-
-
 def test_a_capacity_that_is_too_small_exits_1_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,14 +148,6 @@ def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
     assert result.solution is not None
     assert result.solution.height <= (CAPACITY if name == "D" else result.bound)
     arena.validate(problem, result.solution.offsets)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", "BD")
-def test_the_twins_agree_on_hard_problems(name: str) -> None:
-    problem = problem_file(f"{name}.{CAPACITY}.csv")
-    capacity = CAPACITY // compile_problem(problem).unit
-    assert list(same_runs(problem, capacity, count=2, limit=300))
 
 
 @pytest.mark.parametrize(

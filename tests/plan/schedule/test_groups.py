@@ -10,7 +10,7 @@ from drawnnets import branching_networks
 from front_twin import Space, hold_front
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from namednets import WAYS, enlarged, shuffled
+from namednets import WAYS, enlarged
 from plan_nets import any_groups, assembled, make_target, residual_nets
 from zeronet import SAME_3X3, Net
 
@@ -137,13 +137,6 @@ def _projection(net, x):
     return net.conv(net.elementwise(OpKind.ADD, net.conv(x, 16, stride=(2, 2)), y), 24)
 
 
-def _dense(net, x):
-    """DenseNet's layers: each appends its channels to all before."""
-    for _ in range(3):
-        x = net.concat([x, net.conv(net.conv(x, 12), 4, kernel=(3, 3), same=True)])
-    return x
-
-
 def _inception(net, x):
     """Four branches, one of them with a residual."""
     residual = net.conv(x, 6)
@@ -153,42 +146,11 @@ def _inception(net, x):
     return net.concat([net.conv(x, 4), wide, residual, pooled])
 
 
-def _shuffled(net, x):
-    """ShuffleNet's module: half of the channels pass through, the other half are convolved."""
-    for _ in range(2):
-        first, second = net.split(x, 2)
-        second = net.conv(second, 0, kernel=(3, 3), same=True, depth_multiplier=1)
-        x = shuffled(net, net.concat([net.conv(second, 4), first]), 2)
-    return x
-
-
-def _widened(net, x):
-    """BlazeFace's modules: shortcuts that lack channels, one of them strided."""
-    for channels, stride in ((10, 1), (12, 2)):
-        y = net.conv(x, 0, kernel=(5, 5), stride=(stride, stride), same=True, depth_multiplier=1)
-        x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2)) if stride > 1 else x
-        x = net.pad(x, ((0, 0), (0, 0), (0, 0), (0, channels - net.shape(x)[3])))
-        x = net.elementwise(OpKind.ADD, net.conv(y, channels), x)
-    return x
-
-
 def _network(module):
     """A module between a convolution of 8 channels and a classifier."""
     net = NetBuilder(1)
     x = net.conv(net.input((1, 24, 24, 3)), 8, kernel=(3, 3), same=True)
     return rewrite(net.graph([net.dense(net.mean(module(net, x)), 4)]))
-
-
-@pytest.mark.parametrize("module", [_fire, _projection, _dense, _inception, _shuffled, _widened])
-def test_a_whole_network_of_branches_streams_without_repetition(module):
-    """With an image that arrives by rows, only the classifier's few numbers are whole."""
-    graph = _network(module)
-    pareto = front(graph, make_target(), Settings(image="stream"))
-    point = next(p for p in pareto.points if p.f <= 1.0)
-    plan = pareto.plan(pareto.points.index(point))
-    check(plan, graph, pareto.target)
-    assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
-    assert plan.arena_bytes < max(pareto.space.boundaries.wholes) / 2
 
 
 @pytest.mark.parametrize("module", [_fire, _projection, _inception])
@@ -210,20 +172,6 @@ def test_rings_of_branches_are_as_small_as_they_can_be(module):
             less = tuple(replace(b, rows=b.rows - 1) if b is ring else b for b in plan.buffers)
             with pytest.raises(PlanError):
                 replay(replace(plan, buffers=less), timeline, kernels)
-
-
-def test_a_gate_is_applied_row_by_row():
-    """The gated tensor is whole before the gate, and its product may overwrite it."""
-    net = NetBuilder(7)
-    x = net.conv(net.input((1, 16, 16, 3)), 16)
-    gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(x, keep_dims=True), 16))
-    y = net.elementwise(OpKind.MUL, gate, x)
-    graph = net.graph([net.conv(y, 8)])
-    pareto = front(graph, make_target(), Settings())
-    plan = pareto.plan(0)
-    check(plan, graph, pareto.target)
-    assert plan.regions[-1].ops == (len(graph.ops) - 2, len(graph.ops) - 1)
-    assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
 
 
 def _sliced(net, x, first):

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.api import handle
-from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import AxisAttrs, ConvAttrs, OpKind, Pad, PoolAttrs
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select_all
 from buildtool.target.types import Contract
-from buildtool.zoo.drawn import NetBuilder
 
 
 def simulated(graph, op, operand, contract, shift):
@@ -263,22 +260,3 @@ def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
             assert safe or said != ""
             if shift >= apart:
                 assert safe and said == ""
-
-
-@pytest.mark.parametrize("axis", [1, 2, 3])
-def test_concatenations_in_place_need_less_and_compute_the_same(axis, tmp_path):
-    """Two branches whose results are concatenated, which needs the most memory."""
-    net = NetBuilder(3)
-    x = net.input((1, 12, 6, 4))
-    ends = [net.conv(x, 24, kernel=(3, 3), same=True), net.conv(x, 24)]
-    path = tmp_path / "heads.tflite"
-    path.write_bytes(write_model(net.graph([net.conv(net.concat(ends, axis=axis), 3)])))
-    request = {"model": str(path), "board": "host"}
-    sizes = {}
-    for in_place in ("rows", "none"):
-        options = {"strategy": "layerwise", "in_place": in_place}
-        sizes[in_place] = handle({"kind": "plan", **request, "options": options})["arena_bytes"]
-    assert sizes["rows"] < sizes["none"]
-    options = {"strategy": "layerwise"}
-    answer = handle({"kind": "validate", **request, "options": options, "reference": "litert", "seed": 1})
-    assert answer["exact"]

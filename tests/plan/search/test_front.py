@@ -8,7 +8,7 @@ import pytest
 from front_twin import ENLARGING, Space, hold_front
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from namednets import blazeface, u_net
+from namednets import u_net
 from plan_nets import make_target
 from zeronet import Net
 
@@ -141,13 +141,6 @@ def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
 
 
-def test_a_network_that_runs_no_code_has_a_front_of_one_point():
-    net = Net((1, 4, 4, 3))
-    graph = net.graph(net.reshape(net.inputs[0], (1, 48)))
-    pareto = front(graph, make_target(), Settings())
-    assert [(point.live_bytes, point.work) for point in pareto.points] == [(0, 0)]
-
-
 @pytest.mark.parametrize("alignment", [1, 16])
 def test_parts_of_a_concatenation_may_lie_in_it(alignment):
     net = Net((1, 6, 6, 2))
@@ -168,10 +161,3 @@ def test_a_u_net_streams_with_nothing_computed_twice(way):
     assert plan.f == 1.0 and plan.macs == total_macs(graph)
     assert len(plan.regions) == 1
     assert plan.arena_bytes < 41_000 < layerwise(graph, target).arena_bytes / 2
-
-
-@pytest.mark.parametrize(("image", "least"), [("overwritable", 76_352), ("stream", 61_152)])
-def test_a_detector_with_widened_shortcuts_streams(image, least):
-    """Layer by layer, with its paddings as tensors, it needs 327,680 bytes."""
-    plan = front(rewrite(blazeface()), load_target("host"), Settings(image=image)).plan(0)
-    assert (plan.arena_bytes, plan.f) == (least, 1.0)

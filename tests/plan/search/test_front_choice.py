@@ -5,23 +5,18 @@ Within a limit on memory, no more tensors are copied than the limit requires.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from front_twin import COST_UNITS, Space, Twin
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.base.session import Session
 from buildtool.graph.types import Pad
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.selection import best_plan, cheapest
-from buildtool.plan.models import load_network
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.paths import Search
 from buildtool.target import registry
 
 SPACE = Space(steps=(1, 2, 3), hand_offs=(1, 4))
@@ -148,53 +143,4 @@ def test_a_plan_of_a_tied_way_is_not_left_out():
     assert pareto.may_fit(1, plan.arena_bytes) and not pareto.may_fit(1, plan.arena_bytes - 1)
 
 
-def front_of(model, image="overwritable", board="host"):
-    graph = load_network(model, Session()).graph
-    return front(graph, registry.make_target(registry.load_board(board)), Settings(image=image))
-
-
-@pytest.mark.parametrize(
-    ("model", "board", "image"),
-    [
-        ("ds_cnn", "host", "overwritable"),
-        ("ds_cnn", "cortex-m4", "overwritable"),
-        ("ds_cnn", "cortex-m4", "stream"),
-        ("resnet8", "cortex-m4", "overwritable"),
-    ],
-)
-def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
-    pareto = front_of(model, image, board)
-    plan = best_plan(pareto, Limits(1 << 40))
-    least = Search(pareto.space.cost_tables).least(1 << 40)
-    assert plan.cost * COST_UNITS == least.weight
-
-
 # ---- copies of tensors ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("model", "image", "ram"),
-    [
-        ("ds_cnn", "overwritable", 8880),
-        ("ds_cnn", "overwritable", 11840),
-        pytest.param("mcunet_vww5", "stream", 11712, marks=pytest.mark.slow),
-        pytest.param("mcunet_vww5", "stream", 28544, marks=pytest.mark.slow),
-    ],
-)
-def test_tensors_move_only_where_the_limit_asks_for_it(model, image, ram):
-    plan = best_plan(front_of(model, image), Limits(ram))
-    still = front_of(model, image).assemble(plan.regions, enough=math.inf)
-    assert not still.moves
-    assert plan.arena_bytes <= ram
-    assert bool(plan.moves) == (still.arena_bytes > ram)
-    assert plan.cost >= still.cost
-
-
-def test_the_more_memory_there_is_the_less_is_copied():
-    found, copied = front_of("ds_cnn"), []
-    for ram in (8640, 9200, 9664, 11840):
-        plan = best_plan(found, Limits(ram))
-        assert max(b.offset + b.size for b in plan.buffers) <= plan.arena_bytes <= ram
-        copied.append(sum(plan.buffers[move.source].size for move in plan.moves))
-    assert copied[-1] == 0
-    assert all(more > less for more, less in pairwise(copied))

@@ -9,7 +9,7 @@ from namednets import split_network
 from plan_nets import make_target
 
 from buildtool.base.errors import PlanError
-from buildtool.base.modes import InPlace, Objective, Strategy
+from buildtool.base.modes import Objective
 from buildtool.graph.fusions import fusions, with_sliced_fusions
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
@@ -55,16 +55,6 @@ def test_branches_ends_and_one_row_are_all_that_a_fusion_needs(residual):
     assert least[1] < 1.4 * whole
 
 
-@pytest.mark.parametrize("in_place", [InPlace.ELEMENTWISE, InPlace.NONE])
-def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place):
-    graph, target = with_sliced_fusions(split_network(2, blocks=1)), make_target()
-    pareto = front(graph, target, Settings(in_place=in_place))
-    plan = pareto.plan(0)
-    check(plan, graph, target)
-    (one,) = fusions(graph)
-    assert not any(r.ops == tuple(range(one.first, one.last + 1)) for r in plan.regions)
-
-
 @pytest.mark.slow
 def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
     prepared = _prepared(split_network(3, channels=12), objective=Objective.RAM)
@@ -89,15 +79,6 @@ def test_a_point_that_only_the_other_form_has_is_listed():
                 if one.plan.arena_bytes <= point.plan.arena_bytes and one.plan.macs <= point.plan.macs
             ]
             assert beaten
-
-
-def test_layer_by_layer_is_the_network_as_it_is():
-    prepared = _prepared(split_network(4), strategy=Strategy.LAYERWISE)
-    assert prepared.unsliced == prepared.graphs[:1]
-    with pytest.raises(PlanError):
-        check(
-            choose_plan(replace(prepared, graphs=prepared.unsliced))[1], prepared.graphs[1], prepared.target
-        )
 
 
 def _plan_of(count=3):

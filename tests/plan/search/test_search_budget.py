@@ -200,13 +200,6 @@ def test_a_quarter_of_the_budget_suffices_for_the_least_cost_and_every_bound_hol
     assert bounds.lower_bound(ways[-1].bytes // 16) is None
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_dense_networks_need_few_labels(image):
-    search = Search(front(dense(8), make_target(), Settings(image=image)).space.tables)
-    ways = list(search.falling())
-    assert search.exact and len(ways) > 1 and search.labels < 3 * search.searched
-
-
 def test_an_error_in_a_table_ends_the_search(monkeypatch):
     net = Net((1, 9, 9, 2))
     graph = net.graph(
