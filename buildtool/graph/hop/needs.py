@@ -139,7 +139,7 @@ class _Finder:
         wanted = within(rows, of.top, of.kept_end)
         needs.wanted[t] = wanted
         first = self.choose(t, wanted) if wanted else None
-        if first is None:
+        if first is None or first >= of.kept_end:
             return rows
         first = max(first, of.top)
         needs.kept[t] = (first, of.kept_end)
