@@ -30,7 +30,8 @@ STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a variable can have
 def check_states(graph: Graph, available: Iterable[int]) -> None:
     """Raises ModelError or UnsupportedError unless the states are valid. `available` tensors have a value."""
     seen, computed = set(graph.inputs), set(available)
-    owned = {op.inputs[i] for op in graph.ops if op.kind in OWNERS for i in STATEFUL[op.kind]}
+    any_type = (*OWNERS, OpKind.RING_PUSH)  # kinds whose states can have any type
+    owned = {op.inputs[i] for op in graph.ops if op.kind in any_type for i in STATEFUL[op.kind]}
     for state in graph.states:
         before, after = graph.tensors[state.before], graph.tensors[state.after]
         if state.before in seen or before.is_constant:

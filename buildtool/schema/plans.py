@@ -426,7 +426,7 @@ class WindowView(TypedDict):
 
     `hops` invokes fill the window. `tensors` are in the order of execution, the input first. `sums` names the
     poolings that keep sums or maxima, in `sums_bytes` bytes. `f_without_edges` is what F would be if no row
-    saw the window's edges: with causal or no padding of moments. `duty` is the share of the hop's period that
+    saw the window's edges: without padding of moments. `duty` is the share of the hop's period that
     an invoke takes by the estimate; null where the period or the time is not known.
     """
 

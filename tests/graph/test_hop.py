@@ -159,6 +159,15 @@ def test_a_dense_layer_over_all_moments_runs_whole_and_says_why():
     )
 
 
-def test_a_plan_that_keeps_other_rows_is_refused():
+@pytest.mark.parametrize(
+    "hop",
+    [
+        Hop(2, (Kept(0, 0), Kept(99, 1))),
+        *(Hop(rows) for rows in (0, -1, 3, 50)),
+        Hop(2, (Kept(0, 0), Kept(4, 500))),
+    ],
+    ids=["tensor", "no rows", "negative", "strides", "longer", "beyond"],
+)
+def test_a_plan_that_this_network_cannot_have_is_refused(hop):
     with pytest.raises(PlanError, match="another network"):
-        hopping_as(keyword_spotter(), Hop(2, (Kept(0, 0), Kept(99, 1))))
+        hopping_as(keyword_spotter(), hop)

@@ -1,4 +1,4 @@
-"""Operands of networks on a moving window: constants over time, operands at different paces, truth values."""
+"""Operands of networks on a moving window: constants over time, operands at different paces, all types."""
 
 import pytest
 from listeningnets import assert_hops_equal
@@ -10,7 +10,7 @@ from buildtool.graph.hop.build import build
 from buildtool.graph.hop.choices import choices
 from buildtool.graph.hop.moments import Work, analyse
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import DType, OpKind
 from buildtool.zoo.drawn import NetBuilder
 
 
@@ -31,11 +31,24 @@ def _missed(net, x):
     return net.conv(x, 4, kernel=(2, 1), dilation=(20, 1), pad=g.Pad(10, 10, 0, 0))
 
 
+def _bytes_out(net, x):
+    return net.requantize(net.conv(x, 4, kernel=(3, 1), same=True), DType.UINT8)
+
+
+def _floats_in(net, _):
+    net.inputs.clear()
+    x = net.input((1, 16, 2, 4), DType.FLOAT32)
+    squares = net.op(OpKind.SQUARE, (x,), dtype=DType.FLOAT32)
+    return net.conv(net.requantize(squares), 4, kernel=(3, 1), same=True)
+
+
 WHOLE = {Work.WHOLE}
 NETWORKS = {
     "paces": (_different_paces, {Work.ROWS, Work.MOVED, Work.WHOLE}),
     "truths": (_truth_values, {Work.ROWS, Work.WHOLE}),
     "missed": (_missed, {Work.ROWS}),
+    "bytes": (_bytes_out, {Work.ROWS}),
+    "floats": (_floats_in, {Work.ROWS}),
     "first constant": (lambda n, x: n.elementwise(OpKind.SUB, n.constant((1, 2, 4)), x), {Work.ROWS}),
     "slopes over time": (lambda n, x: n.prelu(x, (16, 1, 4)), WHOLE),
     "slopes": (lambda n, x: n.prelu(x, (1, 2, 4)), {Work.ROWS}),

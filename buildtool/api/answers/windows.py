@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from buildtool.base.errors import UsageError, suggest
 from buildtool.graph.hop.choices import choices
 from buildtool.graph.hop.moments import Analysis, Work
 from buildtool.graph.hop.needs import Needs, ring_bytes, sums_bytes
@@ -19,8 +20,12 @@ def describe_window(planned: Planned, period: float | None, ms: float | None) ->
     """Returns what a hop computes and keeps; None where each invoke has an input of its own.
 
     `period`: milliseconds from hop to hop, if known. `ms`: the estimated time of an invoke, if known.
+    Raises UsageError for a period without hops.
     """
     if planned.hop is None:
+        if period is not None:
+            text = "it has no effect without hop: each invoke has an input of its own"
+            raise UsageError(text, option="period", hint=suggest(period=None))
         return None
     needs, window = planned.hop.needs, planned.hop.window
     analysis, shown = needs.analysis, planned.hop.graph.window

@@ -21,11 +21,11 @@ def figures(window: WindowView | None, f: float) -> Iterator[str]:
         return
     new = count(window["rows"], "new row")
     yield f"window   {count(window['window_rows'], 'row')}, {new} in each invoke; F is for the whole window"
-    yield f"         - init and reset fill it with zero points, which takes {window['hops']:,} invokes"
+    yield f"         - init and reset fill it with zero points, which takes {count(window['hops'], 'invoke')}"
     if window["f_without_edges"] <= _WORTHWHILE * f:
         yield (
-            "         - rows at the window's edges are computed anew; with causal padding of moments, or "
-            f"none, F could be {window['f_without_edges']:.3f}"
+            "         - rows at the window's edges are computed anew; without padding of moments, or with "
+            f"causal padding if only the last moment is read, F could be {window['f_without_edges']:.3f}"
         )
     if window["duty"] is not None and window["period_ms"] is not None:
         verdict = "" if window["duty"] <= 1 else ": too slow"

@@ -17,7 +17,6 @@ from buildtool.graph.types import DType, Graph, Op
 
 STATE_ALIGNMENT = 16  # bytes, of each state
 PLACE_BYTES = 4  # a ring's place of the oldest row, or one sum
-_KEPT_TYPES = (DType.INT8, DType.UINT8, DType.INT16)
 
 # (tensor, wanted rows) -> the first row to keep, or None. Wanted rows are read, and could be kept.
 Choose = Callable[[int, Spans], int | None]
@@ -137,10 +136,10 @@ class _Finder:
         needs, of = self.needs, self.needs.analysis.moments[t]
         rows = needs.needed.get(t, ())
         tensor = needs.analysis.graph.tensors[t]
-        wanted = within(rows, of.top, of.kept_end) if tensor.dtype in _KEPT_TYPES else ()
+        wanted = within(rows, of.top, of.kept_end)
         needs.wanted[t] = wanted
         first = self.choose(t, wanted) if wanted else None
-        if first is None:
+        if first is None or first >= of.kept_end:
             return rows
         first = max(first, of.top)
         needs.kept[t] = (first, of.kept_end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from buildtool.base.errors import Hint, PlanError
+from buildtool.base.errors import BuildtoolError, Hint, PlanError
 from buildtool.graph.hop.build import Origin, build
 from buildtool.graph.hop.choices import choices
 from buildtool.graph.hop.moments import Analysis, analyse
@@ -14,6 +14,7 @@ from buildtool.graph.hop.types import Hop
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 
+_ANOTHER = Hint("make a plan for this network: buildtool plan MODEL --board BOARD --out FILE")
 MOST_TRIED = 12  # choices of what is kept that are planned
 
 
@@ -56,13 +57,13 @@ def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
 
 def hopping_as(window: Graph, hop: Hop) -> Hopping:
     """The network of hops of a plan. Raises PlanError if this network cannot have it."""
-    analysis = analyse(window, hop.rows)
-    needs = needs_of(analysis, hop)
-    if needs.hop != hop:
-        hint = Hint("make a plan for this network: buildtool plan MODEL --board BOARD --out FILE")
-        raise PlanError(
-            "the plan is for another network: it keeps rows that this one does not read", hint=hint
-        )
+    try:
+        needs = needs_of(analyse(window, hop.rows), hop) if hop.rows > 0 else None
+    except BuildtoolError as error:
+        raise PlanError(f"the plan is for another network: {error.text}", hint=_ANOTHER) from None
+    if needs is None or needs.hop != hop:
+        text = "the plan is for another network: it keeps rows that this one does not read"
+        raise PlanError(text, hint=_ANOTHER)
     return _make(window, needs)
 
 
