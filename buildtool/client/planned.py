@@ -38,9 +38,9 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
 
 
 class _Simplified(NamedTuple):
-    """A plan's schema and number of operators, and what it simplifies: channels, and operators' weights."""
+    """A plan's schema, number of operators and hop, and what it simplifies: channels, operators' weights."""
 
-    kind: tuple[int, int]
+    kind: tuple[int, int, str]
     removed: set[tuple[int, int]]  # (tensor, channel)
     narrowed: list[list[int]]
 
@@ -49,6 +49,6 @@ def _read(plan: bytes) -> _Simplified:
     import msgpack  # few commands print about a plan
 
     schema, fields = msgpack.unpackb(plan)
-    kernels, removed, narrowed = fields[5], fields[-2], fields[-1]
+    kernels, removed, narrowed, hop = fields[5], *fields[-3:]
     pairs = {(tensor, channel) for tensor, channels in removed for channel in channels}
-    return _Simplified((schema, len(kernels)), pairs, narrowed)
+    return _Simplified((schema, len(kernels), repr(hop)), pairs, narrowed)

@@ -6,6 +6,7 @@ from loaded import load_target
 
 from buildtool.api.checking.check import _draw_cases
 from buildtool.graph.floats import touches_floats
+from buildtool.graph.ops import moving
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import DType, OpKind
@@ -19,8 +20,7 @@ _WITHOUT = {
     OpKind.SQUARE,
     OpKind.ERF,
     OpKind.POW,
-    OpKind.ROWS,
-}
+} | {definition.kind for definition in moving.DEFS}
 
 
 def test_a_network_is_drawn_for_each_kernel_of_float32():
