@@ -49,6 +49,6 @@ def _read(plan: bytes) -> _Simplified:
     import msgpack  # few commands print about a plan
 
     schema, fields = msgpack.unpackb(plan)
-    kernels, removed, narrowed, hop = fields[5], *fields[-3:]
+    kernels, (removed, narrowed, hop) = fields[5], fields[-3:]
     pairs = {(tensor, channel) for tensor, channels in removed for channel in channels}
     return _Simplified((schema, len(kernels), repr(hop)), pairs, narrowed)

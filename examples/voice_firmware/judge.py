@@ -1,6 +1,6 @@
 """Compares what the firmware printed with TensorFlow Lite Micro and LiteRT, line by line.
 
-python judge.py FRONT.tflite WORDS.tflite SOUND.wav STEP_MS OUTPUT.txt
+python judge.py FRONT.tflite WORDS.tflite SOUND.wav STEP_MS HOP OUTPUT.txt
 """
 
 import sys
@@ -27,14 +27,16 @@ def frames(path, sound, step):
 
 
 class Words:
-    """The network that reads features, in LiteRT."""
+    """The network that reads features, in LiteRT. If `hop` is not 0, it runs once for so many frames."""
 
-    def __init__(self, path):
+    def __init__(self, path, hop):
         kernels = OpResolverType.BUILTIN_REF
         self._engine = Interpreter(path, experimental_op_resolver_type=kernels)
         self._engine.allocate_tensors()
         (self._input,), (self._output,) = self._engine.get_input_details(), self._engine.get_output_details()
-        self._window = np.zeros(int(np.prod(self._input["shape"])), np.int8)
+        empty = self._input["quantization"][1] if hop else 0  # a moving window has zero points at first
+        self._window = np.full(int(np.prod(self._input["shape"])), empty, np.int8)
+        self._hop, self._frames = max(hop, 1), 0
         names = {op["op_name"] for op in self._engine._get_ops_details()}
         self._keeps_state = "VAR_HANDLE" in names
         self._there = 0
@@ -48,18 +50,21 @@ class Words:
                 return None
         else:
             self._window = np.concatenate([self._window[len(frame) :], frame])
+            self._frames += 1
+            if self._frames % self._hop:
+                return None
         self._engine.set_tensor(self._input["index"], self._window.reshape(self._input["shape"]))
         self._engine.invoke()
         return self._engine.get_tensor(self._output["index"]).reshape(-1)
 
 
-def main(front, words, path, step, output):
+def main(front, words, path, step, hop, output):
     """Compares all steps; ends with a message at the first one that differs."""
     with wave.open(path, "rb") as file:
         sound = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     printed = Path(output).read_text(encoding="ascii").splitlines()
     lines = [line.split() for line in printed if line.startswith("frame")]
-    network, classes, heard = Words(words), set(), 0
+    network, classes, heard = Words(words, int(hop)), set(), 0
     right = list(frames(front, sound, RATE * int(step)))
     if len(right) != len(lines) or not lines:
         sys.exit(f"{len(lines)} steps, expected {len(right)}")
@@ -78,6 +83,6 @@ def main(front, words, path, step, output):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 6:
+    if len(sys.argv) != 7:
         sys.exit(__doc__)
     main(*sys.argv[1:])
