@@ -1,5 +1,6 @@
 /* A window of features. A network that reads a frame, or a few, and keeps earlier ones itself, gets
- * each frame once; so does a network on a moving window, whose input is the frames of a hop. All others get all frames of their window, which moves by a frame. */
+ * each frame once; so does a network on a moving window, whose input is the frames of a hop. All
+ * others get all frames of their window, which moves by a frame. */
 #include "history.h"
 
 #include <string.h>
