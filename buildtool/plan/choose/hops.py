@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError
@@ -49,10 +50,25 @@ def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
     There are at most MOST_TRIED of them. Raises UsageError for a hop that the network cannot have, and
     UnsupportedError for a network that cannot run on a moving window.
     """
-    found = choices(analyse(window, rows))
-    last = len(found) - 1
-    picked = sorted({round(i * last / (MOST_TRIED - 1)) for i in range(MOST_TRIED)}) if last else [0]
-    return [_make(window, found[i]) for i in picked]
+    return [_make(window, needs) for needs in _pick(choices(analyse(window, rows)), MOST_TRIED)]
+
+
+def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
+    """At most `most` choices, the two ends among them.
+
+    That choice is left out first whose neighbours are nearest: where a limit allows it, but not the one
+    before, the next one stands in for it.
+    """
+    picked = list(found)
+    while len(picked) > most:
+        del picked[min(range(1, len(picked) - 1), key=lambda i: _loss(*picked[i - 1 : i + 2]))]
+    return picked
+
+
+def _loss(before: Needs, needs: Needs, after: Needs) -> float:
+    """The area under the front that is lost without a choice, in logarithms of work and memory."""
+    memory = math.log((before.state_bytes + 1) / (needs.state_bytes + 1))
+    return memory * math.log((after.work + 1) / (needs.work + 1))
 
 
 def hopping_as(window: Graph, hop: Hop) -> Hopping:
