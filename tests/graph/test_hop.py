@@ -92,8 +92,6 @@ def test_planned_choices_are_the_ends_and_those_whose_neighbours_are_far():
     by_memory = {one.state_bytes: one.work for one in every}
     # 2,944 bytes: 7 % more work than 3,600, but a tenth less than 2,288
     assert 2_944 in {one.state_bytes for one in planned}
-        one.state_bytes for one in planned
-    }  # 5 % more work than 3,600 bytes, but 10 % less than 2,288
     assert all(by_memory[one.state_bytes] == one.work for one in planned)
 
 
