@@ -15,11 +15,13 @@ class NamedBytes(TypedDict):
 class Price(TypedDict):
     """What a plan needs and costs.
 
-    `f` is the plan's work over the network's own work. `estimated_ms` is the cost at the board's clock. It is
+    `kept_bytes` of state are kept from hop to hop; the option `ram` limits them together with the arena. `f`
+    is the plan's work over the network's own work. `estimated_ms` is the cost at the board's clock. It is
     null where costs are not times or the clock is not known.
     """
 
     arena_bytes: int
+    kept_bytes: int
     f: float
     cost: float
     estimated_ms: float | None

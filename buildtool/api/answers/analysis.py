@@ -105,8 +105,8 @@ def _make_verdict(
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     detailed = is_named and len(request.boards) <= DETAILED
     helping = cures(network, choice, fitting, session) if detailed and not fitting.fits else []
-    smaller = next_smaller(fitting) if detailed and fitting.fits else None
-    smallest = next_smaller(smaller[1], Objective.RAM) if smaller else None
+    smaller = next_smaller(network, choice, fitting) if detailed and fitting.fits else None
+    smallest = next_smaller(network, choice, smaller[1], Objective.RAM) if smaller else None
     return verdict_of(fitting, helping, smaller, smallest)
 
 

@@ -18,6 +18,7 @@ from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
 from buildtool.emit.image import image_layout
 from buildtool.firmware.counting import Count, count_footprint
+from buildtool.firmware.hopping import needed_bytes
 from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
@@ -81,7 +82,8 @@ def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
     `exactly` is true, the firmware is compiled and linked if possible. Otherwise it is linked only if an
     upper limit of its size does not show whether it fits. BuildtoolError if there is no plan.
     """
-    return fit_plan(prepared, *nearest(prepared), name, exactly=exactly)
+    graph, plan = nearest(prepared)
+    return fit_plan(prepared, graph, dataclasses.replace(plan, **prepared.in_plan), name, exactly=exactly)
 
 
 def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
@@ -170,7 +172,7 @@ def _try_settings(
     if fitting.fits:
         return Cure(settings, fitting)
     over = sum(need.excess for need in fitting.needs if need.memory in prepared.target.board.holders)
-    ram = fitting.plan.arena_bytes - over
+    ram = needed_bytes(fitting.plan) - over
     if "ram" in settings or not over or ram <= 0 or fitting.plan.arena_bytes > prepared.available:
         return None
     # The arena fits, but not together with the firmware's other bytes in its memory.
@@ -191,16 +193,16 @@ def _list_settings(lacking: Fitting) -> Iterator[Settings]:
     arenas = [need for need in over if need.memory in board.holders or need.what == "arena limit"]
     if not arenas:
         return
-    options = lacking.prepared.options
-    ram = lacking.plan.arena_bytes - max(need.excess for need in arenas)
+    options, needed = lacking.prepared.asked, needed_bytes(lacking.plan)
+    ram = needed - max(need.excess for need in arenas)
     if not board.second and ram > 0:  # the firmware's other bytes take some of the arena's memory
         yield {"ram": ram}
     # the request's restrictions, one by one, then all of them
     chosen = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
     lifted = Settings({name: None for name in chosen if options.image != Image.STREAM or name != "image"})
     yield from (Settings({name: None}) for name in lifted if name != "segments")
-    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
-        yield {"ram": lacking.plan.arena_bytes}
+    if options.ram is not None and needed > options.ram:
+        yield {"ram": needed}
     if len(lifted) > 1:
         yield lifted
     if options.image != Image.STREAM:
@@ -235,22 +237,28 @@ def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterato
     plain = TargetChoice("")
     for board in room[:MOST_BOARDS]:
         session.tell(f"trying board {board.name}")
-        cure = _try_settings(network, plain, lacking.prepared.options, {"board": board.name}, session)
+        cure = _try_settings(network, plain, lacking.prepared.asked, {"board": board.name}, session)
         if cure is not None:
             yield cure
 
 
-def next_smaller(fitting: Fitting, objective: Objective = Objective.COST) -> tuple[Settings, Fitting] | None:
+def next_smaller(
+    network: Network, choice: TargetChoice, fitting: Fitting, objective: Objective = Objective.COST
+) -> tuple[Settings, Fitting] | None:
     """Returns the setting that makes the next smaller plan than one that fits, and this plan.
 
-    With the objective `ram` it is the smallest plan. None if there is no smaller plan.
+    `choice` is the target of the request. With the objective `ram` it is the smallest plan. None if there
+    is no smaller plan.
     """
-    ram = fitting.plan.arena_bytes - fitting.plan.alignment
+    prepared = fitting.prepared
+    ram = needed_bytes(fitting.plan) - fitting.plan.alignment
     if ram <= 0:
         return None
-    options = dataclasses.replace(fitting.prepared.options, ram=ram, objective=objective)
+    options = dataclasses.replace(prepared.asked, ram=ram, objective=objective)
     try:
-        smaller = fit(dataclasses.replace(fitting.prepared, options=options), "network", exactly=False)
+        target = load_target(choice, prepared.session)
+        smaller = fit(prepare(network, target, options, prepared.session), network.model.name, exactly=False)
     except BuildtoolError:
         return None
-    return ({"ram": smaller.plan.arena_bytes}, smaller) if smaller.plan.arena_bytes <= ram else None
+    needed = needed_bytes(smaller.plan)
+    return ({"ram": needed}, smaller) if needed <= ram else None

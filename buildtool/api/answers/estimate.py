@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import CostUnit
+from buildtool.firmware.hopping import needed_bytes
 from buildtool.firmware.planned import notes
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
@@ -34,8 +35,13 @@ if TYPE_CHECKING:
 def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
     """Returns a plan's memory and cost; the cost includes `waited`, the waits for the arena's memories."""
     cost = plan.cost + waited
-    time = estimate_ms(cost, target)
-    return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "kept_bytes": needed_bytes(plan) - plan.arena_bytes,
+        "f": plan.f,
+        "cost": cost,
+        "estimated_ms": estimate_ms(cost, target),
+    }
 
 
 def facts(planned: Planned) -> BoardFacts:

@@ -236,7 +236,8 @@ def _price(price: Price, unit: str) -> str:
     """Returns a plan's arena, its work and its cost in a unit."""
     ms = "" if price["estimated_ms"] is None else f", about {price['estimated_ms']:,.1f} ms"
     cost = f"cost {price['cost']:,.0f} {unit}{ms}"
-    return f"{price['arena_bytes']:,} bytes of arena, F {price['f']:.3f}, {cost}"
+    kept = f" and {price['kept_bytes']:,} kept from hop to hop" if price["kept_bytes"] else ""
+    return f"{price['arena_bytes']:,} bytes of arena{kept}, F {price['f']:.3f}, {cost}"
 
 
 def _words(cure: Cure, spelling: Spelling) -> str:

@@ -94,6 +94,17 @@ def test_a_limit_that_was_asked_for_is_lifted_where_that_helps():
 
 
 @pytest.mark.slow
+def test_a_limit_that_a_moving_window_exceeds_is_cured_by_one_that_includes_what_is_kept():
+    options = {"hop": 2, "ram": 5_024}
+    verdict, _ = analysed("cortex-m4", options=options)
+    assert not verdict["fits"] and verdict["cures"]
+    for cure in verdict["cures"]:
+        plan = planned("cortex-m4", cure["settings"], options)
+        assert plan["arena_bytes"] == cure["arena_bytes"]
+        assert plan["state_bytes"] == cure["kept_bytes"] > 0
+
+
+@pytest.mark.slow
 def test_where_flash_is_too_small_other_boards_are_planned(tmp_path):
     board = board_file(tmp_path, 'extends = "hifive1"\n[memory.flash]\nsize = "36K"\n')
     verdict, lines = analysed(board)
@@ -104,19 +115,22 @@ def test_where_flash_is_too_small_other_boards_are_planned(tmp_path):
     assert verdict["cures"][0]["cost_ratio"] is None
 
 
-def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs():
-    verdict, lines = analysed("cortex-m4")
+@pytest.mark.parametrize("options", [{}, {"hop": 2}], ids=["window", "hops"])
+def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs(options):
+    verdict, lines = analysed("cortex-m4", options=options)
     assert verdict["fits"] and verdict["cures"] == []
     unused = [need["available"] - need["required"] for need in verdict["needs"]]
     assert lines[0].startswith(f"{NET} fits cortex-m4; bytes that are left: RAM (psram) {unused[0]:,}, ")
-    sizes = [verdict["arena_bytes"]]
+    sizes = [verdict["arena_bytes"] + verdict["kept_bytes"]]
     for smaller in (verdict["smaller"], verdict["smallest"]):
-        sizes.append(smaller["arena_bytes"])
+        sizes.append(smaller["arena_bytes"] + smaller["kept_bytes"])
         assert smaller["cost_ratio"] >= 1
-        plan = planned("cortex-m4", smaller["settings"], {})
+        assert smaller["settings"] == {"ram": sizes[-1]}
+        plan = planned("cortex-m4", smaller["settings"], options)
         assert (plan["arena_bytes"], plan["cost"]) == (smaller["arena_bytes"], smaller["cost"])
     assert sizes == sorted(set(sizes), reverse=True)
-    assert planned("cortex-m4", {}, {"objective": "ram"})["arena_bytes"] == sizes[-1]
+    least = planned("cortex-m4", {"objective": "ram"}, options)
+    assert least["arena_bytes"] + least["state_bytes"] == sizes[-1]
     assert 0 < verdict["stack"]["required"] <= verdict["stack"]["available"]
 
 
