@@ -1,19 +1,23 @@
 """What a moving window saves: python -m benchmarks.listening [FILE:HOP...] [--board BOARD...]
 
-The keyword spotter of MLPerf Tiny, and the networks of buildtool/zoo/drawn_series.py. For each board the
-executed instructions of a hop, and their share of those of the whole window. `memory` is the arena and what
-is kept from hop to hop, beside the arena of the whole window, layer by layer. If it is more, a second line is
-planned with as much. Every tensor of every hop is compared with LiteRT's on the whole window, over three
-windows, a reset and one more.
+The file "torch" is the network of benchmarks/torch_series.py, which PyTorch exports.
+
+Without files: the keyword spotter of MLPerf Tiny, and the networks of buildtool/zoo/drawn_series.py. For
+each board the executed instructions of a hop, and their share of those of the whole window. `memory` is the
+arena and what is kept from hop to hop, beside the arena of the whole window, layer by layer. If it is more, a
+second line is planned with as much. Every tensor of every hop is compared with LiteRT's on the whole window,
+over three windows, a reset and one more.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.torch_series import export
 from benchmarks.weights import SHARED
 from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
@@ -26,7 +30,13 @@ def networks(files: list[str]) -> Iterator[tuple[str, int, object]]:
     """Yields (name, hop, the model of a request)."""
     for text in files:
         path, _, hop = text.rpartition(":")
-        yield Path(path).stem, int(hop), path
+        if path != "torch":
+            yield Path(path).stem, int(hop), path
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "motion.onnx"
+            export(file)
+            yield "motion, from PyTorch", int(hop), str(file)
     if not files:
         yield "mlperf_kws", 2, str(SHARED / "mlperf_kws.tflite")
         for name, make in SERIES.items():

@@ -12,7 +12,7 @@ Each docs/figures/NAME.txt is a command and what it printed:
     # made: 2026-11-24 at af191a5d of slow ones: when, and of which commit
     # first: scons -c              a command before it, whose output is not kept
     # exit: 1                      the status with which it ends, where that is not 0
-    # needs: ../shared/models      a file or folder outside the checkout that it reads
+    # needs: ../shared/models      a file or folder outside the checkout that it reads, or a Python package
 
 A command whose compiler is not here, or that needs what is not here, is not compared, and that is said. For a
 new figure, write such a file with the command and what it is like, and run --write NAME.
@@ -31,6 +31,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import difflib
+import importlib.util
 import os
 import re
 import subprocess
@@ -114,13 +115,17 @@ def compiler_here(kind: str) -> str:
     return f"{kind} {re.findall(r'[0-9]+(?:[.][0-9]+)+', done.stdout)[-1]}"
 
 
+def _is_package(name: str) -> bool:
+    return name.isidentifier() and importlib.util.find_spec(name) is not None
+
+
 def why_not(one: Kept, *, write: bool) -> str:
     """Returns why a command cannot run here; "" if it can.
 
     With `write`, any version of its compiler suffices.
     """
     needs = one.about.get("needs", "")
-    if needs and not (ROOT / needs).exists():
+    if needs and not (ROOT / needs).exists() and not _is_package(needs):
         return f"it needs {needs}"
     if wanted := one.about.get("compiler", ""):
         here = compiler_here(wanted.split()[0])

@@ -12,7 +12,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     Of names that a converter joined with ';', only the first counts. Folders of more than half of the names
     are removed, and so are last words whose folder contains nothing else. Different names stay different.
     """
-    paths = [name.partition(";")[0].split("/") for name in names]
+    paths = [[word for word in name.partition(";")[0].split("/") if word] or [name] for name in names]
     sizes = Counter("/".join(words[:n]) for words in paths for n in range(1, len(words) + 1))
     for words in paths:
         while len(words) > 1 and sizes["/".join(words[:-1])] == 1:

@@ -17,6 +17,10 @@ def test_what_tells_no_layers_apart_is_left_out():
     assert short_names(names) == [name.removeprefix("m/").replace("/conv", "") for name in names]
 
 
+def test_a_name_that_starts_with_a_slash_is_not_empty():
+    assert short_names(["/pool/GlobalAveragePool_output_0"]) == ["pool"]
+
+
 @given(st.lists(WORDS.map("/".join), unique=True, max_size=8))
 @settings(derandomize=True, deadline=None)
 def test_no_two_layers_get_one_name(names):

@@ -58,7 +58,9 @@ def remarks(window: WindowView) -> list[str]:
     lines = []
     if window["sums"]:
         kept = count(window["sums_bytes"], "byte")
-        lines.append(f"{', '.join(short_names(window['sums']))}: keeps its sums or maxima in {kept}")
+        rows = [tensor["name"] for tensor in window["tensors"]]
+        names = short_names([*rows, *window["sums"]])[len(rows) :]
+        lines.append(f"{', '.join(names)}: keeps its sums or maxima in {kept}")
     return lines + [
         f"{one['operator']} ({shorten(one['name'], _NAME_WIDTH)}) runs on the whole window: {one['why']}"
         for one in window["whole"]
