@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     Of names that a converter joined with ';', only the first counts. Folders of more than half of the names
     are removed, and so are last words whose folder contains nothing else. Different names stay different.
     """
-    paths = [[word for word in name.partition(";")[0].split("/") if word] or [name] for name in names]
+    paths = [[word for word in _first(name).split("/") if word] or [name] for name in names]
     sizes = Counter("/".join(words[:n]) for words in paths for n in range(1, len(words) + 1))
     for words in paths:
         while len(words) > 1 and sizes["/".join(words[:-1])] == 1:
@@ -24,3 +25,10 @@ def short_names(names: Sequence[str]) -> list[str]:
         times = Counter(short)
         short = [s if times[s] == 1 else whole for s, whole in zip(short, longer, strict=True)]
     return short
+
+
+def _first(name: str) -> str:
+    """The first of joined names, with the rows of a moving window, if any: "a;b/c [0-3]" becomes "a [0-3]"."""
+    first, _, others = name.partition(";")
+    rows = re.search(r" [\[(].*", others)
+    return first + rows[0] if rows else first

@@ -21,6 +21,11 @@ def test_a_name_that_starts_with_a_slash_is_not_empty():
     assert short_names(["/pool/GlobalAveragePool_output_0"]) == ["pool"]
 
 
+def test_joined_names_keep_the_rows_of_a_moving_window():
+    names = ["net/a/Relu;net/x [0-1]", "net/a/Relu;x [2-3]", "net/b/Relu;y [4] (kept next)", "net/b/Relu;z"]
+    assert short_names(names) == ["a/Relu [0-1]", "a/Relu [2-3]", "b/Relu [4] (kept next)", "b/Relu"]
+
+
 @given(st.lists(WORDS.map("/".join), unique=True, max_size=8))
 @settings(derandomize=True, deadline=None)
 def test_no_two_layers_get_one_name(names):
