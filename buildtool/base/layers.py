@@ -28,7 +28,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def _first(name: str) -> str:
-    """The first of joined names, with the rows of a moving window, if any: "a;b/c [0-3]" becomes "a [0-3]"."""
+    """The first of joined names, with the rows of a moving window: "a;b/c [0-3]" becomes "a [0-3]"."""
     first, _, others = name.partition(";")
     rows = re.search(r" [\[(].*", others)
     return first + rows[0] if rows else first
