@@ -10,7 +10,7 @@ from buildtool.base.modes import CostUnit
 from buildtool.graph.hop.types import Hop
 from buildtool.graph.types import SecondPass
 
-SCHEMA = 13  # version of the format of a plan's bytes
+SCHEMA = 14  # version of the format of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 

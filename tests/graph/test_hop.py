@@ -70,7 +70,7 @@ def test_every_tensor_of_every_hop_is_that_of_the_whole_window(seed):
     for needs in {
         id(one): one for one in (every[0], every[-1], every[int(draw.integers(len(every)))])
     }.values():
-        built = build(needs)
+        built = build(needs, in_columns=bool(draw.integers(2)))
         check_graph(built.graph)
         assert sum(op_macs(built.graph, op) for op in built.graph.ops) == needs.macs
         assert_hops_equal(graph, analysis, built, min(2 * built.graph.window.hops + 2, 24), seed)

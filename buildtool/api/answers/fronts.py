@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, TypedDict
 import msgpack
 
 from buildtool.api.answers.estimate import price
-from buildtool.base.distinct import undominated
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from buildtool.plan.types import Plan
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
     from buildtool.target.types import Target
+
+CHEAPER = 0.9  # of the networks of a moving window, one with more memory and work may cost so much less
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
@@ -106,17 +108,22 @@ def _find_front(prepared: Prepared) -> FrontFigures:
 
 
 def _join_fronts(fronts: list[FrontFigures]) -> FrontFigures:
-    """Joins the fronts of all choices of what a moving window keeps: no point has more of everything."""
+    """Joins the fronts of all networks of a moving window.
+
+    A point with more memory than another one has less work, or costs at most CHEAPER times as much.
+    """
     first, *others = fronts
     if not others:
         return first
-    points = undominated(
-        [point for one in fronts for point in one["points"]],
-        lambda p: (p["arena_bytes"] + p["state_bytes"], p["macs"], p["cost"]),
-    )
+    every = [point for one in fronts for point in one["points"]]
+    points, macs, cost = list[Point](), math.inf, math.inf
+    for point in sorted(every, key=lambda p: (p["arena_bytes"] + p["state_bytes"], p["macs"], p["cost"])):
+        if point["macs"] < macs or point["cost"] <= CHEAPER * cost:
+            points.append(point)
+            macs, cost = min(macs, point["macs"]), min(cost, point["cost"])
     return {
         "macs": max(one["macs"] for one in fronts),
-        "points": sorted(points, key=lambda p: p["arena_bytes"] + p["state_bytes"]),
+        "points": points,
         "search_factor": max(one["search_factor"] for one in fronts),
         "placing_ended": any(one["placing_ended"] for one in fronts),
         "accounting": next((one["accounting"] for one in fronts if one["accounting"]), []),

@@ -54,15 +54,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Built:
-    """The network of a hop. `origins`: by name, the rows of the window's tensors that its tensors hold."""
+    """The network of a hop. `origins`: by name, the rows of the window's tensors that its tensors hold.
+
+    `has_columns`: whether operators read moments as columns.
+    """
 
     graph: Graph
     origins: Mapping[str, Origin]
+    has_columns: bool = False
 
 
-def build(needs: Needs) -> Built:
-    """Returns the network that computes one hop."""
-    work = _Building(needs)
+def build(needs: Needs, *, in_columns: bool = False) -> Built:
+    """Returns the network that computes one hop. For `in_columns` see `Hop`."""
+    work = _Building(needs, in_columns)
     work.run()
     return work.result()
 
@@ -82,6 +86,7 @@ _SMALL = 512  # bytes of rows that are copied rather than joined by a CONCATENAT
 @dataclass
 class _Building:
     needs: Needs
+    in_columns: bool
     tensors: list[Tensor] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
@@ -90,6 +95,7 @@ class _Building:
     same: dict[int, int] = field(default_factory=dict)  # tensors as they are in both networks
     joined: dict[tuple[int, Spans], int] = field(default_factory=dict)
     turned: dict[tuple[int, str], int] = field(default_factory=dict)
+    columns: dict[int, int] = field(default_factory=dict)  # images of one column -> images of one row
     origins: dict[int, Origin] = field(default_factory=dict)
     pushes: list[Op] = field(default_factory=list)
 
@@ -130,13 +136,14 @@ class _Building:
         """Returns the network, with its states in place."""
         graph = self._graph
         outputs = [self._whole(t) for t in graph.outputs]
-        bare = graph_of(graph.name, self.tensors, self._ordered(), [self.input], outputs, self.states)
+        ops = _without_unread(self._ordered(), {*outputs, *(s.after for s in self.states)})
+        bare = graph_of(graph.name, self.tensors, ops, [self.input], outputs, self.states)
         first = self._moments[self.needs.analysis.input]
         settled = replace(
             settle_states(bare), window=Window(first.rows, -(-first.rows // first.shift), total_macs(graph))
         )
         origins = {self.tensors[t].name: origin for t, origin in self.origins.items()}
-        return Built(settled, origins)
+        return Built(settled, origins, bool(self.columns))
 
     def _ordered(self) -> list[Op]:
         """The operators in order. Rows enter a ring as soon as nothing reads the ring any more."""
@@ -343,7 +350,46 @@ class _Building:
                 inputs.append(self._constant(op, place, t, of))
             else:
                 inputs.append(t)
-        self.ops.append(replace(op, inputs=tuple(inputs), outputs=outputs, attrs=attrs))
+        one = replace(op, inputs=tuple(inputs), outputs=outputs, attrs=attrs)
+        if not (self.in_columns and self._has_one_column(one)):
+            self.ops.append(one)
+            return
+        with_columns = self._with_columns(one, op)
+        (image,), (row,) = outputs, with_columns.outputs
+        self._exchange_names(image, row)
+        self.ops += [with_columns, Op(OpKind.RESHAPE, (row,), (image,))]
+
+    def _has_one_column(self, op: Op) -> bool:
+        """Whether an operator is a convolution or a pooling that reads and makes images of one column."""
+        images = (op.inputs[0], *op.outputs)
+        is_sliding = isinstance(op.attrs, ConvAttrs | PoolAttrs)
+        is_column = self.tensors[op.inputs[0]].shape[1] > 1
+        return is_sliding and is_column and all(self.tensors[t].shape[2] == 1 for t in images)
+
+    def _with_columns(self, op: Op, original: Op) -> Op:
+        """The operator with rows and columns exchanged, on images of one row."""
+        assert isinstance(op.attrs, ConvAttrs | PoolAttrs)
+        inputs = [self._one_row(op.inputs[0]), *op.inputs[1:]]
+        if isinstance(op.attrs, ConvAttrs):
+            tensor = self.tensors[inputs[1]]
+            inputs[1] = self._turn(original.inputs[1], "columns", tensor, (0, 2, 1, 3))
+        outputs = tuple(map(self._one_row, op.outputs))
+        return replace(op, inputs=tuple(inputs), outputs=outputs, attrs=_turned(op.attrs))
+
+    def _exchange_names(self, a: int, b: int) -> None:
+        one, other = self.tensors[a], self.tensors[b]
+        self.tensors[a], self.tensors[b] = replace(one, name=other.name), replace(other, name=one.name)
+
+    def _one_row(self, t: int) -> int:
+        """The image of one column `t` as an image of one row; a RESHAPE makes it if `t` is there already."""
+        if t not in self.columns:
+            image = self.tensors[t]
+            of, rows, width, channels = image.shape
+            self.columns[t] = self._add(replace(image, shape=(of, width, rows, channels)))
+            self.origins[self.columns[t]] = self.origins[t]
+            if t == self.input or any(t in op.outputs for op in self.ops):
+                self.ops.append(Op(OpKind.RESHAPE, (t,), (self.columns[t],)))
+        return self.columns[t]
 
     def _constant(self, op: Op, place: int, t: int, of: Moments) -> int:
         """A constant operand in the layout of images: filters are turned, other operands get 4 dimensions."""
@@ -464,6 +510,12 @@ class _Building:
         sums = self._add(Tensor(f"{name} (sums)", shape, DType.INT32))
         self.ops.append(Op(OpKind.ROW_SUMS, (rows,), (sums,), index=op.index))
         return sums
+
+
+def _without_unread(ops: Sequence[Op], read: set[int]) -> list[Op]:
+    """The operators without RESHAPEs whose results nothing reads."""
+    read = read.union(*(op.inputs for op in ops))
+    return [op for op in ops if op.kind is not OpKind.RESHAPE or read.intersection(op.outputs)]
 
 
 def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Piece]]:

@@ -20,9 +20,12 @@ class Hop:
     """How a network runs on a moving window.
 
     `rows`: rows by which the window moves. `kept`: kept rows, in ascending order of tensors. `sums`: poolings
-    over all moments that keep their sums or maxima, as positions in the operators.
+    over all moments that keep their sums or maxima, as positions in the operators. `in_columns`: where an
+    image has one column, its convolutions and poolings read moments as columns of one row: kernels compute
+    columns together, but such images do not pass row by row to the next operator.
     """
 
     rows: int
     kept: tuple[Kept, ...] = ()
     sums: tuple[int, ...] = ()
+    in_columns: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError
 from buildtool.graph.hop.build import Origin, build
@@ -24,19 +24,20 @@ class Hopping:
     """A network of hops: `graph`, and the network on the whole `window` from which it was made.
 
     `needs`: the rows that a hop computes and keeps. `origins`: the rows of the window's tensors that the
-    tensors of `graph` hold, by name. `asked`: the options of the request.
+    tensors of `graph` hold, by name. `in_columns`: as in `Hop`. `asked`: the options of the request.
     """
 
     graph: Graph
     window: Graph
     needs: Needs
     origins: Mapping[str, Origin]
+    in_columns: bool
     asked: PlanOptions = field(default_factory=PlanOptions)
 
     @property
     def hop(self) -> Hop:
         """What is kept, as a plan records it."""
-        return self.needs.hop
+        return replace(self.needs.hop, in_columns=self.in_columns)
 
     @property
     def analysis(self) -> Analysis:
@@ -45,12 +46,17 @@ class Hopping:
 
 
 def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
-    """The networks of hops of `rows` rows, each with more work and less memory than the one before.
+    """The networks of hops of `rows` rows, from the least work to the least memory.
 
-    There are at most MOST_TRIED of them. Raises UsageError for a hop that the network cannot have, and
+    They are made for at most MOST_TRIED choices of what is kept, each with moments as rows, and as columns
+    where that is another network. Raises UsageError for a hop that the network cannot have, and
     UnsupportedError for a network that cannot run on a moving window.
     """
-    return [_make(window, needs) for needs in _pick(choices(analyse(window, rows)), MOST_TRIED)]
+    found = []
+    for needs in _pick(choices(analyse(window, rows)), MOST_TRIED):
+        with_columns, _ = made = [_make(window, needs, in_columns) for in_columns in (True, False)]
+        found += made if with_columns.in_columns else made[1:]
+    return found
 
 
 def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
@@ -77,12 +83,13 @@ def hopping_as(window: Graph, hop: Hop) -> Hopping:
         needs = needs_of(analyse(window, hop.rows), hop) if hop.rows > 0 else None
     except BuildtoolError as error:
         raise PlanError(f"the plan is for another network: {error.text}", hint=_ANOTHER) from None
-    if needs is None or needs.hop != hop:
+    hopping = _make(window, needs, hop.in_columns) if needs else None
+    if hopping is None or hopping.hop != hop:
         text = "the plan is for another network: it keeps rows that this one does not read"
         raise PlanError(text, hint=_ANOTHER)
-    return _make(window, needs)
+    return hopping
 
 
-def _make(window: Graph, needs: Needs) -> Hopping:
-    built = build(needs)
-    return Hopping(built.graph, window, needs, built.origins)
+def _make(window: Graph, needs: Needs, in_columns: bool) -> Hopping:
+    built = build(needs, in_columns=in_columns)
+    return Hopping(built.graph, window, needs, built.origins, built.has_columns)
