@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from buildtool.emit.arguments import Fields, array, initialiser, number_table
+from buildtool.emit.arguments import Fields, initialiser, number_table
 from buildtool.graph.types import Graph, Op, OpKind, PooledAttrs, RingAttrs, RowsAttrs, SlidingAttrs
 from buildtool.target.types import Argument
 
@@ -90,7 +90,7 @@ def _sliding(
     _, rows, width, channels = graph.tensors[last].nhwc
     fields: Fields = [
         ("entries", attrs.entries),
-        ("blocks", array(attrs.blocks)),
+        ("blocks", f"{{{', '.join(map(str, attrs.blocks))}}}"),
         ("entering", attrs.entering),
         ("bytes", attrs.bytes),
         ("width", width),

@@ -7,6 +7,7 @@ from everyop import every_operator
 from hypothesis import given, settings
 from kernelcases import Case, means, unary, windowed
 from largecases import depthwise_rows, extreme
+from signalnets import drawn_signals
 from zoo_networks import built
 
 from buildtool.base.expression import evaluate
@@ -14,10 +15,12 @@ from buildtool.emit.packing import packings
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 from buildtool.plan.assemble.arrivals import HEAD
+from buildtool.plan.choose.hops import list_hoppings
 from buildtool.target.catalogue import channel_bytes, constants_bytes, element_types, features, for_core
 from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.hardware import Core
 from buildtool.target.kernels import kernels_root
+from buildtool.zoo.drawn_series import SERIES
 
 EXAMPLES = settings(max_examples=6, derandomize=True, deadline=None, database=None)
 FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))
@@ -30,8 +33,8 @@ def check(graph: Graph, op: Op) -> set[str]:
     """Compares both lengths for every kernel that serves the operator; returns the kernels' packings."""
     values = features(graph, op)
     serving = [k for k in KERNELS if k.op == op.kind and k.packer and evaluate(k.when, values)]
-    wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
-    if wide or op.kind is OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM:  # its constants have other types in int16
+    wide = graph.tensors[op.inputs[0]].dtype is not DType.INT8
+    if wide or op.kind is OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM:  # constants of other types differ
         serving = [kernel for kernel in serving if kernel.types == element_types(graph, op)]
     for kernel in serving:
         block = packings(kernel.packer)[kernel.packing](graph, op)
@@ -71,6 +74,14 @@ def test_lengths_are_those_of_the_packed_blocks():
     # sums in a residual network have a multiple of four channels
     recurrent = (recurrentnets.every_part(), recurrentnets.keyword_svdf(), recurrentnets.wide_digit_rows())
     for graph in map(rewrite, (*recurrent, built("resnet8"))):
+        for op in graph.ops:
+            packing_names.update(check(graph, op))
+    hop = SERIES["ecg"]().hop
+    for graph in (
+        *(drawn_signals(seed) for seed in range(8)),
+        *(one.graph for one in list_hoppings(rewrite(SERIES["ecg"]().graph), hop)[:2]),
+        list_hoppings(rewrite(built("ds_cnn")), 2)[0].graph,
+    ):
         for op in graph.ops:
             packing_names.update(check(graph, op))
     assert packing_names == {name for each in CATALOGUES.values() for name in each.packings}

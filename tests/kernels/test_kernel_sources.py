@@ -16,7 +16,7 @@ FREESTANDING = ("-nostdlibinc", "-isystem", str(baremetal.ROOT / "include"), "-s
 MEMORY = {"memcpy", "memset", "memmove"}
 # No libm, no allocator, no 64-bit division; the runtime has Arm's names for functions of memory.
 RUNTIME = {
-    "reference": MEMORY | {"__aeabi_memcpy", "__aeabi_memset", "__aeabi_memmove", "__aeabi_memclr4"},
+    "reference": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr", "clr4")},
     "cortex_m_dsp": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr")},
     "cortex_m_mve": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr4")},
     "riscv": MEMORY,

@@ -42,6 +42,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "max_cost": "100000",
         "max_ms": "20",
         "max_flash": "1M",
+        "hop": "2",
         "in_place": "none",
         "image": "stream",
         "segments": "",
@@ -64,11 +65,13 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     for name in ("a.plan", "a.tflite"):
         (tmp_path / name).touch()
     # max_ms is max_cost in another unit, so it comes with the plan
-    first = {name: value for name, value in values.items() if name not in ("plan", "max_ms")}
+    first = {name: value for name, value in values.items() if name not in ("plan", "max_ms", "hop")}
     words = [word for name, value in first.items() for word in (name.upper(), value)]
     found = requests.read_call(context(tmp_path, *words)).words
     # most options are no use beside a plan
     words = ["MODEL", "a.tflite", "BOARD", "cortex-m4", "RAM", "64K", "MAX_MS", "20", "PLAN", "a.plan"]
+    found = [*found[:-1], *requests.read_call(context(tmp_path, *words)).words[2:]]
+    words = ["MODEL", "a.tflite", "BOARD", "cortex-m4", "HOP", "2"]  # rows of a hop are not streamed
     found = [*found[:-1], *requests.read_call(context(tmp_path, *words)).words[2:]]
     for name, value in values.items():
         if name == "model":
