@@ -86,6 +86,24 @@ def test_the_front_has_choices_of_what_is_kept():
     assert [one["f"] for one in points] == sorted((one["f"] for one in points), reverse=True)
 
 
+def test_a_signal_has_plans_with_moments_as_columns_for_speed_and_as_rows_for_memory():
+    model = as_file(SERIES["samples"]().graph)
+    points = ask("front", model, 320, "cortex-m55")["points"]
+    fast, small = min(points, key=lambda one: one["cost"]), points[0]
+    assert fast["cost"] < 0.3 * small["cost"]
+    sizes = [one["arena_bytes"] + one["state_bytes"] for one in (fast, small)]
+    plans = [ask("plan", model, 320, "cortex-m55", options) for options in ({}, {"ram": sizes[1]})]
+    assert [one["cost"] for one in plans] == [fast["cost"], small["cost"]]
+    assert [one["arena_bytes"] + one["state_bytes"] for one in plans] == sizes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+def test_moments_as_columns_are_exact_on_boards(board):
+    answer = ask("validate", as_file(SERIES["ecg"]().graph), 40, board, tensors=True)
+    assert exact(answer, 20) and (answer["inputs"], answer["resets"]) == (100, 1)
+
+
 def test_recordings_are_cut_into_hops_and_the_last_one_counts(tmp_path, capsys):
     draw = np.random.default_rng(4)
     data = tmp_path / "heard.npz"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from listeningnets import assert_hops_equal, listening_network
@@ -93,6 +95,19 @@ def test_planned_choices_are_the_ends_and_those_whose_neighbours_are_far():
     # 2,944 bytes: 7 % more work than 3,600, but a tenth less than 2,288
     assert 2_944 in {one.state_bytes for one in planned}
     assert all(by_memory[one.state_bytes] == one.work for one in planned)
+
+
+def test_a_plan_records_whether_moments_are_columns():
+    window = rewrite(SERIES["ecg"]().graph)
+    made = list_hoppings(window, 40)
+    assert {one.in_columns for one in made} == {False, True}
+    for one in made[:2]:
+        again = hopping_as(window, one.hop)
+        assert again.hop == one.hop
+        assert str(again.graph.ops) == str(one.graph.ops)
+    assert not any(one.in_columns for one in list_hoppings(keyword_spotter(), 2))  # its images have 5 columns
+    with pytest.raises(PlanError, match="another network"):
+        hopping_as(keyword_spotter(), replace(list_hoppings(keyword_spotter(), 2)[0].hop, in_columns=True))
 
 
 # ---- the comparison finds seeded faults ---------------------------------------------------------------
