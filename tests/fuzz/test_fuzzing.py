@@ -5,6 +5,7 @@ was mended.
 """
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -12,7 +13,6 @@ from paths import ROOT
 
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.fuzz import __main__ as fuzz
 from benchmarks.fuzz.plans import mentions, without
 from benchmarks.fuzz.seeds import subjects
 from buildtool.base.errors import PlanError
@@ -20,13 +20,14 @@ from buildtool.plan.check.check import check
 
 
 @pytest.fixture
-def fuzzed(tmp_path, monkeypatch):
-    """Runs the command in this process, whose tests share the boards, networks and plans."""
+def fuzzed(tmp_path):
+    """Runs the command in a process of its own: it forks children, which inherit what ran before."""
 
     def run(*words):
         told = tmp_path / "told.json"
-        monkeypatch.setattr(sys, "argv", ["fuzz", *map(str, words), "--json", str(told)])
-        assert fuzz.main() == 0
+        command = [sys.executable, "-m", "benchmarks.fuzz", *map(str, words), "--json", str(told)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(told.read_text())
 
     return run
