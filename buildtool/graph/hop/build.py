@@ -17,7 +17,7 @@ from buildtool.graph.hop.needs import (
     sums_bytes,
     sums_element,
 )
-from buildtool.graph.hop.spans import Span, Spans
+from buildtool.graph.hop.spans import Span, Spans, count
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.states import settle_states
@@ -242,12 +242,12 @@ class _Building:
                 pieces.append(self._piece(t, begin, high))
                 begin += pieces[-1][2]
         row_bytes = self._graph.tensors[t].size // self._moments[t].rows
-        is_small = len(pieces) > 1 and count_all(spans) * row_bytes <= _SMALL
+        is_small = len(pieces) > 1 and count(spans) * row_bytes <= _SMALL
         runs = [pieces] if is_small else _runs(pieces, self.tensors)
         parts = [self._part(t, run) for run in runs]
         if len(parts) == 1:
             return parts[0]
-        out = self._add_rows(t, spans, self._moments[t].of_rows(count_all(spans)))
+        out = self._add_rows(t, spans, self._moments[t].of_rows(count(spans)))
         self.ops.append(Op(OpKind.CONCATENATION, tuple(parts), (out,), AxisAttrs(1)))
         return out
 
@@ -263,7 +263,7 @@ class _Building:
             tuple(kept[1] - kept[0] if tensor == self.rings.get(t) else 0 for tensor in inputs),
         )
         spans = tuple(self._span(t, piece) for piece in run)
-        out = self._add_rows(t, spans, self._moments[t].of_rows(count_all(spans)))
+        out = self._add_rows(t, spans, self._moments[t].of_rows(count(spans)))
         self.ops.append(Op(OpKind.ROWS, inputs, (out,), attrs))
         return out
 
@@ -530,11 +530,6 @@ def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Pie
             runs.append([(tensor, first, rows)])
         open_run = not alone
     return runs
-
-
-def count_all(spans: Spans) -> int:
-    """Returns the number of rows, with those that occur several times."""
-    return sum(high - low for low, high in spans)
 
 
 def _turned(attrs: ConvAttrs | PoolAttrs) -> ConvAttrs | PoolAttrs:

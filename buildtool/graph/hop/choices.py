@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from buildtool.base.distinct import undominated
 from buildtool.graph.hop.moments import Analysis
 from buildtool.graph.hop.needs import Needs, find_needs
 from buildtool.graph.hop.spans import Spans
@@ -63,7 +64,7 @@ def choices(analysis: Analysis) -> list[Needs]:
         if step is None:
             break
         levels, needs = step
-    return undominated(found)
+    return undominated(found, lambda one: (one.work, one.state_bytes))
 
 
 def _cheapest(tried: Sequence[tuple[int, _Levels, Needs]], needs: Needs) -> tuple[_Levels, Needs] | None:
@@ -78,12 +79,3 @@ def _cheapest(tried: Sequence[tuple[int, _Levels, Needs]], needs: Needs) -> tupl
         if freed > 0 and (best is None or price < least):
             best, least = (lower, after), price
     return best
-
-
-def undominated(found: list[Needs]) -> list[Needs]:
-    """The choices than which no other one has both less work and less memory, least work first."""
-    kept: list[Needs] = []
-    for needs in sorted(found, key=lambda one: (one.work, one.state_bytes)):
-        if not kept or needs.state_bytes < kept[-1].state_bytes:
-            kept.append(needs)
-    return kept

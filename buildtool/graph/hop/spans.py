@@ -31,5 +31,5 @@ def within(spans: Spans, low: int, high: int) -> Spans:
 
 
 def count(spans: Spans) -> int:
-    """Returns the number of rows."""
+    """Returns the number of rows. A row in several spans counts each time."""
     return sum(high - low for low, high in spans)
