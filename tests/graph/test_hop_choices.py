@@ -5,7 +5,7 @@ from listeningnets import listening_network
 
 from buildtool.base.distinct import undominated
 from buildtool.base.errors import UsageError
-from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.choices import choices, keep_all
 from buildtool.graph.hop.moments import analyse
 from buildtool.graph.hop.needs import find_needs
 
@@ -43,5 +43,6 @@ def test_both_ends_are_those_of_all_choices_and_others_are_near(seed):
         for one in undominated(_every(analysis), lambda one: (one.work, one.state_bytes))
     ]
     assert (found[0], found[-1]) == (best[0], best[-1])
+    assert (keep_all(analysis).work, keep_all(analysis).state_bytes) == best[0]
     for work, memory in best:
         assert min(kept for done, kept in found if done <= work) <= 1.8 * memory

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.choices import keep_all
 from buildtool.graph.hop.moments import Analysis, Work
 from buildtool.graph.hop.needs import Needs, ring_bytes, sums_bytes
 from buildtool.graph.macs import op_macs, total_macs
@@ -84,5 +84,4 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
 def _without_edges(analysis: Analysis) -> float:
     """F with everything kept, if no row saw the window's edges."""
     free = {t: of._replace(top=0, bottom=0) for t, of in analysis.moments.items()}
-    least = choices(replace(analysis, moments=free))[0]
-    return least.macs / max(1, total_macs(analysis.graph))
+    return keep_all(replace(analysis, moments=free)).macs / max(1, total_macs(analysis.graph))

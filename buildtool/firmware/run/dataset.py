@@ -34,7 +34,7 @@ from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
 from buildtool.graph.hop.moments import analyse
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.hops import list_hoppings
+from buildtool.plan.choose.hops import hopping_that_keeps_all
 from buildtool.plan.models import load_model, read_graph
 from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
 from buildtool.schema.runs import OperatorBound
@@ -247,7 +247,7 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
         job = _Job(session, judge, data_set, chosen, graph, output, sequence)
         if data.through == 0:
             rows = _hop_of(request)
-            hop = None if rows is None else list_hoppings(graph, rows)[0]
+            hop = None if rows is None else hopping_that_keeps_all(graph, rows)
             job.graph = graph if hop is None else hop.graph
             judge.set_network(model, source, job.graph, every=False, hop=hop)
             job.refer(range(len(chosen)), _Progress(session, _Pace(0), _Pace(len(chosen))))

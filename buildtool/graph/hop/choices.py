@@ -51,6 +51,11 @@ class _Levels:
                 yield -1 - position, _Levels(spans, self.without_sums | {position})
 
 
+def keep_all(analysis: Analysis) -> Needs:
+    """Returns the choice with the least work: all rows that are read again are kept."""
+    return _Levels().needs(analysis)
+
+
 def choices(analysis: Analysis) -> list[Needs]:
     """Returns choices of what is kept, each with more work and less memory than the one before."""
     levels = _Levels()

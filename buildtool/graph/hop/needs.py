@@ -15,7 +15,7 @@ from buildtool.graph.hop.types import Hop, Kept
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import DType, Graph, Op
 
-STATE_ALIGNMENT = 16  # bytes, of each state
+STATE_ALIGNMENT = 16  # bytes, of each state, where choices are compared; a plan has the board's
 PLACE_BYTES = 4  # a ring's place of the oldest row, or one sum
 
 # (tensor, wanted rows) -> the first row to keep, or None. Wanted rows are read, and could be kept.

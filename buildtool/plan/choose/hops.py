@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError
 from buildtool.graph.hop.build import Origin, build
-from buildtool.graph.hop.choices import choices
+from buildtool.graph.hop.choices import choices, keep_all
 from buildtool.graph.hop.moments import Analysis, analyse
 from buildtool.graph.hop.needs import Needs, needs_of
 from buildtool.graph.hop.types import Hop
@@ -57,6 +57,11 @@ def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
         with_columns, _ = made = [_make(window, needs, in_columns) for in_columns in (True, False)]
         found += made if with_columns.in_columns else made[1:]
     return found
+
+
+def hopping_that_keeps_all(window: Graph, rows: int) -> Hopping:
+    """The network of hops with the least work. Raises what `list_hoppings` raises."""
+    return _make(window, keep_all(analyse(window, rows)), in_columns=False)
 
 
 def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
