@@ -21,7 +21,7 @@ _HEAD = """\
 # Answers
 
 This page is made from the types in `buildtool/schema/`:
-`python -m benchmarks.answers_page > docs/answers.md`.
+`python -m benchmarks.answers_page > docs/reference/answers.md`.
 
 An answer is what the service returns for a request and what `--json` prints. Each answer also has `schema`,
 the version of all answers. JSON has no bytes: `--json` leaves out keys of this type, and if a command writes

@@ -1,11 +1,13 @@
-"""Prints the tables of docs/time.md: python benchmarks/cycles.py [NETWORK...] [--layers | --published]
+"""Prints the tables of docs/internals/time.md:
 
-Estimates, nothing is measured: see docs/time.md for what is in them. Of each network, on every board, the
-executed instructions of one input and the estimated cycles; layer by layer, or where that does not fit the
-board (HiFive1's 16 KB), by rows with the least memory, the image as a stream. `--layers`: a table a network,
-a line a layer, of the first two boards. `--published`: MobileNets as ST published their times on an
-STM32H747I-DISCO, beside estimates for the same board. Every result is compared with the executor. Without
-names: the zoo. Nothing is written.
+    python benchmarks/cycles.py [NETWORK...] [--layers | --published]
+
+Estimates, nothing is measured: see docs/internals/time.md for what is in them. Of each network, on every
+board, the executed instructions of one input and the estimated cycles; layer by layer, or where that does
+not fit the board (HiFive1's 16 KB), by rows with the least memory, the image as a stream. `--layers`: a
+table a network, a line a layer, of the first two boards. `--published`: MobileNets as ST published their
+times on an STM32H747I-DISCO, beside estimates for the same board. Every result is compared with the
+executor. Without names: the zoo. Nothing is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Prints the tables of networks in docs/figures.md: python benchmarks/networks.py [--code] [NETWORK...]
+"""Prints the tables of networks in docs/internals/figures.md:
+
+    python benchmarks/networks.py [--code] [NETWORK...]
 
 Without names: every int8 model in ../shared/models, then the zoo. Layer-by-layer plans. Bytes: arenas with
 inputs, outputs and kernel scratch in them; the weight image as each core's kernels pack it. Instructions

@@ -1,4 +1,4 @@
-"""Prints ONNC's table of docs/figures.md: `python benchmarks/onnc.py` (needs the onnx package).
+"""Prints ONNC's table of docs/internals/figures.md: `python benchmarks/onnc.py` (needs the onnx package).
 
 Activations and weights of classic networks, and what must be live at once: of activations alone,
 and with weights loaded for their operator. Bytes stand beside every ratio.

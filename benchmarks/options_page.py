@@ -13,7 +13,7 @@ _HEAD = """\
 # Options
 
 This page is made from the table in `buildtool/options/`:
-`python -m benchmarks.options_page > docs/options.md`.
+`python -m benchmarks.options_page > docs/reference/options.md`.
 
 The command line, SCons and requests have the same options. The command line writes `--max-f 1.1`, SCons and
 requests write `max_f=1.1`. A request that an option does not change refuses it, and so does a strategy that
@@ -33,7 +33,8 @@ _GROUPS = {
     ),
     Group.DESK: (
         "An attached board",
-        "Where test firmware runs, and how it is reached ([attached-boards.md](attached-boards.md)).",
+        "Where test firmware runs, and how it is reached "
+        "([attached-boards.md](../guides/attached-boards.md)).",
     ),
     Group.REPORT: ("Report", "What is compared and shown."),
     Group.COUNTING: (
@@ -44,7 +45,8 @@ _GROUPS = {
     Group.QUANTISING: ("Quantising", "How `quantize` makes an integer network."),
     Group.SPLIT: (
         "Splitting and training",
-        "What `split` does ([split.md](split.md)). The command does it in its own process, and no service.",
+        "What `split` does ([split.md](../guides/split.md)). "
+        "The command does it in its own process, and no service.",
     ),
     Group.OTHER: ("Other", "The files that requests are about, and options of single requests."),
 }

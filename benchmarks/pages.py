@@ -179,7 +179,7 @@ def stamped(one: Kept) -> Kept:
 
 def pages() -> list[Path]:
     """Returns the pages that may have marks."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def written(text: str, known: Mapping[str, Kept]) -> str:

@@ -1,6 +1,6 @@
 """Pictures of reports; they need a browser: `./dev --with browser`.
 
-python benchmarks/report_pictures.py                 # the pictures of docs/report.md
+python benchmarks/report_pictures.py                 # the pictures of docs/guides/report.md
 python benchmarks/report_pictures.py FILE.html DIR   # six of a whole report: three widths, light and dark
 """
 

@@ -1,10 +1,10 @@
 """Splits VGG16 and ResNet18 on CIFAR-10: python benchmarks/splitting.py --data DIR --out DIR [--network N]...
 
-DIR holds the data set as docs/split.md says. The networks are trained at a part of their width, searched
-block by block, and priced on the boards. Printed, as Markdown: accuracy by block and factor, accuracy and
-parameters of the networks compared, RAM and flash on the boards before and after, and what it took. All of
-it goes on where it was killed, and what is recorded is not done again. `--counts` prints the parameters and
-MACs of the published splits of VGG16 instead, and needs no data.
+DIR holds the data set as docs/guides/split.md says. The networks are trained at a part of their width,
+searched block by block, and priced on the boards. Printed, as Markdown: accuracy by block and factor,
+accuracy and parameters of the networks compared, RAM and flash on the boards before and after, and what it
+took. All of it goes on where it was killed, and what is recorded is not done again. `--counts` prints the
+parameters and MACs of the published splits of VGG16 instead, and needs no data.
 """
 
 from __future__ import annotations

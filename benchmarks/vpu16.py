@@ -2,8 +2,8 @@
 
     python benchmarks/vpu16.py ../shared/models/mlperf_kws.tflite ds_cnn --inputs 5
 
-The table of docs/vpu16.md. Inputs are random, of seed 0. Issues are of one invoke, all threads together,
-as they are counted in the model of the vector unit, of the operators whose kernels use it.
+The table of docs/internals/vpu16.md. Inputs are random, of seed 0. Issues are of one invoke, all threads
+together, as they are counted in the model of the vector unit, of the operators whose kernels use it.
 """
 
 from __future__ import annotations

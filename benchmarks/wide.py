@@ -1,7 +1,7 @@
 """Instructions of int16 layers for each multiply-accumulate: python benchmarks/wide.py
 
-Prints the table of docs/int16.md: single layers, counted in the emulators, with the plain kernels and those
-of Cortex-M4 and M55.
+Prints the table of docs/guides/int16.md: single layers, counted in the emulators, with the plain kernels and
+those of Cortex-M4 and M55.
 """
 
 from __future__ import annotations

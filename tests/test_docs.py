@@ -1,12 +1,16 @@
-"""The pages in docs/: the first page lists all, links are valid, files that they name exist."""
+"""The pages in docs/: an index lists each, links are valid, named files exist, the site builds."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
+import pytest
+from needs import needs_package
 from paths import ROOT
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = ("buildtool", "plugins", "kernels", "tests", "benchmarks", "examples", "site_scons", "docs", ".ci")
 # a file's name in backquotes, or a path with a folder
@@ -23,10 +27,22 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_first_page_lists_every_other_page_once():
-    first = (ROOT / "docs/README.md").read_text(encoding="utf-8")
-    linked = [target for target, _ in LINK.findall(first) if "/" not in target]
-    assert sorted(linked) == sorted(page.name for page in PAGES if page.name != "README.md")
+def test_the_index_of_each_part_lists_its_pages_once():
+    for index in (ROOT / "docs").glob("*/index.md"):
+        links = LINK.findall(index.read_text(encoding="utf-8"))
+        linked = [target for target, _ in links if "/" not in target]
+        beside = {page.name for page in index.parent.glob("*.md")} - {"index.md"}
+        assert sorted(linked) == sorted(beside), index.parent.name
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    """A broken link, or a page that no index lists, is a warning, and warnings are errors."""
+    needs_package("sphinx")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", tmp_path / "site"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "site/guides/cmake.html").is_file() and (tmp_path / "site/searchindex.js").is_file()
 
 
 def test_links_lead_somewhere():

@@ -31,7 +31,7 @@ TURNS = {
 LETTERS = "".join({*re.findall(r"(?<![a-z])[a-z]", re.sub(r"\\[a-z]", " ", " ".join(TURNS)))})
 BANNED = re.compile(rf"\b(?=[{LETTERS}])(?:{'|'.join(TURNS)})")
 SOURCES = ("buildtool", "plugins", "site_scons", "kernels", "tests", "benchmarks")
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "examples/**/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "examples/**/*.md")
 
 
 def read_python(path):

@@ -18,8 +18,8 @@
     cost = "20 * outputs + 8 * oh * ow * quads * cin"
 
 The keys are defined by the fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue`, which
-docs/target-reference.md is made from. `let` names expressions: in a kernel's entry for its own formulas, in
-the table [let] for the whole file. The reader replaces the names by the expressions.
+docs/reference/target-reference.md is made from. `let` names expressions: in a kernel's entry for its own
+formulas, in the table [let] for the whole file. The reader replaces the names by the expressions.
 """
 
 from __future__ import annotations

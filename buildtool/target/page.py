@@ -30,9 +30,9 @@ _HEAD = """\
 # Board files and kernel catalogues
 
 This page is made from the types by which buildtool reads these files (`buildtool/target/types.py` and
-`family.py`): `python -m buildtool.target.page > docs/target-reference.md`. Any other key is an error. The
-page describes interface {interface} of the plugins. [new-boards.md](new-boards.md) shows how to write a board
-file, a kernel and a plugin.
+`family.py`): `python -m buildtool.target.page > docs/reference/target-reference.md`. Any other key is an
+error. The page describes interface {interface} of the plugins. [new-boards.md](../guides/new-boards.md)
+shows how to write a board file, a kernel and a plugin.
 
 Sizes are bytes, or strings with K (1,024 bytes), M or G. A formula is an expression over the
 [variables](#variables-of-formulas) with numbers, `+ - * / // %`, comparisons, `and`, `or`, `not`,
@@ -142,7 +142,7 @@ def _sections() -> Iterator[str]:
     )
     yield (
         f"`when`, `scratch` and `cost` of kernels may also use `{THREADS}`: the number of threads that "
-        "share a call ([threads.md](threads.md)).\n"
+        "share a call ([threads.md](../internals/threads.md)).\n"
     )
     kinds = {"Arguments of a call": Argument, "Contracts of overlap": Contract}
     for title, kind in {**kinds, "Windows": Windows, "Roles of routines": Role}.items():

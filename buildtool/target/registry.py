@@ -419,6 +419,6 @@ def _check_plugin(candidate: object, where: str) -> TargetPlugin:
     if version != INTERFACE:
         state = "has no 'interface'" if version is None else f"is written for interface {version!r}"
         text = f"the target plugin {where} {state}; buildtool has interface {INTERFACE}"
-        hint = f"update buildtool or the plugin; docs/new-boards.md describes interface {INTERFACE}"
+        hint = f"update buildtool or the plugin; docs/guides/new-boards.md describes interface {INTERFACE}"
         raise TargetError(text, hint=hint)
     return plugin

@@ -1,7 +1,7 @@
 /* Boxes from the raw int8 outputs of detection networks: YOLO and BlazeFace.
  *
  * A list is begun, each output adds its boxes, and the best one of those that overlap stays. The
- * caller gives all memory. docs/detection.md has the same in numpy: the results have its bits on
+ * caller gives all memory. docs/guides/detection.md has the same in numpy: the results have its bits on
  * every core.
  */
 #ifndef NN_BOXES_H

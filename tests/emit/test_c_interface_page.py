@@ -20,7 +20,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.zoo import graph as build_graph
 
-PAGE = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/c-interface.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(c|cpp)\n(.*?)^```$", PAGE)
 # name, board, options: the application writes the input; the network asks for its rows; weights are loaded;
 # the arena is in two memories, and neither can hold all of it

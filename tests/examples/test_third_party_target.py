@@ -13,7 +13,7 @@ from needs import needs_tool
 from paths import ROOT
 
 EXAMPLE = ROOT / "examples/third_party_target"
-GUIDE = (ROOT / "docs/target-guide.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs/guides/target-guide.md").read_text(encoding="utf-8")
 # A paragraph that ends with a colon, and the block behind it.
 SHOWN = re.compile(r"((?:^[^\s][^\n]*\n)*^[^\s][^\n]*:\n)\n((?:^    [^\n]*\n|^\n)+)", re.MULTILINE)
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"

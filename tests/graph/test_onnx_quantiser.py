@@ -19,7 +19,7 @@ from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import DType, OpKind
 
 FOLDER = TESTS / "support/onnxrecorded"
-FLOATS = {"transformer_islands": 3}  # float tensors that are compared: FLOAT_UNITS of docs/onnx.md
+FLOATS = {"transformer_islands": 3}  # float tensors that are compared: FLOAT_UNITS of docs/reference/onnx.md
 NAMES = sorted(path.stem for path in FOLDER.glob("*.onnx"))
 
 

@@ -16,8 +16,8 @@ from buildtool.graph.tflite.support import page, table
 
 
 def test_the_page_is_current():
-    hint = "run: python -m buildtool.graph.tflite.support > docs/operators.md"
-    assert (ROOT / "docs" / "operators.md").read_text(encoding="utf-8") == page(), hint
+    hint = "run: python -m buildtool.graph.tflite.support > docs/reference/operators.md"
+    assert (ROOT / "docs/reference/operators.md").read_text(encoding="utf-8") == page(), hint
 
 
 def test_the_command_prints_the_pages_contents():

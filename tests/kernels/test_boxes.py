@@ -1,4 +1,4 @@
-"""nn_boxes.h has the bits of the numpy model in docs/detection.md, on this machine and on cores."""
+"""nn_boxes.h has the bits of the numpy model in docs/guides/detection.md, on this machine and on cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paths import KERNELS, TESTS
 from paths import ROOT as ROOT_OF_ALL
 from probe import ROOT, link, load_board, one_set, run
 
-PAGE = (ROOT_OF_ALL / "docs/detection.md").read_text(encoding="utf-8")
+PAGE = (ROOT_OF_ALL / "docs/guides/detection.md").read_text(encoding="utf-8")
 KINDS = ("decoded", "objectness", "yolov8", "yolov5", "blazeface")
 
 

@@ -160,7 +160,7 @@ def mode_of(recorder, case):
 
 @compilers
 def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain):
-    """CMSIS-NN's networks need at least 920 bytes (docs/helium.md), up to 170 of them outside kernels."""
+    """CMSIS-NN's networks need at least 920 bytes, up to 170 outside kernels (docs/internals/helium.md)."""
     with recording(FAMILY) as recorder:
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790

@@ -12,11 +12,11 @@ from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli.commands import COMMANDS, load
 from buildtool.options import OPTIONS
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs/reference"
 
 
 def test_the_page_is_current():
-    hint = "run: python -m benchmarks.options_page > docs/options.md"
+    hint = "run: python -m benchmarks.options_page > docs/reference/options.md"
     assert (DOCS / "options.md").read_text(encoding="utf-8") == page(), hint
 
 

@@ -128,5 +128,5 @@ def test_what_is_missing_added_or_of_another_type_is_found() -> None:
 
 
 def test_the_page_is_current() -> None:
-    hint = "run: python -m benchmarks.answers_page > docs/answers.md"
-    assert (ROOT / "docs/answers.md").read_text(encoding="utf-8") == page(), hint
+    hint = "run: python -m benchmarks.answers_page > docs/reference/answers.md"
+    assert (ROOT / "docs/reference/answers.md").read_text(encoding="utf-8") == page(), hint

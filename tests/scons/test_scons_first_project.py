@@ -1,4 +1,4 @@
-"""The page docs/scons-first-project.md, done in an empty folder as a newcomer would."""
+"""The page docs/start/scons-first-project.md, done in an empty folder as a newcomer would."""
 
 from pathlib import Path
 

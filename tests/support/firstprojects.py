@@ -28,7 +28,7 @@ class FirstProject:
     """A page, and a folder below `folder` in which it is done. `files`: the page's files by name."""
 
     def __init__(self, page: str, folder: Path) -> None:
-        self._page = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        self._page = (ROOT / "docs/start" / page).read_text(encoding="utf-8")
         self.files = {name: _plain(text) for name, text in _FILE.findall(self._page)}
         self._folder = folder / "a first project"
         self._data = folder / "data"

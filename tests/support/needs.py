@@ -25,6 +25,7 @@ _OPTIONS = {
     "arm-gcc": ("arm-none-eabi-gcc", "arm-none-eabi-nm", "arm-none-eabi-objcopy"),
     "bazel": ("bazel",),
     "browser": ("chromedriver", "chromium", "selenium", "selenium.webdriver"),
+    "docs": ("sphinx", "myst_parser", "furo", "nbclient", "ipykernel"),
     "gdb": ("gdb-multiarch",),
     "mcuboot": ("imgtool",),
     "platformio": ("pio",),

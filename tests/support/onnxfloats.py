@@ -79,7 +79,7 @@ def _dense(net: Qdq, x: str) -> str:
     return net.node("Gemm", [flat, _normal(net, 7, 120), _normal(net, 7)], transB=1)
 
 
-FLOAT_UNITS = 8  # upper limit for the distance between two evaluators, see docs/onnx.md
+FLOAT_UNITS = 8  # upper limit for the distance between two evaluators, see docs/reference/onnx.md
 # Operators of one rounding, or whose sums are short: every evaluator has the same bits.
 EXACT = frozenset(
     """Abs Neg LeakyRelu Relu Flatten Sqrt Div Add Sub Mul Max Min ReduceMax Transpose Slice Pad Gather Tile

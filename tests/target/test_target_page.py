@@ -11,8 +11,8 @@ from buildtool.target.types import Argument, Contract, Costs, Role, Windows
 
 
 def test_the_page_is_current():
-    hint = "run: python -m buildtool.target.page > docs/target-reference.md"
-    assert (ROOT / "docs/target-reference.md").read_text(encoding="utf-8") == page(), hint
+    hint = "run: python -m buildtool.target.page > docs/reference/target-reference.md"
+    assert (ROOT / "docs/reference/target-reference.md").read_text(encoding="utf-8") == page(), hint
 
 
 @pytest.mark.parametrize("tables", [board_tables(), catalogue_tables()])

@@ -131,7 +131,7 @@ def test_a_wrong_choice_of_the_environment_is_not_passed_over(bare_machine, monk
 
 
 def test_the_oldest_clang_is_the_same_everywhere():
-    patterns = {"dev": r"clang_oldest=(\d+)", "docs/boards.md": r"newest of clang-(\d+) and later"}
+    patterns = {"dev": r"clang_oldest=(\d+)", "docs/reference/boards.md": r"newest of clang-(\d+) and later"}
     for name, pattern in patterns.items():
         (version,) = re.findall(pattern, (ROOT / name).read_text())
         assert int(version) == OLDEST_CLANG

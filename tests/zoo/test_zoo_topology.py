@@ -120,4 +120,4 @@ def test_the_documents_table_is_what_its_command_prints(monkeypatch):
     monkeypatch.setattr(zoo, "graph", graphs.__getitem__)
     from benchmarks.zoo import table
 
-    assert table() in (ROOT / "docs" / "zoo.md").read_text()
+    assert table() in (ROOT / "docs/start/zoo.md").read_text()

@@ -14,7 +14,8 @@ daemon's files, SCons's locks and records of targets, the results of a split.
 The store makes builds faster. It never makes one fail or changes its output: a bad entry counts as missing.
 """
 
-# The cache namespaces. BUILDTOOL_CACHE may name some of them; docs/rebuilds.md says what each contains.
+# The cache namespaces. BUILDTOOL_CACHE may name some of them; docs/internals/rebuilds.md says what each
+# contains.
 NAMESPACES = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),

@@ -48,7 +48,7 @@ MOST_SECONDS = 3600.0  # all inputs go through the firmware if that takes no lon
 SAMPLE_SECONDS = 600.0  # else a sample that takes this long
 SHORT_SECONDS = 60.0  # if all inputs are estimated to take no longer, no instructions are counted first
 # QEMU's instructions per second for cores without and with vectors, a little below the measured rates (see
-# docs/accuracy.md), and multiply-accumulates per second of plain C.
+# docs/guides/accuracy.md), and multiply-accumulates per second of plain C.
 EMULATED, EMULATED_VECTORS, NATIVE_MACS = 500_000_000, 25_000_000, 250_000_000
 _VECTORS = ("mve", "zve", "xs3")  # words in the names of instruction sets
 

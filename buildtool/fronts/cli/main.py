@@ -101,7 +101,7 @@ def _warn_of_namesakes() -> None:
         print(
             f"warning: another package named 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
             f"{path}\n  hint: it has the same command and import name, and may have overwritten our files: "
-            f"run 'pip uninstall buildtool', and install {DISTRIBUTION} again (docs/installing.md)",
+            f"run 'pip uninstall buildtool', and install {DISTRIBUTION} again (docs/start/installing.md)",
             file=sys.stderr,
             flush=True,
         )

@@ -1,6 +1,7 @@
 """SOFTMAX, LOGISTIC and TANH of int16, interpolation, and CAST.
 
-As in LiteRT's reference kernels, they interpolate in tables (see docs/arithmetic.md). Zero points are 0.
+As in LiteRT's reference kernels, they interpolate in tables (see docs/reference/arithmetic.md). Zero points
+are 0.
 """
 
 import functools

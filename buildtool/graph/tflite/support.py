@@ -1,6 +1,6 @@
 """Lists TFLite's built-in operators: which are read for which activation types, and why others are refused.
 
-Run as a program, this module prints docs/operators.md.
+Run as a program, this module prints docs/reference/operators.md.
 """
 
 import sys
@@ -95,20 +95,20 @@ _HEAD = """\
 # TFLite operators that are supported
 
 The reader's tables generate this page:
-`python -m buildtool.graph.tflite.support > docs/operators.md`. `buildtool ops` prints the same table, and the
-kernels of each operator on every board. `buildtool ops --json` prints it as JSON.
+`python -m buildtool.graph.tflite.support > docs/reference/operators.md`. `buildtool ops` prints the same
+table, and the kernels of each operator on every board. `buildtool ops --json` prints it as JSON.
 
 The columns are the data types of an operator's activations. Truth values are bytes of 0 and 1: comparisons
 write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
 QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
 becomes an int8 network that computes the same values, bit for bit. The filters of int8 CONV_2D,
-DEPTHWISE_CONV_2D and FULLY_CONNECTED may have 4 bits ([four-bit weights](four-bit-weights.md)). Operators of
-float32 run in a network with fewer than 10,000 weights of float32 ([float islands](float-islands.md)); a
-larger float network is refused as a whole; `buildtool quantize` makes an integer network of it
-([quantize.md](quantize.md)).
+DEPTHWISE_CONV_2D and FULLY_CONNECTED may have 4 bits ([four-bit weights](../guides/four-bit-weights.md)).
+Operators of float32 run in a network with fewer than 10,000 weights of float32 ([float
+islands](../guides/float-islands.md)); a larger float network is refused as a whole; `buildtool quantize`
+makes an integer network of it ([quantize.md](../guides/quantize.md)).
 TFLite_Detection_PostProcess, a custom operator of LiteRT, reads int8 or uint8 and writes float32
-([detection.md](detection.md)). The custom operators of TensorFlow Lite Micro's signal library make features
-of sound ([sound.md](sound.md)). All other custom operators are refused.
+([detection.md](../guides/detection.md)). The custom operators of TensorFlow Lite Micro's signal library make
+features of sound ([sound.md](../guides/sound.md)). All other custom operators are refused.
 ADD, SUB, MUL, DIV and the larger or smaller of two elements also take int32 numbers without a scale.
 Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
 parameter of other operators.

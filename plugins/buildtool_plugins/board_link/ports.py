@@ -129,7 +129,7 @@ def _open_error(name: str, error: Exception) -> ToolError:
         return ToolError("there is no such port", path=name, hint=hints)
     if number in (errno.EACCES, errno.EPERM):
         groups = "be a member of the group that owns it (dialout, uucp)"
-        hint = f"{groups}, or see docs/attached-boards.md (udev)"
+        hint = f"{groups}, or see docs/guides/attached-boards.md (udev)"
         return ToolError("this user may not open the port", path=name, hint=hint)
     if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in text:
         hint = "end the terminal program or the other run that uses it (lsof names it)"

@@ -16,7 +16,7 @@ def analysed(path, **options):
 
 
 # MB of activations, of weights, and of the live bytes: only activations, and with weights at their use (the
-# bytes are beside the article's percentages in docs/figures.md).
+# bytes are beside the article's percentages in docs/internals/figures.md).
 PUBLISHED = [
     (CFG / "yolo9000.cfg", "separate", 374.2, 195.2, 75.8, 149.8),
     (CFG / "yolo9000.cfg", "fused", 161.1, 195.2, 47.4, 149.8),

@@ -102,7 +102,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def allowed(core: str) -> set[str]:
     """What objects may need of a C library, as the page of the C interface says; `core` begins a row."""
-    page = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/c-interface.md").read_text(encoding="utf-8")
     (any_core,) = re.findall(r"(?m)^\| any \|(.*)\|$", page)
     named = set(re.findall(r"`(\w+)`", any_core))
     if core != "any":
@@ -292,10 +292,10 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(folders,
             assert found[".nn_arena"]["sh_size"] == 11840
 
 
-# ---- the CMake files of docs/zephyr-esp-idf.md, with stand-ins for Zephyr and ESP-IDF -------------------
+# ---- the CMake files of docs/guides/zephyr-esp-idf.md, with stand-ins for Zephyr and ESP-IDF ----
 # A stand-in does what these files use of the real functions. That the real ones take a folder is not tested.
 
-PAGE = (ROOT / "docs/zephyr-esp-idf.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/guides/zephyr-esp-idf.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```cmake\n(.*?)^```$", PAGE)
 PLAIN_MAIN = (
     (ROOT / "examples/newlib_firmware/main.c")

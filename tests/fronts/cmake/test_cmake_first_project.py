@@ -1,4 +1,4 @@
-"""The page docs/cmake-first-project.md, done in an empty folder as a newcomer would."""
+"""The page docs/start/cmake-first-project.md, done in an empty folder as a newcomer would."""
 
 from pathlib import Path
 

@@ -35,7 +35,7 @@ def buildtool_network(name, model, board = "", **options):
       name: the library's name and the prefix of the C interface: a C identifier in lower case.
       model: a .tflite or .onnx file of the workspace, a label, or a network of `buildtool zoo`.
       board: one of the boards of buildtool_repository; default: the platform's.
-      **options: planning options (docs/options.md of buildtool), and common attributes of rules.
+      **options: planning options (docs/reference/options.md of buildtool), and common attributes of rules.
     """
     attributes = {
         key: str(option) if key in OPTIONS and type(option) in ("int", "bool") else option
