@@ -6,6 +6,7 @@ no index lists, or a link that leads nowhere, is a warning, and warnings are err
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,13 @@ PARTS = ("start", "guides", "reference", "internals")
 project = "buildtool"
 copyright = "the buildtool authors"
 version = release = __version__
-extensions = ["myst_parser", "sphinx_copybutton"]
-source_suffix = {".md": "markdown"}
+extensions = ["myst_nb", "sphinx_copybutton"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["figures/*"]
+nb_execution_mode = "force"  # the notebook's outputs are those of this version
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+os.environ.setdefault("BUILDTOOL_DAEMON", "off")
 myst_heading_anchors = 4
 nitpicky = True
 html_theme = "furo"
@@ -40,7 +45,7 @@ def add_contents(_: Any, name: str, text: list[str]) -> None:
     linked = [match["path"] for match in LINK.finditer(text[0])]
     text[0] = LINK.sub(lambda match: _link(match, page.parent), text[0])
     if page.name == "index":
-        pages = [path.removesuffix(".md") for path in linked if path.endswith(".md") and ".." not in path]
+        pages = [path.rpartition(".")[0] for path in linked if path.endswith((".md", ".ipynb")) and ".." not in path]
         text[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(dict.fromkeys(pages)) + "\n```\n"
 
 
