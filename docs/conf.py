@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,11 @@ def add_contents(_: Any, name: str, text: list[str]) -> None:
     linked = [match["path"] for match in LINK.finditer(text[0])]
     text[0] = LINK.sub(lambda match: _link(match, page.parent), text[0])
     if page.name == "index":
-        pages = [path.rpartition(".")[0] for path in linked if path.endswith((".md", ".ipynb")) and ".." not in path]
+        pages = [
+            path.rpartition(".")[0]
+            for path in linked
+            if path.endswith((".md", ".ipynb")) and ".." not in path
+        ]
         text[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(dict.fromkeys(pages)) + "\n```\n"
 
 
@@ -56,6 +61,16 @@ def _link(match: re.Match[str], folder: Path) -> str:
     return f"]({SOURCE}{path.relative_to(ROOT).as_posix()}{match['anchor'] or ''})"
 
 
+def write_gallery(app: Any, error: Exception | None) -> None:
+    """Writes the reports that the page of the gallery links to."""
+    if error is None and app.builder.format == "html":
+        sys.path.insert(0, str(ROOT))
+        from benchmarks import gallery
+
+        gallery.write(Path(app.outdir) / "gallery")
+
+
 def setup(app: Any) -> None:
     """Connects the above to Sphinx."""
     app.connect("source-read", add_contents)
+    app.connect("build-finished", write_gallery)
