@@ -81,7 +81,7 @@ def test_the_guide_names_every_file_and_shows_parts_of_them():
         if not block.startswith("    $ "):
             shown += re.findall(r"`([\w./-]+\.\w+)`", paragraph)[:1]
             assert re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") in files[shown[-1]]
-    assert len(set(shown)) == 6
+    assert len(set(shown)) == 5
 
 
 @pytest.mark.slow
