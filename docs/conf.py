@@ -46,11 +46,8 @@ def add_contents(_: Any, name: str, text: list[str]) -> None:
     linked = [match["path"] for match in LINK.finditer(text[0])]
     text[0] = LINK.sub(lambda match: _link(match, page.parent), text[0])
     if page.name == "index":
-        pages = [
-            path.rpartition(".")[0]
-            for path in linked
-            if path.endswith((".md", ".ipynb")) and ".." not in path
-        ]
+        ends = "/index.md" if name == "index" else (".md", ".ipynb")  # the first page links to others too
+        pages = [path.rpartition(".")[0] for path in linked if path.endswith(ends) and ".." not in path]
         text[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(dict.fromkeys(pages)) + "\n```\n"
 
 
