@@ -38,6 +38,12 @@ pytest.importorskip("no_such_package")
 AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, without an import: the file and the text that use them.
 COMMANDS = {
+    "furo": ("docs/conf.py", 'html_theme = "furo"'),
+    "ipykernel": ("docs/guides/notebook.ipynb", '"name": "python3"'),
+    "myst-nb": ("docs/conf.py", '"myst_nb"'),
+    "pandas": ("docs/guides/notebook.ipynb", "import pandas"),
+    "sphinx": ("tests/test_docs.py", '"-m", "sphinx"'),
+    "sphinx-copybutton": ("docs/conf.py", '"sphinx_copybutton"'),
     # the extra may be absent
     "ai-edge-quantizer": ("buildtool/quantize/litert.py", "from ai_edge_quantizer"),
     "clang-format": (".ci/run", "clang-format"),

@@ -37,7 +37,7 @@ def main() -> None:
             continue
         fast, slow = least(place, model)
         theirs = f"{fast + slow:,} ({fast:,} + {slow:,})" if fast else "refused"
-        print(f"| `{model.stem}` | {theirs} | {' | '.join(f'{size:,}' for size in arenas)} |", flush=True)
+        print(f"| `{model.stem}` | {theirs} | {' | '.join(arenas)} |", flush=True)
 
 
 def least(place: Environment, model: Path) -> tuple[int, int]:
@@ -55,11 +55,18 @@ def least(place: Environment, model: Path) -> tuple[int, int]:
     return min(needs, key=sum, default=(0, 0))
 
 
-def ours(model: Path) -> list[int]:
-    """Returns the arenas of three plans for least RAM."""
+def ours(model: Path) -> list[str]:
+    """Returns the arenas of three plans for least RAM; "-" where the input is no image of rows."""
     network = buildtool.open(model)
-    kinds: list[dict[str, Any]] = [{"max_f": 1}, {"max_f": 1.1}, {"max_f": 1.1, "image": "stream"}]
-    return [network.plan("cortex-m4", objective="ram", **kind).arena_bytes for kind in kinds]
+
+    def arena(**options: Any) -> str:
+        return f"{network.plan('cortex-m4', objective='ram', **options).arena_bytes:,}"
+
+    whole = [arena(max_f=1), arena(max_f=1.1)]
+    try:
+        return [*whole, arena(max_f=1.1, image="stream")]
+    except buildtool.UsageError:
+        return [*whole, "-"]
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file:
     by_name = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
     chosen = {kernel: source for kernel, source in by_name.items() if called.name_file(kernel, source)}
     called.write(file, chosen)
+    yield from _properties(answer, kernels)
     includes, tools = _includes(answer, kernels), answer["tools"]
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
