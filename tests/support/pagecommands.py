@@ -1,10 +1,10 @@
 """The commands in the pages' code blocks, one by one, without the notation of a synopsis.
 
-    buildtool plan MODEL [--ram 64K ...]     # a comment          two commands: without and with what is in brackets
-    buildtool ops | boards                                        two commands
-    $ buildtool plan ds_cnn --board mine.toml                     in a session, `$` lines are the commands; this one
-    error: ...                                                    fails
-    - run: buildtool diff old.json new.json >> "$SUMMARY"         a step of a CI job
+    buildtool plan MODEL [--ram 64K ...]       # a comment    two commands: without and with the brackets
+    buildtool ops | boards                                    two commands
+    $ buildtool plan ds_cnn --board mine.toml                 in a session, `$` lines are the commands
+    error: ...                                                this one fails
+    - run: buildtool diff old.json new.json >> "$SUMMARY"     a step of a CI job
 
 What stands in marks (`<!-- figures -->`) is left out: benchmarks/pages.py runs it.
 """
@@ -28,8 +28,11 @@ _SHELLS = ("", "sh", "bash", "console", "shell", "text", "yaml")
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a page. `block`: the first line of its code block. `into`: the file that its output goes to.
-    `fails`: the page shows its error.
+    """A command of a page.
+
+    block: the first line of its code block.
+    into: the file that its output goes to.
+    fails: whether the page shows an error of it.
     """
 
     page: str
