@@ -42,6 +42,7 @@ def main() -> int:
         sys.stdout.buffer.write(mutant(kind, args.seed, int(number)))
         return 0
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["BUILDTOOL_DAEMON"] = "off"  # the children are limited and watched, a daemon is not
     kinds = args.only or list(KINDS)
     whole = sum(SHARES[kind] for kind in kinds)
     found: dict[str, Counter[str]] = {}

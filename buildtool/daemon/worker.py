@@ -98,8 +98,9 @@ class Service:
         pure = (
             answer.pop("pure", False) and before == _list_inputs(request) and not registry.has_asked_others()
         )
-        # Foreign code may change before the next request, and this process has imported it.
-        leaving = registry.uses_others()
+        # Foreign code may change before the next request, and this process has imported it. Without memory,
+        # CPython 3.11 may free a function that is still in use, and fail or err at any later time.
+        leaving = registry.uses_others() or "crash" in answer
         facts = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
         try:
             frame = wire.pack_frame(answer)  # the daemon forwards it as it is
@@ -145,6 +146,8 @@ class Service:
                 return True
         except StopIteration:
             pass
+        except MemoryError:  # as in `serve`: another process takes this one's place
+            raise
         except Exception as error:  # a request would report it
             print(f"buildtool daemon: looking ahead failed: {error!r}", file=sys.stderr, flush=True)
         self._keep()

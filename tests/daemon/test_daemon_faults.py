@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from daemons import BOARDS, eventually, is_running, running
+from daemons import BOARDS, eventually, is_running, leave_no_memory, running
 
 from buildtool.api import handle
 from buildtool.base import wire
@@ -172,6 +172,19 @@ def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_
         eventually(lambda: before not in daemon.workers())
         assert daemon.ask(ZOO, "off")
         assert daemon.counts()["crashes"] == 0
+
+
+def test_a_worker_that_found_no_memory_answers_no_other_request(tmp_path):
+    """CPython 3.11 may free a function that is in use where a call finds no memory."""
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        eventually(lambda: [w["doing"] for w in daemon.status()["workers"]] == ["idle"])
+        (before,) = daemon.workers()
+        leave_no_memory(before)
+        with pytest.raises(client.AbsentError, match="more memory"):
+            daemon.ask({"kind": "plan", "model": "mobilenetv2", "board": "cortex-m4"}, "off")
+        assert before not in daemon.workers()
+        assert daemon.ask(BOARDS) and daemon.counts()["crashes"] == 0
 
 
 def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeypatch):

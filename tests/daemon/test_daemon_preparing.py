@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from daemons import BOARDS, PLENTY, Clock, eventually, is_running, running
+from daemons import BOARDS, PLENTY, Clock, eventually, is_running, leave_no_memory, running
 from zeronet import small
 
 from buildtool import api as service
@@ -220,6 +220,18 @@ def test_what_is_prepared_ends_when_a_person_asks(tmp_path, request_of):
         eventually(lambda: not is_running(pid))
         counts = daemon.counts()
         assert (counts["planned"], counts["prepared"], counts["crashes"]) == (2, 0, 0)
+
+
+@pytest.mark.slow
+def test_a_process_that_finds_no_memory_to_prepare_ends(tmp_path, request_of):
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
+        daemon.ask(request_of())
+        pid = eventually(lambda: prepares(daemon))
+        eventually(lambda: daemon.status()["preparing"]["waiting"] == 0)
+        leave_no_memory(pid)
+        daemon.ask({"kind": "plan", "model": "mobilenetv2", "board": "cortex-m4"})
+        eventually(lambda: not is_running(pid))
+        assert daemon.ask(BOARDS)
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ was mended.
 """
 
 import json
+import mmap
+import os
 import subprocess
 import sys
 
@@ -13,6 +15,8 @@ from paths import ROOT
 
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.fuzz import workers
+from benchmarks.fuzz.attempts import Outcome
 from benchmarks.fuzz.plans import mentions, without
 from benchmarks.fuzz.seeds import subjects
 from buildtool.base.errors import PlanError
@@ -26,7 +30,8 @@ def fuzzed(tmp_path):
     def run(*words):
         told = tmp_path / "told.json"
         command = [sys.executable, "-m", "benchmarks.fuzz", *map(str, words), "--json", str(told)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        environment = os.environ | {"BUILDTOOL_DAEMON": "require"}  # which it has to overrule
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(told.read_text())
 
@@ -46,6 +51,20 @@ def test_a_plan_that_forgets_any_one_of_what_it_names_is_refused():
                     check(without(made.plan, way), made.graph, made.target)
                 tried += 1
     assert tried > 200
+
+
+def test_a_child_may_take_as_much_memory_whatever_its_parent_holds(monkeypatch):
+    """Without any, CPython 3.11 fails in ways that look like faults of what is tested."""
+
+    def work(number, folder):
+        return Outcome("accepted" if bytearray(number) else "silent")
+
+    monkeypatch.setattr(workers, "MOST_ADDRESSES", 64 << 20)
+    with mmap.mmap(-1, 128 << 20, mmap.MAP_PRIVATE):  # addresses, of which no page is touched
+        (taken,) = workers.run(work, [48 << 20])
+        (refused,) = workers.run(work, [96 << 20])
+    assert taken == (48 << 20, Outcome("accepted"))
+    assert refused == (96 << 20, Outcome("crash", "exit 1"))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import threading
@@ -133,6 +134,12 @@ class Daemon:
             eventually(lambda: not any(map(is_running, workers)))
         with contextlib.suppress(OSError):  # it may lie in a folder that outlives the test
             self.at.address.unlink()
+
+
+def leave_no_memory(pid: int) -> None:
+    """Limits a process to 2 MiB more of address space than it has."""
+    held = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (held + (2 << 20), resource.RLIM_INFINITY))
 
 
 def children(pid: int) -> list[int]:
