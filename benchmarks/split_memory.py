@@ -1,7 +1,8 @@
 """What splitting saves in memory and time, before any training: `python benchmarks/split_memory.py`.
 
-Prints the table of docs/guides/split.md: VGG16 and ResNet18 at 32x32, whole and split, planned for Cortex-M4
-and for HiFive1 with as much flash and RAM as they need. `--width 0.25` takes narrower networks.
+Prints the rows of docs/internals/split-figures.md and more: VGG16 and ResNet18 at 32x32, whole and split,
+planned for Cortex-M4 and for HiFive1 with as much flash and RAM as they need. `--width 0.25` takes narrower
+networks.
 """
 
 from __future__ import annotations

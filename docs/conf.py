@@ -6,7 +6,9 @@ no index lists, or a link that leads nowhere, is a warning, and warnings are err
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,13 @@ PARTS = ("start", "guides", "reference", "internals")
 project = "buildtool"
 copyright = "the buildtool authors"
 version = release = __version__
-extensions = ["myst_parser", "sphinx_copybutton"]
-source_suffix = {".md": "markdown"}
+extensions = ["myst_nb", "sphinx_copybutton"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 exclude_patterns = ["figures/*"]
+nb_execution_mode = "force"  # the notebook's outputs are those of this version
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+os.environ.setdefault("BUILDTOOL_DAEMON", "off")
 myst_heading_anchors = 4
 nitpicky = True
 html_theme = "furo"
@@ -40,7 +46,8 @@ def add_contents(_: Any, name: str, text: list[str]) -> None:
     linked = [match["path"] for match in LINK.finditer(text[0])]
     text[0] = LINK.sub(lambda match: _link(match, page.parent), text[0])
     if page.name == "index":
-        pages = [path.removesuffix(".md") for path in linked if path.endswith(".md") and ".." not in path]
+        ends = "/index.md" if name == "index" else (".md", ".ipynb")  # the first page links to others too
+        pages = [path.rpartition(".")[0] for path in linked if path.endswith(ends) and ".." not in path]
         text[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(dict.fromkeys(pages)) + "\n```\n"
 
 
@@ -51,6 +58,16 @@ def _link(match: re.Match[str], folder: Path) -> str:
     return f"]({SOURCE}{path.relative_to(ROOT).as_posix()}{match['anchor'] or ''})"
 
 
+def write_gallery(app: Any, error: Exception | None) -> None:
+    """Writes the reports that the page of the gallery links to."""
+    if error is None and app.builder.format == "html":
+        sys.path.insert(0, str(ROOT))
+        from benchmarks import gallery
+
+        gallery.write(Path(app.outdir) / "gallery")
+
+
 def setup(app: Any) -> None:
     """Connects the above to Sphinx."""
     app.connect("source-read", add_contents)
+    app.connect("build-finished", write_gallery)

@@ -35,8 +35,11 @@ It takes <!-- figure one: ^arena +([0-9,]+) -->7<!-- end --> bytes.
 NOT_KEPT = {
     "accuracy.md": "a data set of photographs",
     "attached-boards.md": "boards",
+    "bazel-first-project.md": "what other programs print",
+    "camera.md": "what other programs print",
     "cmake-first-project.md": "what other programs print",
     "scons-first-project.md": "what other programs print",
+    "wake-word.md": "what other programs print",
     "editors.md": "files for an editor",
     "quantize.md": "a network and photographs of others",
     "installing.md": "the folder of an installation",

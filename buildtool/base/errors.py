@@ -72,6 +72,7 @@ class BuildtoolError(Exception):
     """
 
     code = "ERROR"
+    front: tuple[Spelling, Callable[[str], str]] = (in_requests, str)  # how its text spells options
 
     def __init_subclass__(cls, code: str = "") -> None:
         cls.code = code or cls.code
@@ -97,8 +98,8 @@ class BuildtoolError(Exception):
 
     @property
     def hint(self) -> str:
-        """The hints as one line; options are spelled as in a request."""
-        return self.help()
+        """The hints as one line."""
+        return self.help(self.front[0])
 
     def help(self, spelling: Spelling = in_requests) -> str:
         """Returns the hints as one line; `spelling` writes the options."""
@@ -128,7 +129,7 @@ class BuildtoolError(Exception):
         return f"{text} [{self.code}]" + (f"\n  hint: {hint}" if hint else "")
 
     def __str__(self) -> str:
-        return self.message()
+        return self.message(*self.front)
 
 
 class ModelError(BuildtoolError, code="MODEL"):

@@ -14,7 +14,7 @@ from typing import Any
 from buildtool.base.errors import UsageError, did_you_mean, suggest
 from buildtool.base.modes import Image, Strategy
 from buildtool.options.parsers import refuse_less_work
-from buildtool.options.spelling import BAZEL, CMAKE, FRONT, platformio, spell, spell_name
+from buildtool.options.spelling import BAZEL, CMAKE, FRONT, PYTHON, platformio, spell, spell_name
 from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "MODEL_SUFFIXES",
     "NESTED",
     "OPTIONS",
+    "PYTHON",
     "Group",
     "Option",
     "beside_plan",

@@ -1,4 +1,4 @@
-"""How each front writes an option in its messages: the command line, CMake, Bazel and PlatformIO.
+"""How each front writes an option in its messages: the command line, CMake, Bazel, PlatformIO and Python.
 
 SCons writes it as requests do (`base.errors.in_requests`). Options that a front lacks are written as on the
 command line.
@@ -83,7 +83,15 @@ def platformio(prefix: str) -> Front:
     return _front(lambda option: prefix + option if option in known else "", "{} = {}".format)
 
 
+def _as_keyword(option: str, value: Value) -> str:
+    """Returns an option and its value as a keyword argument; the network is what `buildtool.open` takes."""
+    if option == "model":
+        return f"buildtool.open({value!r})"
+    return f"without {option}" if value is None else f"{option}={value!r}"
+
+
 COMMAND_LINE = Front(spell, spell_name)
 CMAKE = _front(lambda option: _KEYWORDS.get(option, ""), _with_keyword)
+PYTHON = Front(_as_keyword, str)
 BAZEL = _front(lambda option: option if option in _PLANNING else "", '{} = "{}"'.format)
 FRONT: ContextVar[Front] = ContextVar("front", default=COMMAND_LINE)  # of the command line's errors

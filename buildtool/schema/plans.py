@@ -456,7 +456,8 @@ class PlannedModel(PlanDetails, BoardFacts):
     not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
     are counted, times the mean number of cycles per instruction. `removed` is null if all channels are
     computed, and `four_bits` if no weights are stored in four bits. `memories` is null unless the arena is in
-    two memories. `window` is null where each invoke has an input of its own.
+    two memories. `window` is null where each invoke has an input of its own. `inputs` and `outputs` are the
+    network's tensors, numbered as in `buffers`.
     """
 
     model: str
@@ -468,6 +469,8 @@ class PlannedModel(PlanDetails, BoardFacts):
     four_bits: FourBitWeights | None
     memories: MemoriesView | None
     window: WindowView | None
+    inputs: list[int]
+    outputs: list[int]
     search_factor: float
     placing_ended: bool
     order_status: str | None

@@ -116,15 +116,12 @@ class ReportAnswer(PlannedModel):
     """All data that `buildtool report` draws and embeds in its page.
 
     There is a report for a network that does not fit, too. It has the plan that needs least memory.
-    `inputs` and `outputs` are the network's tensors, numbered as in `buffers`. `run` has the counts of a
-    run, null without one. `linked` is the firmware that ran, null where none was linked for the report.
-    `against` has the differences from another report, null without one.
+    `run` has the counts of a run, null without one. `linked` is the firmware that ran, null where none was
+    linked for the report. `against` has the differences from another report, null without one.
     """
 
     title: str
     verdict: Verdict | NoPlan
-    inputs: list[int]
-    outputs: list[int]
     layers: list[ReportLayer]
     steps: list[RegionSteps]
     front: ReportFront

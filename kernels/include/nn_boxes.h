@@ -1,8 +1,8 @@
 /* Boxes from the raw int8 outputs of detection networks: YOLO and BlazeFace.
  *
  * A list is begun, each output adds its boxes, and the best one of those that overlap stays. The
- * caller gives all memory. docs/guides/detection.md has the same in numpy: the results have its bits on
- * every core.
+ * caller gives all memory. tests/oracles/boxes_twin.py is the same in numpy: the results have its
+ * bits on every core.
  */
 #ifndef NN_BOXES_H
 #define NN_BOXES_H

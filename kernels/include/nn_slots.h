@@ -3,7 +3,8 @@
  * Slots lie one behind the other, each at the boundary of an erase block, each with room for one
  * image (nn_image.h). The newest whole image that this firmware was made for counts. An update goes
  * into another slot, and its header comes last: whenever the power is cut, the image that ran
- * before, or the new one, is found at the next start. docs/guides/images.md says what that rests on.
+ * before, or the new one, is found at the next start. docs/guides/weight-updates.md says what that
+ * rests on.
  */
 #ifndef NN_SLOTS_H
 #define NN_SLOTS_H

@@ -1,4 +1,4 @@
-"""nn_boxes.h has the bits of the numpy model in docs/guides/detection.md, on this machine and on cores."""
+"""nn_boxes.h has the bits of the numpy model in tests/oracles/boxes_twin.py, on this machine and on cores."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from paths import ROOT as ROOT_OF_ALL
 from probe import ROOT, link, load_board, one_set, run
 
 PAGE = (ROOT_OF_ALL / "docs/guides/detection.md").read_text(encoding="utf-8")
+TWIN = (TESTS / "oracles/boxes_twin.py").read_text(encoding="utf-8")
 KINDS = ("decoded", "objectness", "yolov8", "yolov5", "blazeface")
 
 
 def model(exp=None, real=None):
-    """Returns the page's model; with the exponential and the type of reals of another one in their place."""
-    (text,) = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE)
+    """Returns the twin; `exp` and `real` replace its exponential and its type of reals."""
     names: dict[str, object] = {}
-    exec(text, names)
+    exec(TWIN, names)
     names |= {"exp": exp, "f": real} if exp else {}
     return SimpleNamespace(**names)
 
@@ -188,7 +188,7 @@ def packed(found, places) -> bytes:
 
 @pytest.mark.parametrize("tool", ["gcc", pytest.param("clang", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_boxes_have_the_bits_of_the_page_s_model(kind, tool):
+def test_boxes_have_the_bits_of_the_twin(kind, tool):
     library, counts = runtime(tool), set()
     for seed in range(60):
         case = draw(kind, seed)

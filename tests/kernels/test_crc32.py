@@ -62,7 +62,7 @@ static uint32_t __RBIT(uint32_t x) {
 
 
 def test_the_page_s_function_for_a_chip_s_unit_is_right_in_a_model_of_it(tmp_path):
-    page = (ROOT_OF_ALL / "docs/guides/images.md").read_text()
+    page = (ROOT_OF_ALL / "docs/reference/weight-image.md").read_text()
     (block,) = [text for text in re.findall(r"(?ms)^```c\n(.*?)^```$", page) if "CRC->DR" in text]
     (tmp_path / "stm32f4xx.h").write_text(UNIT)
     (tmp_path / "own.cpp").write_text(block)
@@ -105,7 +105,7 @@ int main(void) {
     [("cortex-m4", "gcc", 3.5), ("cortex-m55", "clang", 1.2), ("qemu-virt-rv32", "clang", 3.4)],
 )
 def test_on_a_core_it_costs_what_the_page_says(board, tool, most, tmp_path):
-    """Executed instructions per byte, with scratch; without it 9 to 16 (docs/guides/images.md)."""
+    """Executed instructions per byte, with scratch; without it 9 to 16 (docs/reference/weight-image.md)."""
     sources = [TESTS / "kernels/crc_board/crc_on_board.c", KERNELS / "runtime/nn_crc32.c"]
     elf = link(load_board(board), tool, [*sources, ROOT / "probe_weights.S"], (), tmp_path)
     result = run(board, elf, one_set("echo"), count=True)

@@ -56,7 +56,7 @@ class Slots(ctypes.Structure):
 
 
 def image(seed, sequence=0, layout=MINE):
-    """Makes a weight image as docs/guides/images.md describes it."""
+    """Makes a weight image as docs/reference/weight-image.md describes it."""
     payload = random.Random(seed).randbytes(PAYLOAD)
     numbers = (2, 64, PAYLOAD, zlib.crc32(payload), 1, 1, sequence)
     head = struct.pack("<4s7I16s12x", b"NTWI", *numbers, layout)
@@ -335,7 +335,7 @@ def test_slots_that_cannot_be_are_refused(name, value):
 
 
 def test_the_page_s_program_compiles(tmp_path):
-    page = (ROOT / "docs/guides/images.md").read_text()
+    page = (ROOT / "docs/guides/weight-updates.md").read_text()
     (block,) = [text for text in re.findall(r"(?ms)^```c\n(.*?)^```$", page) if "nn_slots_begin" in text]
     (tmp_path / "net.h").write_text("""\
 #include "nn_image.h"

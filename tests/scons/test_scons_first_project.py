@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from firstprojects import FirstProject
+from firstprojects import FirstProject, keyword_class
 from needs import needs_tool
 
 
@@ -14,4 +14,5 @@ def test_the_page_can_be_followed(tmp_path: Path) -> None:
     project = FirstProject("scons-first-project.md", tmp_path)
     assert sorted(project.files) == ["SConstruct", "main.c"]
     assert project.follow() == 5
+    assert project.shown("qemu") == f"{keyword_class()}\n"
     project.check_refusal("SConstruct", 'ram="12K"', 'ram="4K"', "scons -Q")

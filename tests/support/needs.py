@@ -25,7 +25,7 @@ _OPTIONS = {
     "arm-gcc": ("arm-none-eabi-gcc", "arm-none-eabi-nm", "arm-none-eabi-objcopy"),
     "bazel": ("bazel",),
     "browser": ("chromedriver", "chromium", "selenium", "selenium.webdriver"),
-    "docs": ("sphinx", "myst_parser", "furo", "nbclient", "ipykernel"),
+    "docs": ("sphinx", "myst_nb", "furo", "nbclient", "nbformat", "ipykernel", "pandas"),
     "gdb": ("gdb-multiarch",),
     "mcuboot": ("imgtool",),
     "platformio": ("pio",),

@@ -90,6 +90,7 @@ class Picture(NamedTuple):
 # Name of a file in docs/report -> what it shows.
 PICTURES = {
     "mobilenetv2": Picture("mobilenetv2", ".top", "#picture"),
+    "mobilenetv2-dark": Picture("mobilenetv2", ".top", "#picture", dark=True),
     "mcunet_vww5": Picture("mcunet_vww5", "#arena", "#steps", opened=0),
     "squeezenet": Picture("squeezenet", ".top", "#picture", dark=True),
     "front": Picture("mcunet_vww5", "#front", "#plot"),

@@ -106,7 +106,7 @@ def test_the_patterns_match_what_they_say(expected: list[str], said: str, equal:
 
 def test_the_job_in_the_docs_runs_what_the_session_ran() -> None:
     """The lines of the workflow for pull requests, but for where their output goes."""
-    page = (ROOT / "docs/guides/comparing.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/guides/continuous-integration.md").read_text(encoding="utf-8")
     job = page[page.index("on: pull_request") : page.index("If CI builds firmware")]
     lines = [line.strip().partition(" >> ")[0] for line in job.splitlines()]
     wanted = [line for line in lines if line.startswith("buildtool ")]

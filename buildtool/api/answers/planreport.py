@@ -81,6 +81,8 @@ def planned_model(planned: Planned, flash_bytes: int, period: float | None = Non
         "four_bits": describe_four_bits(planned.simplified, planned.target),
         "memories": memories_of(planned),
         "window": describe_window(planned, period, ms),
+        "inputs": list(planned.graph.inputs),
+        "outputs": list(planned.graph.outputs),
         "search_factor": planned.search_factor,
         "placing_ended": planned.placing_ended,
         "order_status": planned.order_status,

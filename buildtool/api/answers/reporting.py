@@ -49,8 +49,6 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
         **planned_model(planned, layout.size, request.period),
         "title": planned.target.board.title,
         "verdict": _make_verdict(request, planned, prepared),
-        "inputs": list(planned.graph.inputs),
-        "outputs": list(planned.graph.outputs),
         "layers": _list_layers(planned, summary, layout),
         "steps": _list_steps(planned),
         "front": _find_front(planned, prepared, request.peers),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import json
 import os
 import stat
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
+from buildtool.fronts.asking import as_json
 from buildtool.fronts.texts.table import WIDTH
 from buildtool.options import FRONT
 from buildtool.schema import SCHEMA
@@ -171,19 +171,6 @@ def silence() -> None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stdout = None  # as the interpreter sets it where there is none
-
-
-def as_json(value: object) -> str:
-    """Returns a value as JSON with text keys, without the entries whose values are bytes."""
-    return json.dumps(_plain(value), indent=2, sort_keys=True)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _before_dashes(argv: Sequence[str]) -> Sequence[str]:

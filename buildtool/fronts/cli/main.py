@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from buildtool import DISTRIBUTION, __version__
 from buildtool.base import identity
 from buildtool.base.errors import BuildtoolError, InternalError, UsageError
+from buildtool.fronts.asking import as_json
 from buildtool.fronts.cli import arguments, console
 from buildtool.fronts.cli.commands import load
 from buildtool.fronts.texts import table
@@ -59,7 +60,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
                 stack.enter_context(hashing_always(True))
             answer, text, status = command.run(args)
             if answer and args.json:
-                console.write(console.as_json(answer))
+                console.write(as_json(answer))
             elif answer:
                 console.write_text(text)
         console.write_sarif(argv, [], status, answer)

@@ -150,12 +150,13 @@ def test_a_name_is_shortened_in_its_middle_and_bytes_have_the_unit_that_fits() -
         assert size(number) == text
 
 
-def test_the_pictures_of_the_page_about_it_are_there_and_small() -> None:
-    page_about_it = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+def test_the_pictures_of_readme_and_docs_are_there_and_small() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     for name in PICTURES:
         data = (ROOT / "docs" / "report" / f"{name}.png").read_bytes()
         assert data.startswith(b"\x89PNG") and len(data) < LIMITS["picture"]
-        assert f"(report/{name}.png)" in page_about_it
+        assert f"report/{name}.png" in text
 
 
 # ---- the command -----------------------------------------------------------------------------------------

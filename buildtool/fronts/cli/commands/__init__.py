@@ -15,14 +15,18 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from buildtool.api.requests import options_of
-from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs
 from buildtool.base.outfiles import write as write_files
+from buildtool.fronts import asking
 from buildtool.fronts.cli import console
-from buildtool.options import NESTED, from_text
+from buildtool.options import from_text
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
 
 # The file of each command, in the order of the help.
 COMMANDS = {
@@ -158,14 +162,9 @@ FAIL_IF = Own(
 def request_of(args: argparse.Namespace) -> dict[str, Any]:
     """Returns the request that the arguments describe."""
     kind = load(args.command).kind
-    request: dict[str, Any] = {"kind": kind}
-    options: dict[str, Any] = {}
-    for option in options_of(kind):
-        value = getattr(args, option.name)
-        if value is not None:
-            place = options if option.group in NESTED else request
-            place[option.name] = from_text(option, value)
-    return request | ({"options": options} if options else {})
+    given = ((option, getattr(args, option.name)) for option in options_of(kind))
+    values = {option.name: from_text(option, value) for option, value in given if value is not None}
+    return asking.build_request(kind, values)
 
 
 def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
@@ -174,45 +173,27 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
     `kind` replaces the kind of the request. `without` has keys that are left out of the request.
     """
     from buildtool.client import door
-    from buildtool.client.files import Located
 
     request = {name: value for name, value in request_of(args).items() if name not in without}
-    located = Located(request | ({"kind": kind} if kind else {}))
+    request |= {"kind": kind} if kind else {}
     no_cache, recache = getattr(args, "no_cache", False), getattr(args, "recache", False)
     if no_cache and recache:
         raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
     use = "off" if no_cache else "renew" if recache else "on"
-    mode = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
+    mode = args.daemon if hasattr(args, "daemon") else door.Mode.OFF
 
-    def answer_here(request: Mapping[str, Any]) -> dict[str, Any]:
-        from buildtool.api import handle_cached, open_session
+    def opened() -> contextlib.AbstractContextManager[Session]:
+        from buildtool.api import open_session
 
-        session = args.session or open_session()
-        session.progress = lambda text: listen({"progress": {"text": text}})
-        return handle_cached(request, session, use)
+        return contextlib.nullcontext(args.session or open_session())
 
-    try:
-        with console.progress(load(args.command).begins) as listen:
-            return door.ask(located.request, answer_here, mode=mode, cache=use, listen=listen)
-    except BuildtoolError as error:
-        raise located.restore_path(error) from None
+    with console.progress(load(args.command).begins) as listen:
+        return asking.ask(request, daemon=mode, cache=use, opened=opened, listen=listen)
 
 
 def input_files(args: argparse.Namespace) -> list[str]:
     """Returns the existing files that a request's answer depends on."""
-    from buildtool.client.files import Located
-    from buildtool.target.registry import board_chain
-
-    request = Located(request_of(args)).request
-    paths = [value["path"] for value in request.values() if isinstance(value, dict) and "path" in value]
-    for value in (request.get("model"), request.get("board")):
-        if isinstance(value, str) and Path(value).is_absolute():  # `Located` has made the path absolute
-            paths.append(value)
-    board = next((path for path in paths if path.endswith(".toml")), None)
-    if board is not None:
-        with contextlib.suppress(BuildtoolError, OSError):
-            paths += [str(path) for path in board_chain(board)]
-    return sorted(set(paths))
+    return asking.input_files(request_of(args))
 
 
 def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | None = None) -> list[str]:

@@ -12,14 +12,13 @@ from buildtool.base.outfiles import (
     depfile,
     keep_inputs,
     keep_networks,
-    outdated_files,
     remove_stamp,
     write_changed,
     write_stamp,
 )
-from buildtool.base.outfiles import write as write_files
 from buildtool.client.planned import emitted_lines
 from buildtool.fronts.cli.commands import Own, Result, ask, command, input_files, out_argument, paths_in
+from buildtool.fronts.firmware import write_firmware
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BuildAnswer, BundleAnswer, DescribeAnswer, EmitAnswer
@@ -51,12 +50,7 @@ def build(args: argparse.Namespace) -> Result:
     if args.bundle:
         return _bundle(args)
     answer: BuildAnswer = ask(args)
-    keep_inputs(paths_in(args.out, answer["files"]), input_files(args))
-    keep_networks(answer["files"], Path(args.out))
-    removed = outdated_files(answer["files"], Path(args.out))
-    written = write_files(answer["files"], Path(args.out))
-    for name in removed:
-        (Path(args.out) / name).unlink(missing_ok=True)
+    written, removed = write_firmware(answer["files"], Path(args.out), input_files(args))
     text = builds.build_text(answer, args.out, written)
     text += f"\nremoved files of an earlier build: {', '.join(removed)}" if removed else ""
     return {**answer, "files": written, "removed": removed}, text, 0

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from buildtool.fronts.texts.html.wording import short, size, ticks
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import BufferView
-    from buildtool.schema.reports import ReportAnswer
+    from buildtool.schema.plans import BufferView, PlannedModel
+    from buildtool.schema.reports import RegionSteps
 
 WIDTH, LEFT, TOP, PLOT, BOTTOM = 1120.0, 64.0, 34.0, 360.0, 50.0
 _RIGHT = 14.0
@@ -87,7 +87,7 @@ class Picture:
     second: float | None  # where the second of two memories begins
 
 
-def buffer_kinds(answer: ReportAnswer) -> list[str]:
+def buffer_kinds(answer: PlannedModel) -> list[str]:
     """Returns the kind of each buffer as the picture shows it. Each kind is a key of KINDS."""
     entries = [one for region in answer["regions"] for one in region["buffers"]]
     windows = {one["buffer"] for one in entries if one["use"] == "windows"}
@@ -108,7 +108,7 @@ def buffer_kinds(answer: ReportAnswer) -> list[str]:
 class _Time:
     """The time axis. Regions with more operators are wider."""
 
-    def __init__(self, answer: ReportAnswer) -> None:
+    def __init__(self, answer: PlannedModel) -> None:
         regions = answer["regions"]
         slots = [max(len(r["operators"]), 3 if r["streamed"] else 1) for r in regions]
         unit = (WIDTH - LEFT - _RIGHT) / max(sum(slots), 1)
@@ -128,8 +128,11 @@ class _Time:
         return self.starts[region] + self.widths[region] * within
 
 
-def picture(answer: ReportAnswer, limit: int) -> Picture:
-    """Returns the picture of a plan. `limit` is the number of bytes that the arena may have."""
+def picture(answer: PlannedModel, limit: int, steps: Sequence[RegionSteps] = ()) -> Picture:
+    """Returns the picture of a plan. `limit` is the number of bytes that the arena may have.
+
+    `steps` has the steps of streamed regions, where they are known.
+    """
     time = _Time(answer)
     arena = max(answer["arena_bytes"], 1)
     shown = limit if arena <= limit <= _LIMIT_SHOWN * arena or limit < arena else None
@@ -138,7 +141,8 @@ def picture(answer: ReportAnswer, limit: int) -> Picture:
     def y(byte: float) -> float:
         return TOP + PLOT - byte * PLOT / whole
 
-    boxes = _boxes(answer, time, PLOT / whole)
+    shared = {b for entry in steps for buffers in entry["turns"].values() for b in buffers}
+    boxes = _boxes(answer, time, PLOT / whole, shared)
     peak = answer["peak"]
     return Picture(
         height=TOP + PLOT + BOTTOM,
@@ -153,10 +157,12 @@ def picture(answer: ReportAnswer, limit: int) -> Picture:
     )
 
 
-def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
-    """Returns the boxes of all buffers in drawing order. `scale` is the height of a byte."""
+def _boxes(answer: PlannedModel, time: _Time, scale: float, shared: Container[int]) -> list[Box]:
+    """Returns the boxes of all buffers in drawing order. `scale` is the height of a byte.
+
+    `shared` has the buffers that share bytes alternately.
+    """
     kinds = buffer_kinds(answer)
-    shared = {b for entry in answer["steps"] for buffers in entry["turns"].values() for b in buffers}
     boxes = []
     for position, buffer in enumerate(answer["buffers"]):
         if not buffer["size"]:
@@ -220,13 +226,13 @@ def _overlap(one: Box, other: Box) -> bool:
     )
 
 
-def _served_operator(answer: ReportAnswer, buffer: BufferView) -> str:
+def _served_operator(answer: PlannedModel, buffer: BufferView) -> str:
     """Returns the name of the operator that uses a buffer of scratch memory or of weights."""
     operators = answer["operators"]
     return operators[buffer["op"]]["name"] if 0 <= buffer["op"] < len(operators) else buffer["name"]
 
 
-def tip(answer: ReportAnswer, position: int, kind: str) -> str:
+def tip(answer: PlannedModel, position: int, kind: str) -> str:
     """Returns lines that describe a buffer."""
     buffer = answer["buffers"][position]
     operators = answer["operators"]
@@ -243,7 +249,7 @@ def tip(answer: ReportAnswer, position: int, kind: str) -> str:
     return "\n".join(lines)
 
 
-def _bands(answer: ReportAnswer, time: _Time) -> list[Band]:
+def _bands(answer: PlannedModel, time: _Time) -> list[Band]:
     bands = []
     free = 0.0
     for index, region in enumerate(answer["regions"]):

@@ -10,8 +10,10 @@ from buildtool.fronts.texts.html.arena import Tick
 from buildtool.fronts.texts.html.wording import between, size
 
 if TYPE_CHECKING:
-    from buildtool.schema.fronts import Peer
-    from buildtool.schema.reports import ReportAnswer, ReportPoint
+    from collections.abc import Sequence
+
+    from buildtool.schema.fronts import Peer, Point, Refusal
+    from buildtool.schema.plans import PlannedModel
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 1120.0, 380.0, 64.0, 24.0, 24.0, 52.0
 _REACH, _LEAST_REACH = 14.0, 4.0  # radius in which a pointer selects a mark
@@ -67,26 +69,27 @@ class _Scales:
         return HEIGHT - BOTTOM - (work - self.y0) / (self.y1 - self.y0) * (HEIGHT - TOP - BOTTOM)
 
 
-def plot(answer: ReportAnswer, limit: int) -> Plot | None:
-    """Returns the plot, or None if there are no points.
+def plot(
+    points: Sequence[Point], beside: Sequence[Peer | Refusal], limit: int, own: PlannedModel | None = None
+) -> Plot | None:
+    """Returns the plot of a front and of other strategies' plans, or None if there are no points.
 
-    `limit` is the number of bytes that the arena may have.
+    `limit` is the number of bytes that the arena may have. `own` is the plan that was chosen.
     """
-    points = answer["front"]["points"]
     if not points:
         return None
-    this = answer["strategy"], answer["arena_bytes"]
-    beside = answer["front"]["beside"]
+    this = (own["strategy"], own["arena_bytes"]) if own else ("", 0)
     peers = [p for p in beside if "error" not in p and (p["strategy"], p["arena_bytes"]) != this]
-    sizes = [float(max(p["arena_bytes"], 1)) for p in (answer, *points, *peers)]
-    works = [p["f"] for p in (answer, *points, *peers)]
+    shown_plans = [*([own] if own else []), *points, *peers]
+    sizes = [float(max(p["arena_bytes"], 1)) for p in shown_plans]
+    works = [p["f"] for p in shown_plans]
     shown = limit if limit <= 1.25 * max(sizes) else None
     x0, x1 = _range([math.log2(x) for x in [*sizes, *([shown] if shown else [])]], 0.06)
     y0, y1 = _range(works, 0.12)
     scales = _Scales(x0, x1, max(y0, 0.0), y1)
 
     def mark(
-        plan: ReportAnswer | ReportPoint | Peer,
+        plan: PlannedModel | Point | Peer,
         kind: str,
         name: str,
         tip: str,
@@ -101,10 +104,11 @@ def plot(answer: ReportAnswer, limit: int) -> Plot | None:
     marks = []
     for i, point in enumerate(points):
         more = f"\n{point['regions']} regions, {point['streamed_regions']} of them streamed"
-        kind, name, own = ("chosen", "this plan", ": this one") if point["chosen"] else ("point", "", "")
-        marks.append(mark(point, kind, name, f"plan {i + 1}{own}", more, i))
-    if not any(p["chosen"] for p in points):
-        marks.append(mark(answer, "chosen", "this plan", "this plan"))
+        chosen = bool(point.get("chosen"))
+        kind, name, words = ("chosen", "this plan", ": this one") if chosen else ("point", "", "")
+        marks.append(mark(point, kind, name, f"plan {i + 1}{words}", more, i))
+    if own and not any(p.get("chosen") for p in points):
+        marks.append(mark(own, "chosen", "this plan", "this plan"))
     marks += [mark(peer, "peer", peer["strategy"], peer["strategy"]) for peer in peers]
     steps = [f"M{scales.x(points[0]['arena_bytes']):.1f} {scales.y(points[0]['f']):.1f}"]
     steps += [f"H{scales.x(p['arena_bytes']):.1f}V{scales.y(p['f']):.1f}" for p in points[1:]]

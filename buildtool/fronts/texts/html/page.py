@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,8 @@ from buildtool.fronts.texts.regions import SCHEMES, runs
 from buildtool.fronts.texts.table import four_bits_text, removed_text
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import BufferView
+    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.plans import BufferView, PlanAnswer
     from buildtool.schema.reports import ReportAnswer, ReportPoint
 
 
@@ -39,6 +41,41 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
     `spelling` writes options with their values.
     """
+    environment = _environment()
+    template = environment.get_template("page.html")
+    files = [_own_file(environment, name) for name in ("report.js", "report.css")]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in files]
+    # The page may fetch nothing, and only these scripts and styles may run.
+    policy = (
+        f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'"
+    )
+    script, style = files
+    text = template.render(**_context(answer, spelling), script=script, style=style, policy=policy)
+    return text.encode("utf-8", "replace")
+
+
+def draw_arena(answer: PlanAnswer) -> str:
+    """Returns an HTML document with the arena of a plan over time, for a notebook."""
+    picture = arena.picture(answer, sys.maxsize)  # a plan has kept its limit
+    names = {"picture_size": arena, "kind_names": arena.KINDS, "answer": answer}
+    return _drawing("arena_drawing.html", f"The arena of {answer['model']}", picture=picture, **names)
+
+
+def draw_front(answer: FrontAnswer) -> str:
+    """Returns an HTML document with the Pareto front of memory and work, for a notebook."""
+    plot = front.plot(answer["points"], answer["beside"], answer["available_bytes"])
+    return _drawing("front_drawing.html", f"The front of {answer['model']}", plot=plot, plot_size=front)
+
+
+def _drawing(name: str, title: str, **values: object) -> str:
+    environment = _environment()
+    style = _own_file(environment, "report.css")
+    template = environment.get_template("drawing.html")
+    return template.render(name=name, title=title, style=style, alone=True, **values)
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("buildtool.fronts.texts.html"),
         autoescape=True,
@@ -54,19 +91,14 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
         "look": part_kind,
         "px": lambda value: f"{value:.1f}".removesuffix(".0"),
     }
-    environment.globals["percent"] = wording.percent
-    template = environment.get_template("page.html")
+    environment.globals |= {"percent": wording.percent, "alone": False}
+    return environment
+
+
+def _own_file(environment: Environment, name: str) -> Markup:
+    """Returns one of our own files, which need no escaping."""
     assert environment.loader is not None
-    files = [environment.loader.get_source(environment, name)[0] for name in ("report.js", "report.css")]
-    script, style = map(Markup, files)  # our own files, which need no escaping
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in files]
-    # The page may fetch nothing, and only these scripts and styles may run.
-    policy = (
-        f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'"
-    )
-    text = template.render(**_context(answer, spelling), script=script, style=style, policy=policy)
-    return text.encode("utf-8", "replace")
+    return Markup(environment.loader.get_source(environment, name)[0])
 
 
 def embed_data(answer: Mapping[str, Any]) -> Markup:
@@ -100,11 +132,11 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "counted": counting_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
-        "picture": arena.picture(answer, room),
+        "picture": arena.picture(answer, room, answer["steps"]),
         "picture_size": arena,
         "kind_names": arena.KINDS,
         "buffer_kinds": [arena.KINDS[kind] for kind in arena.buffer_kinds(answer)],
-        "plot": front.plot(answer, room),
+        "plot": front.plot(answer["front"]["points"], answer["front"]["beside"], room, answer),
         "plot_size": front,
         "points": [_point_rows(answer, point) for point in answer["front"]["points"]],
         "graph": network.layout(answer),

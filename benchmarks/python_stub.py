@@ -1,0 +1,205 @@
+"""The types of the Python interface, made from those of answers and the table of options.
+
+`python -m benchmarks.python_stub > buildtool/__init__.pyi`. Editors complete the keys of answers and the
+options of requests by it, and mypy checks scripts that use them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import buildtool
+from benchmarks.answers_page import answers_of
+from buildtool.api.requests import options_of
+from buildtool.fronts.python import answers, lists
+from buildtool.fronts.python.network import Network
+from buildtool.options import Option
+
+_HEAD = '''\
+"""The types of the Python interface, made from those of answers and the table of options:
+`python -m benchmarks.python_stub > buildtool/__init__.pyi`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from os import PathLike
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from buildtool.base.errors import BuildtoolError as BuildtoolError
+{errors}
+{imports}
+
+__version__: str
+DISTRIBUTION: str
+PathText = str | PathLike[str]
+Progress = Callable[[str], object] | bool | None
+'''
+# Class -> the kind of its request, and which of the kind's answers it is.
+KINDS = {
+    "Analysis": ("analyze", 0),
+    "NetworkMemory": ("analyze", 1),
+    "Plan": ("plan", 0),
+    "Front": ("front", 0),
+    "Report": ("report", 0),
+    "Trace": ("trace", 0),
+    "Build": ("build", 0),
+    "Sources": ("emit", 0),
+    "Bundle": ("bundle", 0),
+    "Validation": ("validate", 0),
+    "DatasetValidation": ("validate", 1),
+    "Profile": ("profile", 0),
+    "Description": ("describe", 0),
+    "Operators": ("ops", 0),
+    "Quantized": ("quantize", 0),
+    "Boards": ("boards", 0),
+    "Networks": ("zoo", 0),
+    "Sizes": ("sizes", 0),
+    "Arena": ("arena", 0),
+}
+# Method or function -> the kind of its request.
+REQUESTS = {name: name for name in ("analyze", "plan", "front", "report", "trace", "build", "emit", "bundle")}
+REQUESTS |= {name: name for name in ("validate", "profile", "describe", "quantize", "sizes", "arena")}
+WRITTEN = {"files": list[str], "changed": list[str], "removed": list[str]}  # names of files
+
+
+def stub() -> str:
+    """Returns the stub file."""
+    used: dict[str, str] = {}
+    classes = [_answer_class(name, used) for name in KINDS]
+    base = """\
+class Answer(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def to_json(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+"""
+    network = [f"class Network:\n{_doc(Network)}", *(_function(f, "    ") for f in _methods(Network))]
+    functions = [_function(f, "") for f in _functions()]
+    errors = "\n".join(
+        f"from buildtool.base.errors import {name} as {name}"
+        for name, home in sorted(buildtool._HOME_OF.items())
+        if home == "base.errors" and name != "BuildtoolError"
+    )
+    imports = "\n".join(f"from {home} import {name}" for name, home in sorted(used.items()))
+    head = _HEAD.format(errors=errors, imports=imports)
+    return _formatted("\n".join([head, base, *classes, "\n".join(network), "", *functions]))
+
+
+def _answer_class(name: str, used: dict[str, str]) -> str:
+    own: Any = getattr(answers, name)
+    kind, number = KINDS[name]
+    keys = typing.get_type_hints(answers_of(kind)[number])
+    written = {key for key in WRITTEN if key in (own.__doc__ or "")} | ({"files"} & set(keys))
+    if name in ("Plan", "Report"):
+        written = set()
+    keys |= {key: WRITTEN[key] for key in WRITTEN if key in written}
+    lines = [f"class {name}({own.__bases__[0].__name__}):", _doc(own)]
+    for key, value in keys.items():
+        lines += ["    @property", f"    def {key}(self) -> {_type(value, used)}: ..."]
+    for method, function in vars(own).items():
+        if inspect.isfunction(function) and not method.startswith("_"):
+            lines.append(f"    def {method}{inspect.signature(function)}: ...".replace("'", ""))
+    return "\n".join(lines).replace("str | Path", "PathText") + "\n"
+
+
+def _type(value: Any, used: dict[str, str]) -> str:
+    """Returns a type as a stub names it; adds the modules of its parts to `used`."""
+    if value is type(None):
+        return "None"
+    if typing.is_typeddict(value):
+        used[value.__name__] = value.__module__
+        return str(value.__name__)
+    inner = [_type(part, used) for part in typing.get_args(value)]
+    origin = typing.get_origin(value)
+    if origin in (types.UnionType, typing.Union):
+        return " | ".join(inner)
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(inner)}]"
+    return str(value.__name__)
+
+
+def _functions() -> Iterator[Any]:
+    for name in ("open", "boards", "networks", "operators", "sizes", "arena"):
+        yield getattr(lists, name)
+
+
+def _methods(of: type) -> Iterator[Any]:
+    for name, value in vars(of).items():
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+            yield value
+
+
+def _function(function: Any, indent: str) -> str:
+    """Returns a function with its request's options as keyword arguments."""
+    lines = []
+    if isinstance(function, property):
+        function = function.fget
+        lines.append(f"{indent}@property")
+    parameters = []
+    starred = False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            given = set(inspect.signature(function).parameters)
+            options = [
+                one for one in options_of(REQUESTS[function.__name__]) if one.name not in given | {"model"}
+            ]
+            parameters += [] if starred else ["*"]
+            parameters += [f"{one.name}: {_option_type(one)} | None = None" for one in options]
+            parameters.append("progress: Progress = None")
+            continue
+        starred = starred or parameter.kind is parameter.KEYWORD_ONLY
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        annotation = "" if parameter.name == "self" else f": {parameter.annotation.replace('answers.', '')}"
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        parameters.append(f"{parameter.name}{annotation}{default}")
+    returns = inspect.signature(function).return_annotation.replace("answers.", "")
+    head = ", ".join(parameters)
+    lines.append(f"{indent}def {function.__name__}({head}) -> {returns}:")
+    lines.append(textwrap.indent(_doc(function), indent) + "\n")
+    return "\n".join(lines)
+
+
+def _option_type(option: Option) -> str:
+    if option.flag:
+        return "bool"
+    if option.values and not option.many:
+        return f"Literal[{', '.join(repr(value) for value in option.values)}]"
+    if option.name == "plan":
+        return "PathText | Plan"
+    if option.name == "input":
+        return "PathText | ArrayLike"
+    one = (
+        "PathText"
+        if option.suffixes is not None or option.folder
+        else "int"
+        if option.number
+        else "str | float"
+    )
+    return f"{one} | Collection[{one}]" if option.many else one
+
+
+def _doc(of: Any) -> str:
+    text = inspect.cleandoc(of.__doc__ or "")
+    return textwrap.indent(f'"""{text}\n"""' if "\n" in text else f'"""{text}"""', "    ")
+
+
+def _formatted(text: str) -> str:
+    """Returns Python source as ruff sorts and formats it."""
+    for command in ("check --fix --quiet --select F401,I,UP --stdin-filename", "format --stdin-filename"):
+        words = [sys.executable, "-m", "ruff", *command.split(), "buildtool/__init__.pyi", "-"]
+        text = subprocess.run(words, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+if __name__ == "__main__":
+    sys.stdout.write(stub())

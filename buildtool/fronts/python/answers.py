@@ -1,0 +1,267 @@
+"""The answers of the Python interface: the service's answers as objects whose attributes cannot be set."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from buildtool.base.errors import did_you_mean
+from buildtool.base.outfiles import write
+from buildtool.fronts.asking import as_json
+
+Value = Any  # of JSON, or bytes
+_DRAWN = "max-width:1160px;aspect-ratio:5/2"  # a frame for the drawings of a report
+
+
+class Answer(Mapping[str, Value]):
+    """The answer to a request: its keys (see the reference of answers) are attributes and items.
+
+    Values are plain: numbers, text, lists and dicts. A list of rows, such as `plan.buffers`, is a list
+    of dicts, which pandas.DataFrame and polars.DataFrame take. They are this answer's own.
+    """
+
+    __slots__ = ("_values",)
+    # The function of buildtool.fronts.texts that prints it; "": it has no text.
+    _text: ClassVar[str] = ""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        object.__setattr__(self, "_values", _copied(values))
+
+    def __getitem__(self, key: str) -> Value:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Value:
+        if not name.startswith("_") and name in self._values:
+            return self._values[name]
+        hint = did_you_mean(name, self._values) if not name.startswith("_") else ""
+        more = f": {hint}" if hint else ""
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{more}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an answer cannot be changed: {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._values})
+
+    def __reduce__(self) -> tuple[type[Answer], tuple[dict[str, Value]]]:
+        return type(self), (self._values,)
+
+    def to_json(self) -> str:
+        """Returns what the command prints with --json: the answer without its bytes, keys sorted."""
+        return as_json(self._values)
+
+    def __str__(self) -> str:
+        return self._words() or self.to_json()
+
+    def _words(self) -> str:
+        """Returns what the command prints."""
+        if not self._text:
+            return ""
+        module, _, function = self._text.partition(":")
+        words: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(self._values)
+        return words
+
+    def __repr__(self) -> str:
+        about = [str(self._values[key]) for key in ("model", "board") if self._values.get(key)]
+        figures = [words for words in self._figures() if words]
+        return f"<{type(self).__name__}{' of ' if about else ''}{' on '.join(about)}{_after(figures)}>"
+
+    def _figures(self) -> list[str]:
+        """Returns the figures that name the answer in a list of answers."""
+        return []
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+class Analysis(Answer):
+    """Whether a network fits each board, which memory or limit is too small, and what would help."""
+
+    def _words(self) -> str:
+        from buildtool.fronts.texts import analysis
+        from buildtool.options import PYTHON
+
+        return analysis.text(self._values, *PYTHON)
+
+    def _figures(self) -> list[str]:
+        fitting = [one["board"] for one in self.boards if one.get("fits")]
+        return [f"fits {len(fitting)} of {len(self.boards)} boards"]
+
+
+class NetworkMemory(Answer):
+    """The memory of an ONNX or Darknet network that is counted without a board."""
+
+    _text = "analysis:network_text"
+
+
+class Plan(Answer):
+    """How a network runs on a board. A notebook draws its arena over time."""
+
+    _text = "plan:text"
+
+    def save(self, path: str | Path) -> None:
+        """Writes the plan to a file, for `plan=` of later requests and for builds."""
+        out = Path(path)
+        write({out.name: self.locked}, out.parent)
+
+    def _figures(self) -> list[str]:
+        return [f"arena {self.arena_bytes:,} bytes", f"F {self.f:.3f}"]
+
+    def _repr_html_(self) -> str:
+        from buildtool.fronts.texts.html import page
+
+        return _frame(page.draw_arena(self._values), _DRAWN, repr(self)[1:-1])
+
+
+class Front(Answer):
+    """The Pareto front of memory and work. A notebook draws it."""
+
+    _text = "front:text"
+
+    def _figures(self) -> list[str]:
+        return [f"{len(self.points)} plans"]
+
+    def _repr_html_(self) -> str:
+        from buildtool.fronts.texts.html import page
+
+        if not self.points:
+            return super()._repr_html_()
+        return _frame(page.draw_front(self._values), _DRAWN, repr(self)[1:-1])
+
+
+class Report(Answer):
+    """A plan with all that its page draws. A notebook shows the page."""
+
+    def html(self) -> str:
+        """Returns the page: a complete HTML document that fetches nothing."""
+        from buildtool.fronts.texts.html.page import page
+        from buildtool.options import PYTHON
+
+        return page(self._values, PYTHON.setting).decode()
+
+    def save(self, path: str | Path) -> None:
+        """Writes the page to a file."""
+        out = Path(path)
+        write({out.name: self.html().encode()}, out.parent)
+
+    def _figures(self) -> list[str]:
+        return [f"arena {self.arena_bytes:,} bytes", f"F {self.f:.3f}"]
+
+    def _repr_html_(self) -> str:
+        return _frame(self.html(), "height:720px")
+
+
+class Build(Answer):
+    """A build: `files` are the names of the files that were written, `removed` those of outdated ones."""
+
+    def _words(self) -> str:
+        from buildtool.fronts.texts.builds import build_text
+
+        return build_text(self._values, self._values["folder"], self.files)
+
+
+class Sources(Answer):
+    """The sources of a network: `files` are its names, `changed` those that differ from before."""
+
+
+class Bundle(Answer):
+    """A folder that any build system compiles: `files`, `changed` and `removed` name its files."""
+
+
+class Validation(Answer):
+    """A run that was compared with the reference; `within_bounds` is the verdict."""
+
+    _text = "validation:text"
+
+    def _figures(self) -> list[str]:
+        return ["within its bounds" if self.within_bounds else "DIFFERENT"]
+
+
+class DatasetValidation(Answer):
+    """A run on a data set: how accurate it was, and whether it was within its bounds."""
+
+    _text = "validation:dataset_text"
+
+
+class Profile(Answer):
+    """A run that counted the instructions of every operator."""
+
+    _text = "profile:text"
+
+
+class Quantized(Answer):
+    """A quantised network: what it loses, and whether it fits the board."""
+
+    _text = "quantized:text"
+
+
+class Trace(Answer):
+    """A plan over time in Chrome's Trace Event Format; `files` names the file that was written."""
+
+
+class Description(Answer):
+    """What a build system compiles, the flags, and the dependencies."""
+
+    _text = "builds:description_text"
+
+
+class Operators(Answer):
+    """TFLite's operators by data type, and their kernels on every board."""
+
+    _text = "boards:ops"
+
+
+class Boards(Answer):
+    """The known boards."""
+
+    _text = "boards:boards"
+
+
+class Networks(Answer):
+    """The networks that can be made by name."""
+
+    _text = "boards:zoo"
+
+
+class Sizes(Answer):
+    """The bytes that a linked firmware image takes in each memory of a board."""
+
+
+class Arena(Answer):
+    """The offsets of an arena problem's buffers."""
+
+    _text = "builds:arena_text"
+
+
+def _copied(value: Value) -> Value:
+    """Returns a copy of plain values, so that nobody else's change when the caller changes them."""
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(item) for item in value]
+    return value
+
+
+def _after(words: list[str]) -> str:
+    return f": {', '.join(words)}" if words else ""
+
+
+def _frame(document: str, shape: str, caption: str = "") -> str:
+    """Returns an HTML document in a frame, where its styles reach nothing else of a notebook.
+
+    `shape` is the frame's height or aspect ratio, as CSS.
+    """
+    frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"></iframe>'
+    return f"<div>{html.escape(caption)}</div>{frame}" if caption else frame
