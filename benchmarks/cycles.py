@@ -1,4 +1,4 @@
-"""Prints the tables of docs/internals/time.md:
+"""Prints the tables of docs/internals/time-figures.md:
 
     python benchmarks/cycles.py [NETWORK...] [--layers | --published]
 

@@ -22,7 +22,8 @@ TITLES = (
 
 def row(model: str, inputs: int) -> list[str]:
     """Returns the table row of one network."""
-    asked = {"model": model, "board": "xcore"}
+    path = Path(model)
+    asked = {"model": str(path.resolve()) if path.is_file() else model, "board": "xcore"}
     answer: Any = handle({"kind": "validate", **asked, "requantise": "vpu16", "inputs": inputs})
     bounds = answer["bounds"]
     assert answer["within_bounds"], model

@@ -44,13 +44,21 @@ NOT_KEPT = {
     "quantize.md": "a network and photographs of others",
     "installing.md": "the folder of an installation",
     "debugging.md": "a session with a debugger",
-    "xtensa.md": "a compiler and a network that few have",
 }
 
 # Pages with tables of measurements.
 MEASURED = (
-    *("figures", "planning-figures", "time", "kernel-figures", "riscv", "xtensa", "vpu16", "xcore-kernels"),
-    *("int16", "peers"),
+    *(
+        "figures",
+        "planning-figures",
+        "time-figures",
+        "kernel-figures",
+        "riscv",
+        "xtensa-kernels",
+        "vpu16",
+        "xcore-kernels",
+    ),
+    *("dsp", "helium", "int16", "peers"),
 )
 
 
