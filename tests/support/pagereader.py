@@ -15,6 +15,7 @@ import pytest
 from litert import run_graph
 from onnxnets import Qdq
 from pagecommands import Command
+from paths import ROOT
 
 from buildtool import zoo
 from buildtool.base.folders import CACHE
@@ -109,6 +110,8 @@ class Reader:
                 continue
             alike = [p for p in paths if p.suffix == path.suffix and p.is_file()]
             kind = self._kinds / (f"net{path.suffix}" if path.suffix else "pictures")
+            if (ours := ROOT / path.relative_to(self.folder)).is_file():  # a file of the checkout
+                kind = ours
             if "diff" in words and alike:  # of the same kind of answer
                 kind = alike[0]
             if kind.name in _MADE and not kind.exists():
