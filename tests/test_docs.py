@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,22 @@ from paths import ROOT
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+WRITTEN_PAGES = ("answers.md", "options.md", "target-reference.md", "operators.md")  # by commands
+# What a reader searches the site for -> a page that is found.
+SEARCHED = {
+    "camera": "start/camera",
+    "wake word": "start/wake-word",
+    "over the air": "guides/weight-updates",
+    "PSRAM": "guides/memories",
+    "CI": "guides/continuous-integration",
+    "own board": "guides/new-boards",
+    "own kernel": "guides/target-guide",
+    "quantise": "guides/quantize",
+    "debugger": "guides/debugging",
+    "notebook": "guides/python",
+    "MCUboot": "guides/images",
+    "QSPI flash": "internals/slow-flash",
+}
 FOLDERS = ("buildtool", "plugins", "kernels", "tests", "benchmarks", "examples", "site_scons", "docs", ".ci")
 # a file's name in backquotes, or a path with a folder
 NAMED = re.compile(
@@ -35,6 +52,21 @@ def test_the_index_of_each_part_lists_its_pages_once():
         assert sorted(linked) == sorted(beside - {"index.md"}), index.parent.name
 
 
+def test_the_pages_stay_short():
+    """Words are counted outside of what commands write; a guide is at most 1,500 words."""
+    counts = {page: words_of(page) for page in PAGES if page.name not in WRITTEN_PAGES}
+    assert sum(counts.values()) <= 65_000
+    assert {
+        page.name: count for page, count in counts.items() if count > 1500 and page.parent.name == "guides"
+    } == {}
+
+
+def words_of(page):
+    """Counts the words of a page, without those in marks of figures."""
+    text = re.sub(r"<!-- figures?\b.*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     """A broken link, or a page that no index lists, is a warning, and warnings are errors."""
@@ -42,7 +74,22 @@ def test_the_site_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", tmp_path / "site"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site/guides/cmake.html").is_file() and (tmp_path / "site/searchindex.js").is_file()
+    assert len(list((tmp_path / "site/gallery").glob("*.html"))) == 6
+    index = (tmp_path / "site/searchindex.js").read_text(encoding="utf-8")
+    found = json.loads(index[index.index("(") + 1 : index.rindex(")")])
+    for phrase, page in SEARCHED.items():
+        assert page in pages_with(found, phrase), phrase
+
+
+def pages_with(index, phrase):
+    """Returns the pages that the site's search finds first: those with each word in a title or heading."""
+    stem = needs_package("snowballstemmer").stemmer("english").stemWord
+    ignored = {"the", "own", "over", "a"}  # English words that the search leaves out
+    hits = []
+    for word in set(phrase.lower().split()) - ignored:
+        numbers = index["titleterms"].get(stem(word), [])
+        hits.append({index["docnames"][n] for n in ([numbers] if isinstance(numbers, int) else numbers)})
+    return set.intersection(*hits)
 
 
 def test_links_lead_somewhere():
