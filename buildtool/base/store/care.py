@@ -71,7 +71,9 @@ def clear() -> dict[str, Any]:
     left = list(disk.entries())
     _remove(disk.folder, COUNTS, UNCOUNTED, WALKED, LOCK, disks.LOCK, "index.sqlite")
     if left and not set(left).isdisjoint(entries):
-        raise MachineError("the system refuses to remove entries", path=str(disk.folder))
+        hint = "end other commands that use the cache, or check who owns its files; then try again"
+        text = f"{len(left):,} entries could not be removed"
+        raise MachineError(text, path=str(disk.folder), hint=hint)
     removed = sum(size for _, _, size in entries)
     return {"folder": str(disk.folder), "entries": len(entries), "bytes": removed}
 

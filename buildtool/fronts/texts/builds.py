@@ -184,7 +184,7 @@ def arena_text(answer: ArenaAnswer) -> str:
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",
-        f"height    {'none' if height is None else count(height, 'byte')}",
+        *([] if height is None else [f"height    {count(height, 'byte')}"]),
         f"bound     {count(answer['bound_bytes'], 'byte')}",
         *([] if capacity is None else [f"capacity  {count(capacity, 'byte')}"]),
         f"nodes     {answer['nodes']:,}",

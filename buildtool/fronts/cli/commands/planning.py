@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs
 from buildtool.base.outfiles import write as write_files
@@ -122,9 +123,11 @@ def _emit_plan(args: argparse.Namespace) -> Result:
 
     if not args.out:
         raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
-    for name in ("buffers", "trace"):
+    unused = [option.name for option in options_of("plan") if option not in options_of("tflm")]
+    for name in ("buffers", "trace", *unused):
         if getattr(args, name):
-            raise UsageError(f"--{name} has no effect with --emit", hint=f"leave --{name} out")
+            flag = spell_name(name) if name in unused else f"--{name}"
+            raise UsageError(f"{flag} has no effect with --emit", hint=f"leave {flag} out")
     answer: TflmAnswer = ask(args, "tflm")
     (data,) = answer["files"].values()
     written = write_file(args, args.out, data)
