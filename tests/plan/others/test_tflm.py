@@ -154,7 +154,7 @@ def test_the_command_writes_the_file_and_says_what_it_needs(tmp_path, capsys):
         (["--emit", "tflm"], "--emit needs --out"),
         (
             ["--emit", "tflm", "-o", "x", "-b", "host"],
-            "--board: it has no effect",
+            "--board has no effect with --emit",
         ),
         (["--emit", "tflite", "-o", "x"], "unknown emit 'tflite'"),
         (["--emit", "tflm", "-o", "x", "--buffers"], "--buffers has no effect with --emit"),
