@@ -1,19 +1,35 @@
 """Which folders are packages, found rather than listed; all else is in pyproject.toml.
 
-The kernels and the SCons tools are packages of another name than their folder's: nothing called
-`kernels`, `plugins` or `site_tools` may land in site-packages. The planner's parts in C are plain shared
-libraries, which no version of Python is compiled into: one wheel a system serves all of them.
+The kernels, the SCons tools and the examples are packages of another name than their folder's: nothing called
+`kernels`, `plugins`, `site_tools` or `examples` may land in site-packages. The planner's parts in C are plain
+shared libraries that use nothing of Python: one wheel per system serves every version.
 """
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 WINDOWS = sys.platform == "win32"
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?![a-z]+:|#)([^)\s]+)\)")
+
+
+def readme() -> str:
+    """Returns README.md with absolute links to the files of this version, for pages outside the repository."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    source = project["urls"]["Source"].rstrip("/")
+    version = re.search(r'__version__ = "(.*)"', Path("buildtool/__init__.py").read_text(encoding="utf-8"))[1]
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if link[1] else "blob"
+        return f"{link[1]}[{LINK.sub(absolute, link[2])}]({source}/{kind}/v{version}/{link[3]})"
+
+    return LINK.sub(absolute, Path("README.md").read_text(encoding="utf-8"))
 
 
 def compiled(source: Path) -> Extension:
@@ -45,6 +61,17 @@ class BuildLibraries(build_ext):
         return []
 
 
+class BuildWithExamples(build_py):
+    """Copies Python files and data; of the examples those that their list names, whatever lies beside them."""
+
+    def finalize_options(self) -> None:
+        """Adds the examples' files to the data."""
+        super().finalize_options()
+        index = tomllib.loads(Path("examples/examples.toml").read_text(encoding="utf-8")).values()
+        files = [f"{example['folder']}/{name}" for example in index for name in example["files"]]
+        self.package_data = {**(self.package_data or {}), "buildtool_examples": ["examples.toml", *files]}
+
+
 class WheelForAllPythons(bdist_wheel):
     """Makes a wheel for one system and every Python."""
 
@@ -54,10 +81,13 @@ class WheelForAllPythons(bdist_wheel):
 
 
 setup(
-    cmdclass={"bdist_wheel": WheelForAllPythons, "build_ext": BuildLibraries},
+    cmdclass={"bdist_wheel": WheelForAllPythons, "build_ext": BuildLibraries, "build_py": BuildWithExamples},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
     packages=[
         *find_packages(".", include=["buildtool", "buildtool.*"]),
         *find_packages("plugins"),
+        "buildtool_examples",
         "buildtool_kernels",
         "buildtool_scons",
     ],
