@@ -20,7 +20,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?![a-z]+:|#)([
 
 
 def readme() -> str:
-    """Returns README.md with absolute links to the files of this version, for pages outside the repository."""
+    """Returns README.md with absolute links to the files of this version, for pages elsewhere."""
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     source = project["urls"]["Source"].rstrip("/")
     version = re.search(r'__version__ = "(.*)"', Path("buildtool/__init__.py").read_text(encoding="utf-8"))[1]
@@ -40,7 +40,7 @@ def compiled(source: Path) -> Extension:
 
 
 class BuildLibraries(build_ext):
-    """Builds shared libraries that export their own functions, and have no version of Python in their names."""
+    """Builds shared libraries that export their own functions; their names have no version of Python."""
 
     def build_extension(self, ext: Extension) -> None:
         """Compiles as C99, for which MSVC has another word."""
@@ -62,7 +62,7 @@ class BuildLibraries(build_ext):
 
 
 class BuildWithExamples(build_py):
-    """Copies Python files and data; of the examples those that their list names, whatever lies beside them."""
+    """Copies Python files and data; of the examples those that their list names."""
 
     def finalize_options(self) -> None:
         """Adds the examples' files to the data."""

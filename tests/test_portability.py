@@ -11,15 +11,15 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
+import buildtool_plugins.host
 import pytest
+from buildtool_plugins.tools import sandbox
 from needs import needs_package, needs_tool
 from paths import ROOT
 
-import buildtool_plugins.host
 from buildtool.base import folders, outfiles
 from buildtool.base.errors import MachineError, ToolError, UsageError
 from buildtool.target.registry import load_board
-from buildtool_plugins.tools import sandbox
 
 BARE = ROOT / "tests/support/bare_system.py"
 

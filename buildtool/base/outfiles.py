@@ -99,9 +99,9 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
 
 
 def _is_same(name: str, other: str | None) -> bool:
-    """Whether a file has two spellings, as where the file system does not tell capitals from small letters."""
+    """Whether two spellings name one file, as where the file system does not tell apart "a" and "A"."""
     try:
-        return other is not None and os.path.samefile(name, other)
+        return other is not None and Path(name).samefile(other)
     except OSError:  # one is not there
         return False
 

@@ -51,7 +51,9 @@ def test_a_folder_with_something_in_it_is_left_as_it_is(
     error = capsys.readouterr().err
     assert error.startswith("mine: error: this folder is not empty")
     hint = re.findall(r"buildtool (example scons \S+)", error)[0]
-    assert os.listdir("mine") == ["main.c"] and Path("mine/main.c").read_text() == "mine"
+    assert [path.name for path in Path("mine").iterdir()] == ["main.c"] and Path(
+        "mine/main.c"
+    ).read_text() == "mine"
     assert run(hint.split()) == 0 and Path("mine/scons/SConstruct").is_file()
     for words, says in (
         (["scons", "mine/main.c"], "cannot write: Not a directory"),
@@ -60,7 +62,7 @@ def test_a_folder_with_something_in_it_is_left_as_it_is(
     ):
         assert run(["example", *words]) == 2
         assert says in capsys.readouterr().err
-    assert os.listdir() == ["mine"]
+    assert list(Path().iterdir()) == [Path("mine")]
 
 
 def test_nothing_is_written_where_a_file_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,5 +84,7 @@ def test_the_commands_that_it_prints_build_and_run_it(name: str, tools: str, tmp
     shown = said(tmp_path, "bash", "-ec", "\n".join(told["run"]), environment=own)
     if name == "cmake":  # CTest shows no output of what passed
         assert "100% tests passed" in shown
-        shown = said(tmp_path / "my app/build/host", "./app") + said(tmp_path / "my app/build/host", "./app_cpp")
+        shown = said(tmp_path / "my app/build/host", "./app") + said(
+            tmp_path / "my app/build/host", "./app_cpp"
+        )
     assert re.findall(SHOWS, shown) == [scores()] * (2 if name == "cmake" else 1)

@@ -117,5 +117,7 @@ def example(args: argparse.Namespace) -> Result:
         raise UsageError("the folder for the example's files is missing", hint=hint)
     one = examples.write_example(args.example, Path(args.folder))
     commands = [f"cd {shlex.quote(args.folder)}", *one.run]
-    text = "\n".join([f"written: {', '.join(sorted(one.files))}", "go on with:", *(f"  {c}" for c in commands)])
+    text = "\n".join(
+        [f"written: {', '.join(sorted(one.files))}", "go on with:", *(f"  {c}" for c in commands)]
+    )
     return {"files": sorted(one.files), "run": commands}, text, 0
