@@ -27,7 +27,9 @@ def test_each_example_has_a_line_and_all_its_files(
 ) -> None:
     names = listed(capsys)
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} - {"__pycache__"}
-    assert {one.folder.name for one in examples.examples().values()} == folders
+    assert {
+        one.folder.relative_to(ROOT / "examples").parts[0] for one in examples.examples().values()
+    } == folders
     assert run(["example"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:]
     assert [line.split(maxsplit=1) for line in lines] == [[name, about] for name, about in names.items()]
