@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = "https://github.com/buildtool-mcu/buildtool/blob/main/"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SOURCE = f"{PROJECT['urls']['Source']}/blob/main/"
 PARTS = ("start", "guides", "reference", "internals")
 
 project = "buildtool"

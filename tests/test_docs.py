@@ -11,8 +11,15 @@ import pytest
 from needs import needs_package
 from paths import ROOT
 
+from buildtool.emit.header import INTERFACE
+from buildtool.emit.image import VERSION
+from buildtool.fronts.texts import sarif
+from buildtool.plan import locked
+from buildtool.schema import SCHEMA
+from buildtool.target import plugin
+
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "RELEASING.md"]
 WRITTEN_PAGES = ("answers.md", "options.md", "target-reference.md", "operators.md")  # by commands
 # What a reader searches the site for -> a page that is found.
 SEARCHED = {
@@ -114,3 +121,18 @@ def test_files_that_a_page_names_are_there():
             if re.search(r"[A-Z]{3}|\*", name) or name.startswith(OUTPUTS):  # NAME_arena.json: a pattern
                 continue
             assert name in ends, f"{page.name} names {name}, which does not exist"
+
+
+def test_the_page_of_compatibility_has_the_numbers_of_the_code():
+    page = (ROOT / "docs/reference/compatibility.md").read_text(encoding="utf-8")
+    image = (ROOT / "kernels/include/nn_image.h").read_text(encoding="utf-8")
+    assert f"#define NN_IMAGE_VERSION {VERSION}U" in image
+    for said in (
+        f"| `schema`: {SCHEMA} in each answer |",
+        f"| `NAME_INTERFACE`: {INTERFACE} |",
+        f"| `schema`: {locked.SCHEMA} in the file |",
+        f"| `NN_IMAGE_VERSION`: {VERSION} |",
+        f"| `interface`: {plugin.INTERFACE} in the plugin |",
+        f"| {sarif.VERSION} |",
+    ):
+        assert said in page

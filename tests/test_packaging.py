@@ -1,19 +1,23 @@
-"""The distribution: its files in site-packages, and that it works from there."""
+"""The distribution: what its wheel and its source have, and that it works where they are installed."""
 
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from needs import needs_tool
 from paths import ROOT
 
 from buildtool import DISTRIBUTION, __version__
+from buildtool.fronts.examples import examples
 
 
 def sources(*patterns):
@@ -70,25 +74,74 @@ def pip(*words, python=sys.executable):
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
+SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of a copy of this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
+def sdist(tmp_path_factory):
+    """The source distribution of a copy of this checkout."""
+    folder = tmp_path_factory.mktemp("sdist")
     checkout = folder / "checkout"
     for path in sources():
         copy = checkout / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(path.read_bytes())
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, checkout)
+    subprocess.run([sys.executable, "-c", SDIST, folder], cwd=checkout, check=True, capture_output=True)
+    (made,) = folder.glob("*.tar.gz")
+    return made
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    """The wheel that the source distribution makes, with nothing from an index."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder, sdist)
     (made,) = folder.glob("*.whl")
     return made
 
 
+MANYLINUX = (2, 17)  # the oldest C library for which pip has wheels of every dependency
+
+
 @pytest.mark.slow
-def test_a_wheel_brings_all_of_the_planners_c(wheel):
+def test_one_wheel_serves_every_python_and_old_systems(wheel):
+    """Its libraries ask for nothing of Python, and for no younger C library."""
+    assert re.fullmatch(rf"buildtool_mcu-{__version__}-py3-none-linux_\w+\.whl", wheel.name)
+    libraries = {f"_{path.stem}.so" for path in (ROOT / "buildtool").rglob("*.c")}
     with zipfile.ZipFile(wheel) as archive:
-        libraries = {Path(name).name.partition(".")[0] for name in archive.namelist() if name.endswith(".so")}
-    assert libraries == {f"_{path.stem}" for path in (ROOT / "buildtool").rglob("*.c")}
+        files = [name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd", ".dll")]
+        assert {Path(name).name for name in files} == libraries and len(files) == len(libraries)
+        for name in files:
+            with archive.open(name) as file:
+                elf = ELFFile(file)
+                symbols = [one.name for one in elf.get_section_by_name(".dynsym").iter_symbols()]
+                needed = elf.get_section_by_name(".gnu.version_r")
+                versions = [v.name for _, those in needed.iter_versions() for v in those] if needed else []
+            assert not [symbol for symbol in symbols if symbol.startswith("Py")]
+            numbers = [tuple(map(int, version.removeprefix("GLIBC_").split("."))) for version in versions]
+            assert all(number <= MANYLINUX for number in numbers), (name, versions)
+
+
+@pytest.mark.slow
+def test_the_source_has_the_check_of_an_installation_and_no_other_tests(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in names if name.startswith("tests/") and name.endswith(".py")} == {
+        "tests/packages/smoke.py"
+    }
+
+
+@pytest.mark.slow
+def test_the_description_leads_from_any_page_to_the_files_of_this_version(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"buildtool_mcu-{__version__}.dist-info/METADATA").decode()
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Source"]
+    own = [link for link in links if not link.startswith(("http", "#")) or link.startswith(source)]
+    assert len(own) > 10
+    for link in own:
+        found = re.fullmatch(rf"{source}/(?:blob|raw)/v{re.escape(__version__)}/([^#]+)(?:#.*)?", link)
+        assert found and (ROOT / found[1]).exists(), link
 
 
 INSTALL = ("install", "--no-deps", "--no-compile")
@@ -116,22 +169,26 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(installed, tmp
     site = next(installed.glob("lib/python*/site-packages"))
     names = {path.name for path in site.iterdir() if path.suffix not in (".dist-info", ".pth")}
     assert names - {"__pycache__"} == {
-        *("buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons")
+        *("buildtool", "buildtool_examples", "buildtool_kernels", "buildtool_plugins", "buildtool_scons")
     }
     data = [
         *sources("kernels/*.c", "kernels/*.h", "kernels/*.S", "kernels/*.toml", "kernels/*/packing.py"),
         *sources("buildtool/*.bzl", "buildtool/fronts/platformio/library/*"),
         *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
         *sources("buildtool/fronts/*.cmake", "buildtool/fronts/*/CMakeLists.txt"),
+        *sources("examples/*"),
     ]
     assert data
     for path in data:
         name = path.relative_to(ROOT).as_posix()
-        name = name.removeprefix("plugins/").replace("kernels/", "buildtool_kernels/", 1)
+        name = re.sub("^(kernels|examples)/", r"buildtool_\1/", name.removeprefix("plugins/"))
         assert (site / name).read_bytes() == path.read_bytes()
-    words = ["validate", "ds_cnn", "--board", "host"]
-    status, out, err = said(installed / "bin/buildtool", *words, folder=tmp_path)
-    assert (status, err) == (0, "") and out.endswith("'s reference kernels, to the bit\n")
+    for tool in ("gcc", "g++", "cmake", "ninja"):
+        needs_tool(tool)
+    smoke = [installed / "bin/python", ROOT / "tests/packages/smoke.py", "--all"]
+    status, out, err = said(*smoke, folder=tmp_path)
+    assert (status, err) == (0, ""), out + err
+    assert out.endswith(": 7 ok, 0 left out, 0 FAILED\n") and "'s reference kernels, to the bit\n" in out
     code = "import buildtool.target.kernels as k; print(k.kernels_root())"
     assert said(installed / "bin/python", "-c", code, folder=tmp_path)[1].strip() == str(
         site / "buildtool_kernels"
@@ -181,3 +238,9 @@ def test_no_page_and_no_message_installs_somebody_elses_package():
     wrong = [one for one in lines if re.search(r"pip install[^`]*\bbuildtool\b(?!-mcu)", one[1])]
     assert [name for name, _ in wrong] == ["installing.md"]  # which says not to
     assert "somebody else's package" in (ROOT / "docs/start/installing.md").read_text().replace("\n", " ")
+
+
+def test_every_file_of_the_examples_is_in_their_list():
+    listed = {one.folder / name for one in examples().values() for name in one.files}
+    beside = {ROOT / "examples/__init__.py", ROOT / "examples/examples.toml"}
+    assert listed | beside == set(sources("examples/*"))

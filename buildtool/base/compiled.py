@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import sys
 from collections.abc import Mapping
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import ToolError
+
+SUFFIX = ".dll" if sys.platform == "win32" else ".so"  # also on macOS; setup.py makes the files
 
 
 def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ...]]) -> ctypes.CDLL:
@@ -17,13 +20,9 @@ def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ..
     `functions` gives the ctypes types of each function's result and arguments. The library's own function
     `NAME_abi` returns its ABI. Raises ToolError where no library there has the ABI `abi`.
     """
-    for suffix in EXTENSION_SUFFIXES:
-        try:
-            library = ctypes.CDLL(str(Path(module).with_name(f"_{name}{suffix}")))
-            own_abi = getattr(library, f"{name}_abi")
-        except (OSError, AttributeError):  # missing, built for another system, or another library
-            continue
-        if own_abi() == abi:
+    with contextlib.suppress(OSError, AttributeError):  # missing, built for another system, another library
+        library = ctypes.CDLL(str(Path(module).with_name(f"_{name}{SUFFIX}")))
+        if getattr(library, f"{name}_abi")() == abi:
             for function, (result, *arguments) in functions.items():
                 getattr(library, function).restype = result
                 getattr(library, function).argtypes = arguments

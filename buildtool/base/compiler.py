@@ -144,7 +144,7 @@ def _find_files(text: str) -> Iterator[str]:
     words |= set(re.findall(r'"([^"\n]+)"', text))
     words |= {line.partition(": ")[2].strip() for line in text.splitlines()}  # "Configuration file: /a b.cfg"
     words |= {word.partition("=")[2] for word in words}
-    yield from (word for word in words if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113
+    yield from (word for word in words if os.path.isabs(word) and os.path.isfile(word))  # noqa: PTH113, PTH117
     for line in text.splitlines():
         yield from _find_spaced_files(line)
 

@@ -45,7 +45,8 @@ def _find_in_users_cache(name: str) -> Path | None:
             base = Path.home() / ".cache"
         except RuntimeError:
             return None
-        if os.environ.get("HOME", "/") in ("", "/") or not base.is_absolute():
+        is_homeless = os.name == "posix" and os.environ.get("HOME", "/") in ("", "/")
+        if is_homeless or not base.is_absolute():
             return None
     return base / "buildtool" / name
 
@@ -116,9 +117,16 @@ def private(folder: Path) -> Path:
         raise MachineError("this must be a folder, not a link or a file", path=str(folder))
     if status.st_uid != user():
         raise MachineError("this folder belongs to another user", path=str(folder))
-    if status.st_mode & 0o022:
+    if writable_by_others(status):
         raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
     return folder
+
+
+def writable_by_others(status: os.stat_result) -> bool:
+    """Whether other users may write to a file or folder. On Windows the mode does not tell, and who may write
+    to a user's own folders is the system's business.
+    """
+    return os.name == "posix" and bool(status.st_mode & 0o022)
 
 
 def _short_folder() -> Path:

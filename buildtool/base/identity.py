@@ -13,7 +13,7 @@ from pathlib import Path
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 # Planner, emitter and recorded sizes. The C libraries (buildtool/base/compiled.py) count as well as their
 # sources: they may be older or newer than these.
-_OURS = (".py", ".c", ".h", ".toml", ".so", ".pyd")
+_OURS = (".py", ".c", ".h", ".toml", ".so", ".dll")
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 ALL = ("",)  # every file beside foreign code counts: the code may read any of them
 

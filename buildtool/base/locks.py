@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-HAS_LOCKS = os.name == "posix"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FILE = os.O_RDWR | os.O_CREAT | _NO_LINK  # a file, which is made if it is missing
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -17,11 +17,23 @@ PREFIX = "buildtool-run-"  # temporary folders have names with this prefix
 YOUNG_SECONDS = 10.0  # a younger temporary folder may belong to a process that has not locked it yet
 
 
+@functools.cache
+def has_locks() -> bool:
+    """Whether the system has locks of files; Windows has none of this kind."""
+    try:
+        import fcntl  # noqa: F401 - many commands lock nothing
+    except ImportError:
+        return False
+    return True
+
+
 def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
     """Locks an open file. Returns False where another process has the lock. Raises OSError on a system
     without locks.
     """
-    import fcntl  # many commands lock nothing
+    if not has_locks():
+        raise OSError("this system has no locks of files")
+    import fcntl
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
@@ -36,7 +48,7 @@ def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[in
     """Holds the lock of a file, and yields the open file. Yields None where another process has the lock and
     `wait` is False, and where there are no locks. Raises OSError if the file cannot be opened with `flags`.
     """
-    if not HAS_LOCKS:
+    if not has_locks():
         yield None
         return
     handle = os.open(path, flags, 0o600)
@@ -51,7 +63,7 @@ def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[in
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds a file's lock. The check itself makes no other process wait."""
-    if not HAS_LOCKS:
+    if not has_locks():
         return False
     try:
         handle = os.open(path, os.O_RDWR)

@@ -81,19 +81,29 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
     already has.
     """
     inputs = {os.path.realpath(name) for name in read}
+    spelt = {name.casefold(): name for name in inputs}
     names = set[str]()
     for path, data in written:
         try:
             name = os.path.realpath(path)
         except ValueError:  # a null character: writing the file will report it
             continue
-        if name in inputs and (data is None or not holds(path, data)):
+        is_input = name in inputs or _is_same(name, spelt.get(name.casefold()))
+        if is_input and (data is None or not holds(path, data)):
             text, hint = "the command reads this file and would overwrite it", "write to another file"
             raise UsageError(text, path=str(path), hint=hint)
         if name in names:
             text, hint = "the command would write two files with this name", "give each its own name"
             raise UsageError(text, path=str(path), hint=hint)
         names.add(name)
+
+
+def _is_same(name: str, other: str | None) -> bool:
+    """Whether two spellings name one file, as where the file system does not tell apart "a" and "A"."""
+    try:
+        return other is not None and Path(name).samefile(other)
+    except OSError:  # one is not there
+        return False
 
 
 def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:

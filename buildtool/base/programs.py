@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import hashlib
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
 from buildtool.base.session import Namespace, Session, current_session
 
+_ENDING = ".exe" if os.name == "nt" else ""  # Windows runs no file without it
 _SHOWN = 2000  # upper limit for the characters of a compiler's messages that we show
 
 Made = tuple[list[compiler.Fact], bytes]  # the headers that the compiler read, and its output
@@ -78,7 +80,7 @@ def program(
     key = (name, *command, *map(tuple, contents))
 
     def compile_in(folder: Path) -> bytes:
-        built = folder / "program"
+        built = folder / f"program{_ENDING}"
         words = [*command, "-MD", *map(str, sources), "-o", str(built)]
         options: dict[str, Any] = {"cwd": folder, "env": compiler.environment(), "stdin": subprocess.DEVNULL}
         try:
@@ -93,7 +95,7 @@ def program(
     binary = current_session().remember(
         "programs of this process", key, lambda: _load_or_make(command, sources, contents, compile_in)
     )
-    path = Path(_make_folder(), f"{hashlib.sha256(binary).hexdigest()[:16]}-{name}")
+    path = Path(_make_folder(), f"{hashlib.sha256(binary).hexdigest()[:16]}-{name}{_ENDING}")
     if not path.is_file():  # a cleaner of temporary files may have removed it
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(binary)

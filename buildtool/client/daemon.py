@@ -22,14 +22,14 @@ from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.folders import CACHE, STATE, cache_folder
 from buildtool.base.identity import environment
-from buildtool.base.locks import HAS_LOCKS, hold_lock
+from buildtool.base.locks import has_locks, hold_lock
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
 HELLO_SECONDS = 2.0
 START_SECONDS = 10.0
 SILENCE_SECONDS = 5.0  # a daemon at work sends a beat twice a second
-NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
+NO_DAEMONS = "there are no daemons on this system: they need locks of files and Unix sockets"
 _CHUNK = 1 << 18
 
 Listener = Callable[[Mapping[str, Any]], None]  # gets progress and logs while a request runs
@@ -157,7 +157,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 
     Raises AbsentError if there is no connection.
     """
-    if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
+    if not has_locks() or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
         endpoint = (at or places.endpoint()).prepared() if start else at or places.endpoint()

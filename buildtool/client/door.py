@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MODE = "BUILDTOOL_DAEMON"
 _HINT = "see 'buildtool daemon status' and 'buildtool daemon logs'"
+_NO_HINT = f"leave it out, or set {MODE}=off: the command then plans in its own process"
 
 
 class Mode(enum.StrEnum):
@@ -82,7 +83,8 @@ def ask(
         except endpoint.AbsentError as error:
             why = error.args[0]
             if mode is Mode.REQUIRE:
-                raise ToolError(f"the planner daemon does not answer: {why}", hint=_HINT) from None
+                hint = _NO_HINT if why == daemon.NO_DAEMONS else _HINT
+                raise ToolError(f"the planner daemon does not answer: {why}", hint=hint) from None
             if why != daemon.NO_DAEMONS:
                 print(f"note: continuing without the daemon: {why}", file=sys.stderr, flush=True)
     if answer is None:

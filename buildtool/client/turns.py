@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.base.locks import HAS_LOCKS, lock, process
+from buildtool.base.locks import has_locks, lock, process
 
 NAME = ".buildtool.lock"
 _MOST_BYTES = 1 << 16
@@ -64,7 +64,7 @@ def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
     by that build does not wait. If the system has no locks, no build waits.
     """
     path = Path(folder, NAME)
-    while HAS_LOCKS:
+    while has_locks():
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
@@ -124,7 +124,8 @@ class _Text:
         self.running: tuple[int, str] | None = None
         text = b""
         with contextlib.suppress(OSError):
-            text = os.pread(handle, _MOST_BYTES, 0)
+            os.lseek(handle, 0, os.SEEK_SET)
+            text = os.read(handle, _MOST_BYTES)
         for line in text.decode(errors="replace").splitlines():
             word, *values = line.split()[:4] or [""]
             try:
@@ -144,7 +145,8 @@ def _lines(spans: tuple[Span, ...]) -> list[str]:
 
 def _write(handle: int, lines: list[str]) -> None:
     data = "".join(f"{line}\n" for line in lines).encode()
-    os.pwrite(handle, data, 0)
+    os.lseek(handle, 0, os.SEEK_SET)
+    os.write(handle, data)
     os.ftruncate(handle, len(data))
 
 

@@ -25,7 +25,7 @@ MOST_REQUESTS = 32  # requests that are remembered
 SETTLE_SECONDS = 0.1  # the wait after the last event: a save may have several steps
 CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # the same for code, of which several files may be saved
 LOOK_SECONDS = 2.0  # the time between two checks of sizes and times
-_SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
+_SOURCES = (".py", ".c", ".h", ".toml", ".so", ".dll")
 
 # File systems of another machine or another kernel. Writes there cause no events here.
 FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lustre".split())

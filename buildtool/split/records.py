@@ -71,7 +71,8 @@ class Records:
                 continue
             with contextlib.suppress(PermissionError):  # a running process of another user
                 try:
-                    os.kill(int(number), 0)
+                    if os.name == "posix":  # elsewhere 0 is a real signal, and the file stays
+                        os.kill(int(number), 0)
                 except ProcessLookupError:
                     path.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from buildtool.base.identity import code_digest
 DECIDING = (
     "home/buildtool/planner.py",
     "home/buildtool/plan/search.c",  # compiled for this machine, and run there
-    "home/buildtool/plan/_search.cpython-311-x86_64-linux-gnu.so",  # which may be older than its source
+    "home/buildtool/plan/_search.so",  # which may be older than its source
     "home/buildtool/target/recorded/core.toml",  # the sizes of kernels decide what is emitted
     "home/plugins/buildtool_plugins/boards/one.toml",
     "home/plugins/buildtool_plugins/plugin.py",

@@ -28,7 +28,7 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_an_application_with_newlib_prints_through_stdio(tmp_path: Path, compilers: dict[str, str]) -> None:
     needs_tool("arm-none-eabi-gcc")
     needs_tool("qemu-system-arm")
-    folder = copied("newlib_firmware", tmp_path / "firmware")
+    folder = copied("newlib", tmp_path / "firmware")
     shown = said(folder, *SCONS, "-j2", "run", environment=compilers)
     assert re.findall(SHOWS, shown) == [scores()]
     assert "warning" not in shown
@@ -44,7 +44,7 @@ def picture() -> np.ndarray:
 
 def test_a_camera_streams_its_rows(tmp_path: Path, compilers: dict[str, str]) -> None:
     needs_tool("qemu-system-arm")
-    folder = copied("camera_firmware", tmp_path / "firmware")
+    folder = copied("camera", tmp_path / "firmware")
     shown = said(folder, *SCONS, "-j2", "run", environment=compilers)
     expected = reference("mobilenetv2:size=32,alpha=0.35,classes=10", picture())
     assert re.findall(SHOWS, shown) == [expected]
@@ -55,7 +55,7 @@ def test_a_camera_streams_its_rows(tmp_path: Path, compilers: dict[str, str]) ->
 def test_a_cxx17_application_is_built_by_make_from_a_bundle(tmp_path: Path) -> None:
     needs_tool("arm-none-eabi-gcc")
     needs_tool("qemu-system-arm")
-    folder = copied("bundle_firmware", tmp_path / "firmware")
+    folder = copied("bundle", tmp_path / "firmware")
     words = ("build", "ds_cnn", "--board", "cortex-m4", "--name", "keywords", "--bundle", "--out", "networks")
     said(folder, sys.executable, "-m", "buildtool", *words)
     shown = said(folder, "make", "-s", "-j2", "run")
@@ -83,7 +83,7 @@ def test_features_and_words_of_a_sound_equal_the_libraries(
 ) -> None:
     """A front end and a network of all frames, also on a moving window; and one that keeps state itself."""
     needs_package("tflite_micro")
-    folder = copied("voice_firmware", tmp_path / "firmware")
+    folder = copied("voice", tmp_path / "firmware")
     write_sound(folder / "sound.wav")
     for graph in (signalnets.front_end(), signalnets.words(), signalnets.streaming_words()):
         (folder / f"{graph.name}.tflite").write_bytes(write_model(graph))
@@ -115,7 +115,7 @@ def write_sound(path: Path) -> None:
 
 
 def test_a_sound_of_another_rate_is_refused(tmp_path: Path) -> None:
-    folder = copied("voice_firmware", tmp_path / "firmware")
+    folder = copied("voice", tmp_path / "firmware")
     with wave.open(str(folder / "sound.wav"), "wb") as file:
         file.setparams((2, 2, 44100, 0, "NONE", ""))
     given = ("board=host", "front=ds_cnn", "words=ds_cnn", "sound=sound.wav")

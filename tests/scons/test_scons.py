@@ -352,7 +352,7 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_the_application_prints_the_references_scores_from_its_own_section(tmp_path, compilers):
-    folder = copied("keyword_firmware", tmp_path / "firmware")
+    folder = copied("scons", tmp_path / "firmware")
     for board in ("cortex-m4", "host"):
         shown = said(folder, *SCONS, "-j2", f"board={board}", "run", environment=compilers)
         assert f"scores: {scores()}\n" in shown

@@ -23,6 +23,7 @@ from programs import ran
 from transcript import parse, pattern
 
 from buildtool import zoo
+from buildtool.fronts.examples import examples
 
 # A paragraph that begins with the file's name, and the block of code behind it.
 _FILE = re.compile(r"^`([\w./]+)`(?:[^\n]+\n)+\n((?:    [^\n]*\n|\n)+)", re.MULTILINE)
@@ -46,6 +47,8 @@ class FirstProject:
     ) -> None:
         self._page = (ROOT / "docs/start" / page).read_text(encoding="utf-8")
         self.files = {name: _plain(text) for name, text in _FILE.findall(self._page)}
+        example = examples()[f"tutorial-{page.removesuffix('.md').removesuffix('-first-project')}"]
+        assert self.files == {name: (example.folder / name).read_text() for name in example.files}
         self._folder = folder / name
         self._environment = {"XDG_DATA_HOME": str(folder / "data"), "COLUMNS": "200"}
         if home:

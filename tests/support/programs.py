@@ -9,6 +9,8 @@ from pathlib import Path
 
 from paths import ROOT
 
+from buildtool.fronts.examples import write_example
+
 SCONS = (sys.executable, "-P", "-m", "SCons", "-Q")
 IGNORED = shutil.ignore_patterns(
     "__pycache__", "build", "networks", ".sconsign.dblite", "compile_commands.json"
@@ -64,6 +66,6 @@ def with_tools(folder: Path) -> Path:
 
 
 def copied(example: str, folder: Path) -> Path:
-    """Copies an example out of the repository."""
-    shutil.copytree(ROOT / "examples" / example, folder, ignore=IGNORED)
+    """Writes an example to a folder, as `buildtool example` does."""
+    write_example(example, folder)
     return folder

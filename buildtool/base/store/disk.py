@@ -24,7 +24,7 @@ import msgpack
 
 from buildtool import __version__
 from buildtool.base.errors import MachineError
-from buildtool.base.folders import memo_folder, private, user
+from buildtool.base.folders import memo_folder, private, user, writable_by_others
 from buildtool.base.locks import hold_lock
 from buildtool.base.store import EntryId
 
@@ -278,7 +278,7 @@ def _content(path: Path) -> bytes:
         there = os.fstat(handle)
         if not stat.S_ISREG(there.st_mode) or there.st_size > MOST_BYTES:
             raise OSError("not an entry's file")
-        if there.st_uid != user() or there.st_mode & 0o022:
+        if there.st_uid != user() or writable_by_others(there):
             raise BadEntryError("somebody else may have written it")
         return file.read(MOST_BYTES + 1)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base.locks import HAS_LOCKS, hold_lock
+from buildtool.base.locks import has_locks, hold_lock
 from buildtool.base.outfiles import write_whole
 from buildtool.base.store.disk import LOCK as EVICT_LOCK
 from buildtool.base.store.disk import Disk, keep_within, shrink
@@ -129,7 +129,7 @@ class Notes:
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline:
                 with hold_lock(self._lock, wait=False) as mine:
-                    if mine is not None or not HAS_LOCKS:
+                    if mine is not None or not has_locks():
                         known = self._read()
                         change(known)
                         write_whole(self._path, msgpack.packb(known))

@@ -320,7 +320,7 @@ def _flags(answer: answers.DescribeAnswer) -> list[str]:
 
 def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> list[str]:
     """Returns the folders in which `cc` with these flags looks for headers, except those below `excluded`."""
-    process = _run([cc, *flags, "-E", "-v", "-xc", "/dev/null", "-o", "/dev/null"])
+    process = _run([cc, *flags, "-E", "-v", "-xc", os.devnull, "-o", os.devnull])
     lines = process.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
     ours = tuple(f"{folder}/" for folder in excluded)
     folders = [line.strip() for line in lines if line.strip() and not line.strip().startswith(ours)]
@@ -336,7 +336,7 @@ def names_as_given(cc: str) -> list[str]:
     Bazel only knows the links.
     """
     flag = "-fno-canonical-system-headers"
-    process = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
+    process = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", os.devnull])
     return [] if process.returncode else [flag]
 
 

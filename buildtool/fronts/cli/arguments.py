@@ -155,7 +155,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     cache_options = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
     for own in command.own:
         if not own.names[0].startswith("-"):
-            nargs, words = ("*", "WORD") if own.many else (None, None)
+            nargs, words = ("*", "WORD") if own.many else ("?" if own.optional else None, own.metavar or None)
             sub.add_argument(*own.names, nargs=nargs, metavar=words, choices=own.choices, help=own.sentence)
     for option in options_of(command.kind) if command.kind else ():
         text = option.help.replace("%", "%%")  # argparse formats the text with %
@@ -254,6 +254,7 @@ def completing_parser() -> argparse.ArgumentParser:
     completers |= dict.fromkeys(("out", "folder", "cmsis_nn"), DirectoriesCompleter())
     completers |= {"input": FilesCompleter((".npy",)), "file": FilesCompleter((".csv",))}
     completers |= {"board": boards, "boards": boards}
+    completers["example"] = or_files("buildtool.fronts.examples:examples")
     completers["network"] = or_files("buildtool.options.parsers:NETWORKS", ".keras")
     completers["model"] = or_files("buildtool.zoo:names", ".tflite", ".onnx")
     whole = parser()

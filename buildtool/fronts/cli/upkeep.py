@@ -17,6 +17,7 @@ from buildtool.client.endpoint import Endpoint
 from buildtool.fronts.texts.table import count, table
 
 STOP_SECONDS = 12.0  # a daemon finishes its requests within ten
+_NONE_NEEDED = "no command needs one: without a daemon each plans in its own process"
 SILENT_SECONDS = 2.0  # time to end for a daemon that does not answer
 
 
@@ -31,7 +32,8 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
             with contextlib.closing(daemon.reach(start=True)) as link:
                 pid = link.hello.get("pid")
         except endpoint.AbsentError as error:
-            raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
+            hint = _NONE_NEEDED if error.args[0] == daemon.NO_DAEMONS else ""
+            raise ToolError(f"the daemon cannot be started: {error.args[0]}", hint=hint) from None
         return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
     endpoints = endpoint.every() if every else [endpoint.endpoint()]
     if action == "stop":

@@ -4,7 +4,7 @@ It is run by path, so that it imports only the standard library and onnx. A file
 crash ends only this process.
 """
 
-import resource
+import contextlib
 import sys
 
 MOST_MEMORY = 4 << 30  # bytes of address space
@@ -13,9 +13,7 @@ MOST_SECONDS = 60  # of processor time
 
 def main() -> int:
     """Returns 0 on success. Otherwise writes the reason to stderr in one line and returns 1."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit()
     import onnx
 
     data = sys.stdin.buffer.read()
@@ -27,6 +25,21 @@ def main() -> int:
         return 1
     sys.stdout.buffer.write(result)
     return 0
+
+
+def _limit() -> None:
+    """Limits this process, where the system can: Windows cannot, and macOS not its memory."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MOST_MEMORY),
+        (resource.RLIMIT_CPU, MOST_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(limit, (most, most))
 
 
 if __name__ == "__main__":

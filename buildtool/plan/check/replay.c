@@ -12,12 +12,6 @@
 
 #define REPLAY_ABI 4
 
-#ifdef _WIN32
-#define PUBLIC __declspec(dllexport)
-#else
-#define PUBLIC
-#endif
-
 /* All structures are tables of 64-bit numbers; replay.py fills them in. */
 struct replay_tensor {
     int64_t offset; /* of its buffer; -1 without a buffer */
@@ -494,13 +488,13 @@ static int run_step(const struct replay_model *m, const struct replay_step *step
     return !(has_constants && !owns(m, &op->constants)) || fails(m, NO_CONSTANTS, 0, 0, 0);
 }
 
-PUBLIC int32_t replay_abi(void) {
+int32_t replay_abi(void) {
     return REPLAY_ABI;
 }
 
 /* Runs steps of one region. Returns the number of correct steps; where it is below the number of
  * steps, the next step is wrong. */
-PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_step *steps,
+int64_t replay_run(const struct replay_model *model, const struct replay_step *steps,
                           int64_t count, int32_t is_streamed) {
     for (int64_t i = 0; i < count; i++) {
         if (!run_step(model, &steps[i], is_streamed)) {
@@ -511,10 +505,10 @@ PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_
 }
 
 /* Writes a whole tensor, or returns whether all of it is in memory. */
-PUBLIC int32_t replay_write(const struct replay_model *model, int64_t tensor) {
+int32_t replay_write(const struct replay_model *model, int64_t tensor) {
     return write_window(model, tensor, whole(&model->tensors[tensor]));
 }
 
-PUBLIC int32_t replay_holds(const struct replay_model *model, int64_t tensor) {
+int32_t replay_holds(const struct replay_model *model, int64_t tensor) {
     return holds_window(model, tensor, whole(&model->tensors[tensor]));
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 APT = "apt-get install clang, or apt-get install gcc"
+NOT_ELF = {"darwin": "macOS", "win32": "Windows", "cygwin": "Windows"}  # emitted code names sections of ELF
+ELSEWHERE = "an emulated board, such as cortex-m4; planning and emitting for this board work here, too"
 # -ffp-contract=off: a fused multiply-add would round differently from the reference.
 CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fdata-sections")
 
@@ -33,6 +36,9 @@ class HostPlugin(Family):
         """Returns the toolchain "clang" or "gcc"; for "", the first one that is installed."""
         from buildtool_plugins.tools.find import find_ar
 
+        if sys.platform in NOT_ELF:
+            text = f"board '{board.name}' builds programs for this machine only where they are ELF files"
+            raise ToolError(f"{text}, which those of {NOT_ELF[sys.platform]} are not", hint=ELSEWHERE)
         compiler = self._compiler(board, name)
         return Toolchain(
             name=compiler.kind,

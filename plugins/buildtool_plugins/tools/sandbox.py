@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import sys
 import time
@@ -66,7 +67,10 @@ def _prepare(work: Path, request: RunRequest, links: Sequence[Path]) -> None:
     for name, content in request.files.items():
         _path_inside(work, name).write_bytes(content)
     for source in links:
-        (work / source.name).symlink_to(source.resolve())
+        try:
+            (work / source.name).symlink_to(source.resolve())
+        except OSError:  # Windows allows links to few users
+            shutil.copyfile(source, work / source.name)
 
 
 def _read_written(work: Path, names: Sequence[str]) -> dict[str, bytes]:

@@ -46,6 +46,7 @@ COMMANDS = {
     "boards": "lists",
     "target": "lists",
     "zoo": "lists",
+    "example": "lists",
     "watch": "planning",
     "daemon": "machine",
     "cache": "machine",
@@ -69,6 +70,7 @@ class Own(NamedTuple):
     required: bool = False
     choices: tuple[str, ...] | None = None
     many: bool = False  # a positional argument that takes any number of words
+    optional: bool = False  # a positional argument that may be left out
 
 
 class Command(NamedTuple):

@@ -1,8 +1,9 @@
-"""Commands that list operators, boards, kernels of a plugin and networks by name."""
+"""Commands that list operators, boards, kernels of a plugin, networks by name and examples."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,3 +90,34 @@ def zoo(args: argparse.Namespace) -> Result:
         return answer, lists.zoo(answer), 0
     written = write_files(answer["files"], Path(args.out or "."))
     return {**answer, "files": written}, f"written: {', '.join(written)}", 0
+
+
+@command(
+    "Lists the examples, projects that use buildtool, or writes one to a new folder.",
+    kind="",
+    own=(
+        Own(("example",), "The example's name.", "NAME", optional=True),
+        Own(("folder",), "The folder for its files, which must be new or empty.", "DIR", optional=True),
+    ),
+    examples=(
+        ("buildtool example", "The names, and what each example is about."),
+        ("buildtool example cmake firmware", "Writes the CMake project to the folder firmware."),
+    ),
+)
+def example(args: argparse.Namespace) -> Result:
+    """Lists the examples, or writes one."""
+    from buildtool.fronts import examples
+    from buildtool.fronts.texts.table import table
+
+    if args.example is None:
+        rows = [{"name": one.name, "about": one.about} for one in examples.examples().values()]
+        return {"examples": rows}, table(["example", "about"], [list(row.values()) for row in rows]), 0
+    if args.folder is None:
+        hint = f"for example: buildtool example {args.example} firmware"
+        raise UsageError("the folder for the example's files is missing", hint=hint)
+    one = examples.write_example(args.example, Path(args.folder))
+    commands = [f"cd {shlex.quote(args.folder)}", *one.run]
+    text = "\n".join(
+        [f"written: {', '.join(sorted(one.files))}", "go on with:", *(f"  {c}" for c in commands)]
+    )
+    return {"files": sorted(one.files), "run": commands}, text, 0
