@@ -37,7 +37,7 @@ PARSED = {
     "a plugin of the reader": (r"--board acme", 2),
     "a checkout of CMSIS-NN": (r"~/CMSIS-NN", 6),
     "a program that signs": (r"--sign", 1),
-    "a file that the page shows": (r"--board mine.toml", 2),
+    "a file that the page shows": (r"--board mine.toml", 3),
     "two answers for a data set": (r"diff before.json after.json .*top1", 1),
     "a vendor's tools": (r"cmake -G Unix Makefiles", 1),
     "tensors of a certain network": (r"--outputs raw_", 1),

@@ -82,7 +82,7 @@ class Limits:
             settings["max_f"] = math.ceil((plan.f - F_SLACK) * 1000) / 1000
         if not self.allow_cost(plan.cost):
             settings |= self.cost_setting(plan.cost)
-        cost = f"cost {plan.cost:,.0f}" if self.in_ms is None else f"{plan.cost * self.in_ms:,.4g} ms"
+        cost = f"cost {plan.cost:,.0f}" if self.in_ms is None else f"{format_ms(plan.cost * self.in_ms)}"
         return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f} times the work, {cost}", **settings)
 
     def cost_setting(self, cost: float) -> dict[str, Value]:
@@ -134,13 +134,18 @@ def estimate_ms(cost: float, target: Target) -> float | None:
     return None if target.cost_ms is None else cost * target.cost_ms
 
 
+def format_ms(milliseconds: float) -> str:
+    """A time in milliseconds with four digits, or all digits before the point: 601.0 ms, 12,730 ms."""
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 1000 else f"{milliseconds:.4g} ms"
+
+
 def format_price(plan: Plan, target: Target) -> str:
     """What a plan costs, in a few words for a hint."""
     ms = estimate_ms(plan.cost, target)
-    return f"F {plan.f:.3f} times the work{'' if ms is None else f', about {ms:,.4g} ms'}"
+    return f"F {plan.f:.3f} times the work{'' if ms is None else f', about {format_ms(ms)}'}"
 
 
 def format_cost(cost: float, target: Target) -> str:
     """A cost with its unit, and with the milliseconds if they are known."""
     text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimate_ms(cost, target)
-    return text if milliseconds is None else f"{text} ({milliseconds:,.4g} ms)"
+    return text if milliseconds is None else f"{text} ({format_ms(milliseconds)})"

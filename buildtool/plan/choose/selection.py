@@ -13,7 +13,7 @@ from dataclasses import replace
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.limits import NO_SETTING, Limits, format_price
+from buildtool.plan.choose.limits import NO_SETTING, Limits, format_ms, format_price
 from buildtool.plan.search.front import Front
 from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
@@ -310,7 +310,7 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
     elif limits.in_ms is None:
         bounds = f"a cost of at most {limits.cost:,.0f} {front.target.cost_unit}"
     else:
-        bounds = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
+        bounds = f"an estimated time of at most {format_ms(limits.cost * limits.in_ms)}"
     room = "" if math.isinf(limits.ram) else f" of at most {limits.ram:,} bytes"
     return PlanError(f"no plan{room} has {bounds}", hint=_ways_out(front, limits) or [NO_SETTING])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
+from buildtool.fronts.cli import console
 from buildtool.fronts.cli.commands import Own, Result, ask, command, make_show_command, out_argument
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def example(args: argparse.Namespace) -> Result:
         raise UsageError("the folder for the example's files is missing", hint=hint)
     one = examples.write_example(args.example, Path(args.folder))
     commands = [f"cd {shlex.quote(args.folder)}", *one.run]
-    text = "\n".join(
-        [f"written: {', '.join(sorted(one.files))}", "go on with:", *(f"  {c}" for c in commands)]
-    )
-    return {"files": sorted(one.files), "run": commands}, text, 0
+    if args.json:
+        return {"files": sorted(one.files), "run": commands}, "", 0
+    console.write_text(f"written: {', '.join(sorted(one.files))}\ngo on with:")
+    console.write("\n".join(f"  {line}" for line in commands))  # not folded: the lines are copied
+    return {}, "", 0
