@@ -6,6 +6,7 @@ options of requests by it, and mypy checks scripts that use them.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import subprocess
 import sys
@@ -17,10 +18,10 @@ from typing import Any
 
 import buildtool
 from benchmarks.answers_page import answers_of
-from buildtool.api.requests import options_of
 from buildtool.fronts.python import answers, lists
 from buildtool.fronts.python.network import Network
-from buildtool.options import Option
+from buildtool.fronts.python.signatures import OPTIONS_HEAD
+from buildtool.options import BY_NAME, Option, parsers
 
 _HEAD = '''\
 """The types of the Python interface, made from those of answers and the table of options:
@@ -64,9 +65,13 @@ KINDS = {
     "Sizes": ("sizes", 0),
     "Arena": ("arena", 0),
 }
-# Method or function -> the kind of its request.
-REQUESTS = {name: name for name in ("analyze", "plan", "front", "report", "trace", "build", "emit", "bundle")}
-REQUESTS |= {name: name for name in ("validate", "profile", "describe", "quantize", "sizes", "arena")}
+# Types by the parsers of options. Others are int for whole numbers, PathText for files, and float | str.
+TYPES = {
+    **dict.fromkeys((parsers.text, parsers.identifier, parsers.version, parsers.wire), "str"),
+    **dict.fromkeys((parsers.size, parsers.pixels, parsers.samples, parsers.sides), "int | str"),
+    parsers.normalise: "str",
+    parsers.names: "str | Collection[str]",
+}
 WRITTEN = {"files": list[str], "changed": list[str], "removed": list[str]}  # names of files
 
 
@@ -82,7 +87,13 @@ class Answer(Mapping[str, Any]):
     def to_json(self) -> str: ...
     def _repr_html_(self) -> str: ...
 """
-    network = [f"class Network:\n{_doc(Network)}", *(_function(f, "    ") for f in _methods(Network))]
+    fields = [
+        f"    @property\n    def {one.name}(self) -> {one.type}: ..."
+        for one in dataclasses.fields(Network)
+        if one.repr
+    ]
+    methods = [_function(f, "    ") for f in _methods(Network)]
+    network = [f"class Network:\n{_doc(Network)}", *fields, *methods]
     functions = [_function(f, "") for f in _functions()]
     errors = "\n".join(
         f"from buildtool.base.errors import {name} as {name}"
@@ -139,27 +150,21 @@ def _methods(of: type) -> Iterator[Any]:
 
 
 def _function(function: Any, indent: str) -> str:
-    """Returns a function with its request's options as keyword arguments."""
+    """Returns a function with the types of its arguments."""
     lines = []
     if isinstance(function, property):
         function = function.fget
         lines.append(f"{indent}@property")
     parameters = []
-    starred = False
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            given = set(inspect.signature(function).parameters)
-            options = [
-                one for one in options_of(REQUESTS[function.__name__]) if one.name not in given | {"model"}
-            ]
-            parameters += [] if starred else ["*"]
-            parameters += [f"{one.name}: {_option_type(one)} | None = None" for one in options]
-            parameters.append("progress: Progress = None")
-            continue
-        starred = starred or parameter.kind is parameter.KEYWORD_ONLY
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
             parameters.append("*")
-        annotation = "" if parameter.name == "self" else f": {parameter.annotation.replace('answers.', '')}"
+        if parameter.name == "self":
+            annotation = ""
+        elif parameter.annotation is parameter.empty:  # an option of the request
+            annotation = f": {_option_type(BY_NAME[parameter.name])} | None"
+        else:
+            annotation = f": {parameter.annotation.replace('answers.', '')}"
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         parameters.append(f"{parameter.name}{annotation}{default}")
     returns = inspect.signature(function).return_annotation.replace("answers.", "")
@@ -172,24 +177,21 @@ def _function(function: Any, indent: str) -> str:
 def _option_type(option: Option) -> str:
     if option.flag:
         return "bool"
-    if option.values and not option.many:
-        return f"Literal[{', '.join(repr(value) for value in option.values)}]"
     if option.name == "plan":
         return "PathText | Plan"
     if option.name == "input":
         return "PathText | ArrayLike"
-    one = (
-        "PathText"
-        if option.suffixes is not None or option.folder
-        else "int"
-        if option.number
-        else "str | float"
-    )
+    if option.values:
+        one = f"Literal[{', '.join(map(repr, option.values))}]"
+    elif option.suffixes is not None or option.folder:
+        one = "PathText"
+    else:
+        one = TYPES.get(option.parse, "int" if option.number else "float | str")
     return f"{one} | Collection[{one}]" if option.many else one
 
 
 def _doc(of: Any) -> str:
-    text = inspect.cleandoc(of.__doc__ or "")
+    text = inspect.cleandoc(of.__doc__ or "").partition(OPTIONS_HEAD)[0]
     return textwrap.indent(f'"""{text}\n"""' if "\n" in text else f'"""{text}"""', "    ")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.digests import Digests
-from buildtool.base.errors import BuildtoolError, Hint
+from buildtool.base.errors import BuildtoolError, Hint, MachineError
 from buildtool.options import BY_NAME, Option
 
 MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
@@ -21,11 +21,19 @@ def _is_model(path: Path) -> bool:
     return path.is_file() or (path / "saved_model.pb").is_file()
 
 
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        text, hint = "the working folder has been removed", "change to another folder"
+        raise MachineError(text, hint=hint) from None
+
+
 class Located:
     """Makes the paths of a request absolute. They are relative to `folder`. `request` is the result."""
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
-        self._folder = Path(folder or Path.cwd()).absolute()
+        self._folder = Path(folder).absolute() if folder else _working_folder()
         self._given: dict[str, str] = {}
         self._seen = Digests(f"files named in {self._folder}")
         self.request = {name: self._value(BY_NAME.get(name), value) for name, value in request.items()}

@@ -1,11 +1,12 @@
-"""Writes the files of a build to a folder, and removes those of an earlier build that are outdated."""
+"""Writes the files of a build to a folder, and checks files before they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from buildtool.base.outfiles import keep_inputs, keep_networks, outdated_files, write
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import check_writable, keep_inputs, keep_networks, outdated_files, write
 
 
 def write_firmware(
@@ -23,3 +24,16 @@ def write_firmware(
     for name in removed:
         (folder / name).unlink(missing_ok=True)
     return written, removed
+
+
+def check_quantized(out: Path, model: str, inputs: Collection[str]) -> None:
+    """Raises UsageError where the quantised network cannot be written to `out`, before minutes of work.
+
+    It is a file of the kind of `model`, and does not replace one of `inputs`.
+    """
+    suffix = Path(model).suffix.lower()
+    if out.suffix.lower() != suffix and suffix in (".tflite", ".onnx"):
+        hint = f"write to {out.stem}{suffix}"
+        raise UsageError(f"the quantised network is a {suffix} file, too", path=str(out), hint=hint)
+    keep_inputs([(out, None)], inputs)
+    check_writable(out)

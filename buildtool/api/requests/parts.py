@@ -186,8 +186,8 @@ class Values:
             if name not in keys:
                 names = keys if where or not elsewhere else [*keys, "options"]
                 raise table.unknown_key_error(self.kind, str(name), names, where)
-            if value is not None:
-                parsed[name] = table.parse(name, value)
+            if value is not None and (result := table.parse(name, value)) is not False:
+                parsed[name] = result  # a flag that is off is as one that is not given
         return parsed
 
     def need(self, name: str) -> Any:

@@ -23,12 +23,14 @@ class Answer(Mapping[str, Value]):
     of dicts, which pandas.DataFrame and polars.DataFrame take. They are this answer's own.
     """
 
-    __slots__ = ("_values",)
-    # The function of buildtool.fronts.texts that prints it; "": it has no text.
+    __slots__ = ("_said", "_values")
+    # The function of buildtool.fronts.texts that prints it; "": its maker gives the text.
     _text: ClassVar[str] = ""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, values: Mapping[str, Value], said: str = "") -> None:
+        """`said` is what the command prints, where that also depends on the files that were there."""
         object.__setattr__(self, "_values", _copied(values))
+        object.__setattr__(self, "_said", said)
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]
@@ -55,15 +57,15 @@ class Answer(Mapping[str, Value]):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._values})
 
-    def __reduce__(self) -> tuple[type[Answer], tuple[dict[str, Value]]]:
-        return type(self), (self._values,)
+    def __reduce__(self) -> tuple[type[Answer], tuple[dict[str, Value], str]]:
+        return type(self), (self._values, self._said)
 
     def to_json(self) -> str:
         """Returns what the command prints with --json: the answer without its bytes, keys sorted."""
         return as_json(self._values)
 
     def __str__(self) -> str:
-        return self._words() or self.to_json()
+        return self._said or self._words() or self.to_json()
 
     def _words(self) -> str:
         """Returns what the command prints."""
@@ -166,11 +168,6 @@ class Report(Answer):
 class Build(Answer):
     """A build: `files` are the names of the files that were written, `removed` those of outdated ones."""
 
-    def _words(self) -> str:
-        from buildtool.fronts.texts.builds import build_text
-
-        return build_text(self._values, self._values["folder"], self.files)
-
 
 class Sources(Answer):
     """The sources of a network: `files` are its names, `changed` those that differ from before."""
@@ -237,6 +234,8 @@ class Networks(Answer):
 
 class Sizes(Answer):
     """The bytes that a linked firmware image takes in each memory of a board."""
+
+    _text = "builds:image_text"
 
 
 class Arena(Answer):

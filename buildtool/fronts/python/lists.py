@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import UsageError, shown
 from buildtool.fronts.python import answers
 from buildtool.fronts.python.network import Network, PathText, Settings, make_request, send
-from buildtool.options import MODEL_SUFFIXES, PYTHON
+from buildtool.fronts.python.signatures import offers_options
+from buildtool.options import MODEL_SUFFIXES
 
 _SETTINGS = Settings()
 
 
 def open(
-    model: PathText | bytes,
+    model: PathText | bytes | bytearray | memoryview,
     *,
-    outputs: str | Collection[str] = (),
-    name: str = "network.tflite",
+    outputs: str | Collection[str] | None = (),
+    name: PathText = "network.tflite",
     daemon: str | None = None,
     cache: str = "on",
 ) -> Network:
@@ -29,16 +31,20 @@ def open(
     `daemon` (auto, off, require) and `cache` (on, off, renew) are as on the command line. Raises UsageError
     where a file does not exist.
     """
-    ends = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    ends = tuple(outputs.split(",") if isinstance(outputs, str) else outputs or ())
     settings = Settings(daemon, cache)
     if isinstance(model, bytes | bytearray | memoryview):
-        return Network({"name": name, "data": bytes(model)}, ends, settings)
+        return Network({"name": fspath(name), "data": bytes(model)}, ends, settings)
+    if not isinstance(model, str | PathLike):
+        raise UsageError(f"{shown(model)} is not a path, the bytes of a network, or a network's name")
     text = fspath(model)
-    is_path = isinstance(model, PathLike) or text.lower().endswith(MODEL_SUFFIXES)
-    if is_path and not Path(text).exists():
-        error = UsageError("cannot read the model: there is no such file", path=text, hint="check the path")
-        error.front = PYTHON
-        raise error
+    is_file = is_there = False
+    with contextlib.suppress(OSError):  # a name that is too long
+        is_file, is_there = Path(text).is_file(), Path(text).exists()
+    is_path = is_file or isinstance(model, PathLike) or text.lower().endswith(MODEL_SUFFIXES)
+    if is_path and not is_there:
+        hint = f"pathlib.Path({text!r}).expanduser()" if text.startswith("~") else "check the path"
+        raise UsageError("cannot read the model: there is no such file", path=text, hint=hint)
     return Network(str(Path(text).absolute()) if is_path else text, ends, settings)
 
 
@@ -57,11 +63,13 @@ def networks() -> answers.Networks:
     return answers.Networks(send(make_request("zoo", {}), _SETTINGS))
 
 
+@offers_options
 def sizes(elf: PathText, board: PathText, **options: Any) -> answers.Sizes:
     """Returns the bytes that a linked firmware image takes in each memory of a board."""
     return answers.Sizes(send(make_request("sizes", {"elf": elf, "board": board, **options}), _SETTINGS))
 
 
+@offers_options
 def arena(file: PathText, **options: Any) -> answers.Arena:
     """Returns the lowest offsets for the buffers of an arena problem (a .csv file)."""
     answer = send(make_request("arena", {"file": file, **options}), _SETTINGS)

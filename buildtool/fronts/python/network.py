@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.api.requests import EVERY_KIND, options_of
-from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
-from buildtool.base.outfiles import check_writable, keep_inputs, write, write_changed
+from buildtool.api.requests import options_of
+from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean, from_exception, shown
+from buildtool.base.outfiles import keep_inputs, keep_networks, write, write_changed
+from buildtool.client.planned import emitted_lines
 from buildtool.fronts import asking
-from buildtool.fronts.firmware import write_firmware
+from buildtool.fronts.firmware import check_quantized, write_firmware
 from buildtool.fronts.python import answers
 from buildtool.fronts.python.progress import Progress, listening
+from buildtool.fronts.python.signatures import OFFERED, offers_options, python_options
 from buildtool.options import BY_NAME, PYTHON
 
 if TYPE_CHECKING:
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
 
 PathText = str | PathLike[str]
 CACHE = ("on", "off", "renew")
-_LOCK = threading.Lock()  # a session answers one request at a time
-_SESSIONS: list[Session] = []  # this process's session, once there is one
 
 
 @dataclass(frozen=True)
@@ -63,30 +64,46 @@ class Network:
     outputs: tuple[str, ...] = ()
     settings: Settings = field(default=Settings(), repr=False)
 
+    def __hash__(self) -> int:
+        return hash((self._file, self.outputs, self.settings))
+
+    def __repr__(self) -> str:
+        given = "" if isinstance(self.model, str) else f", {len(self.model['data']):,} bytes"
+        ends = f", outputs={self.outputs}" if self.outputs else ""
+        return f"<Network {self._file}{given}{ends}>"
+
+    @property
+    def _file(self) -> str:
+        return self.model if isinstance(self.model, str) else str(self.model["name"])
+
     @property
     def name(self) -> str:
         """The network's name: that of its file without folders and suffix."""
-        return Path(self.model if isinstance(self.model, str) else self.model["name"]).stem
+        return Path(self._file).stem
 
+    @offers_options
     def analyze(
-        self, boards: str | Collection[str] = (), **options: Any
+        self, boards: PathText | Collection[PathText] = (), **options: Any
     ) -> answers.Analysis | answers.NetworkMemory:
         """Returns whether the network fits each board, what binds, and what would help.
 
         Without `boards` every known board counts. ONNX and Darknet files without a board are only counted.
         """
-        named = [boards] if isinstance(boards, str) else list(boards)
-        answer = self._ask("analyze", {"boards": named or None, **options})
+        named = _plain("boards", boards)
+        answer = self._ask("analyze", {"boards": None if named == [] else named, **options})
         return answers.Analysis(answer) if "boards" in answer else answers.NetworkMemory(answer)
 
+    @offers_options
     def plan(self, board: PathText, **options: Any) -> answers.Plan:
         """Returns how the network runs on a board: its kernels, its memory and its work."""
         return answers.Plan(self._ask("plan", {"board": board, **options}))
 
+    @offers_options
     def front(self, board: PathText, **options: Any) -> answers.Front:
         """Returns the Pareto front of memory and work."""
         return answers.Front(self._ask("front", {"board": board, **options}))
 
+    @offers_options
     def report(
         self,
         board: PathText,
@@ -114,44 +131,61 @@ class Network:
             answer = reports.compare_reports(answer, earlier)
         return answers.Report(answer)
 
+    @offers_options
     def trace(self, board: PathText, out: PathText, **options: Any) -> answers.Trace:
         """Writes the plan over time to the file `out`, for Perfetto and chrome://tracing."""
-        answer = self._ask("trace", {"board": board, **options})
-        return answers.Trace({**answer, "files": self._write(out, answer)})
+        from buildtool.fronts.texts.plan import trace_text
 
+        request = self._request("trace", {"board": board, **options})
+        answer = self._send(request, options)
+        keep_inputs([(Path(out), None)], asking.input_files(request))
+        return answers.Trace({**answer, "files": _write(out, answer)}, trace_text(answer, str(out)))
+
+    @offers_options
     def build(self, out: PathText, board: PathText, **options: Any) -> answers.Build:
         """Builds test firmware, and writes sources, weight image, .elf and files for flash to `out`."""
+        from buildtool.fronts.texts.builds import build_text
+
         request = self._request("build", {"board": board, **options})
         answer = self._send(request, options)
         written, removed = write_firmware(answer["files"], Path(out), asking.input_files(request))
-        return answers.Build({**answer, "files": written, "removed": removed})
+        text = build_text(answer, str(out), written, removed)
+        return answers.Build({**answer, "files": written, "removed": removed}, text)
 
+    @offers_options
     def emit(self, out: PathText, board: PathText, **options: Any) -> answers.Sources:
         """Writes the network's sources and weight image to the folder `out`."""
         answer = self._ask("emit", {"board": board, **options})
         keep_inputs([(Path(out) / name, data) for name, data in answer["files"].items()], answer["depends"])
+        keep_networks(answer["files"], Path(out))
+        text = emitted_lines(answer, Path(out))
         changed = write_changed(answer["files"], Path(out))
-        return answers.Sources({**answer, "files": sorted(answer["files"]), "changed": changed})
+        return answers.Sources({**answer, "files": sorted(answer["files"]), "changed": changed}, text)
 
+    @offers_options
     def bundle(self, out: PathText, board: PathText, **options: Any) -> answers.Bundle:
         """Writes a folder that any build system and any compiler can compile."""
         from buildtool.fronts.bundles.folder import put
+        from buildtool.fronts.texts.builds import bundle_text
 
         answer = self._ask("bundle", {"board": board, **options})
         changed, removed = put(answer, Path(out))
-        files = answer["network"]["files"]
-        return answers.Bundle({**answer, "files": files, "changed": changed, "removed": removed})
+        names = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
+        return answers.Bundle({**answer, **names}, bundle_text(answer, str(out), changed, removed))
 
+    @offers_options
     def validate(self, board: PathText, **options: Any) -> answers.Validation | answers.DatasetValidation:
         """Builds, runs, and compares with the reference. `input` may be a numpy array of one input."""
         answer = self._ask("validate", {"board": board, **options})
         kind = answers.DatasetValidation if options.get("data") is not None else answers.Validation
         return kind(answer)
 
+    @offers_options
     def profile(self, board: PathText, **options: Any) -> answers.Profile:
         """Builds, runs, and counts the instructions of every layer. `input` may be a numpy array."""
         return answers.Profile(self._ask("profile", {"board": board, **options}))
 
+    @offers_options
     def describe(self, board: PathText, **options: Any) -> answers.Description:
         """Returns what a build system compiles for a board, the flags, and the dependencies."""
         answer = self._ask("describe", {"board": board, **options})
@@ -161,15 +195,17 @@ class Network:
         """Returns the network's operators, and the kernels that run them."""
         return answers.Operators(self._ask("ops", {}))
 
+    @offers_options
     def quantize(self, out: PathText, **options: Any) -> answers.Quantized:
         """Quantises a float network with `data`, and writes the quantised network to the file `out`."""
-        check_writable(Path(out))  # calibrating takes minutes
-        answer = self._ask("quantize", options)
-        return answers.Quantized({**answer, "files": self._write(out, answer)})
+        request = self._request("quantize", options)
+        check_quantized(Path(out), self._file, asking.input_files(request))
+        answer = self._send(request, options)
+        return answers.Quantized({**answer, "files": _write(out, answer)})
 
     def _request(self, kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        own = {"model": self.model, **({"outputs": ",".join(self.outputs)} if self.outputs else {})}
-        return make_request(kind, {**own, **options})
+        ends = {"outputs": self.outputs} if self.outputs else {}
+        return make_request(kind, {**ends, **options}, self.model)
 
     def _send(self, request: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         return send(request, self.settings, options.get("progress"))
@@ -177,45 +213,61 @@ class Network:
     def _ask(self, kind: str, options: Mapping[str, Any]) -> Any:
         return self._send(self._request(kind, options), options)
 
-    def _write(self, out: PathText, answer: Mapping[str, Any]) -> list[str]:
-        """Writes the only file of an answer, not over the network itself."""
-        path, (data,) = Path(out), answer["files"].values()
-        keep_inputs([(path, None)], [self.model] if isinstance(self.model, str) else [])
-        return write({path.name: data}, path.parent)
+
+def _write(out: PathText, answer: Mapping[str, Any]) -> list[str]:
+    """Writes the only file of an answer."""
+    path, (data,) = Path(out), answer["files"].values()
+    return write({path.name: data}, path.parent)
 
 
-def make_request(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def make_request(
+    kind: str, options: Mapping[str, Any], model: str | Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Returns the request of a kind; UsageError for an option that it does not have."""
-    known = [option.name for option in options_of(kind)]
+    known = [option.name for option in python_options(kind, set())]
     for name in options:
         if name not in (*known, "progress"):
-            hint = did_you_mean(name, known)
-            if name in BY_NAME:
-                hint = f"leave {name} out, or use it in {_takers(name)}"
-            raise UsageError(f"{kind} has no option '{name}'", hint=hint)
+            raise UsageError(f"{kind} has no option '{name}'", hint=_hint(kind, name, known))
     values = {name: _plain(name, value) for name, value in options.items() if name != "progress"}
-    return asking.build_request(kind, values)
+    return asking.build_request(kind, {"model": model, **values})
 
 
-def _takers(name: str) -> str:
-    return ", ".join(kind for kind in EVERY_KIND if any(option.name == name for option in options_of(kind)))
+def _hint(kind: str, name: str, known: list[str]) -> str:
+    if name == "model":
+        return "buildtool.open takes the network"
+    if spelt := [option.name for option in options_of(kind) if option.spelt == name]:
+        return f"did you mean '{spelt[0]}'?"  # its name on the command line
+    takers = [one for one in OFFERED if name in {option.name for option in options_of(one)}]
+    return f"leave {name} out, or use it in {', '.join(takers)}" if takers else did_you_mean(name, known)
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Returns a value as requests have it: paths as text, plans and arrays as files."""
+    """Returns a value as requests have it: paths as text, plans and arrays as files, numbers of Python."""
     if isinstance(value, answers.Plan) and name == "plan":
         return {"name": f"{value.model}.plan", "data": value.locked}
     if isinstance(value, PathLike):
-        return fspath(value)
-    if hasattr(value, "__array_interface__"):
-        import numpy as np
-
-        data = io.BytesIO()
-        np.save(data, value, allow_pickle=False)
-        return {"name": f"{name}.npy", "data": data.getvalue()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(name, item) for item in value]
+        value = fspath(value)
+    if name == "input" and value is not None and not isinstance(value, str):
+        return _array_file(value)
+    if hasattr(value, "tolist"):  # numbers and arrays of numpy
+        value = value.tolist()
+    if isinstance(value, str) and name in BY_NAME and BY_NAME[name].many:
+        return [value]
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+        return [_plain("", item) for item in value]
     return value
+
+
+def _array_file(value: Any) -> dict[str, Any]:
+    """Returns an array as the .npy file that a request has; UsageError for anything else than numbers."""
+    import numpy as np
+
+    data = io.BytesIO()
+    try:
+        np.save(data, np.asarray(value), allow_pickle=False)
+    except (ValueError, TypeError, RuntimeError):  # RuntimeError: torch's
+        raise UsageError(f"{shown(value)} is not a file or an array of numbers", option="input") from None
+    return {"name": "input.npy", "data": data.getvalue()}
 
 
 def send(request: Mapping[str, Any], settings: Settings, progress: Progress = None) -> Any:
@@ -228,14 +280,33 @@ def send(request: Mapping[str, Any], settings: Settings, progress: Progress = No
     except BuildtoolError as error:
         error.front = PYTHON
         raise
+    except (OSError, MemoryError) as error:  # without a daemon
+        raise from_exception(error) from error
+
+
+class _Process:
+    """The session of a process, once there is one. It answers one request at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: Session | None = None
+
+    def after_fork(self) -> None:
+        """Begins anew where the parent was answering: no thread of the child would release the lock."""
+        if self.lock.locked():
+            self.lock, self.session = threading.Lock(), None
+
+
+_PROCESS = _Process()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_PROCESS.after_fork)
 
 
 @contextlib.contextmanager
 def _opened() -> Iterator[Session]:
-    """Lends this process's session, which answers one request at a time."""
+    """Lends this process's session."""
     from buildtool.api import open_session
 
-    with _LOCK:
-        if not _SESSIONS:
-            _SESSIONS.append(open_session())
-        yield _SESSIONS[0]
+    with _PROCESS.lock:
+        _PROCESS.session = _PROCESS.session or open_session()
+        yield _PROCESS.session

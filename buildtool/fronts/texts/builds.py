@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from buildtool.base.modes import Level
 from buildtool.client.planned import planned_line
 from buildtool.fronts.changes import sizetree
-from buildtool.fronts.texts.boards import board_lines
+from buildtool.fronts.texts.boards import board_lines, note_lines
 from buildtool.fronts.texts.table import Cell, count, plain, state_suffix, table
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DescribeAnswer,
         MemorySize,
         SizePart,
+        SizesAnswer,
         StackSize,
         TflmAnswer,
     )
@@ -114,8 +115,8 @@ _HOW_TO_RUN = " ('buildtool validate' runs it and compares every output)"
 MOST_OF_A_FOLDER = 8  # files that are named one by one
 
 
-def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
-    """Returns the arena, the size report, and the files written below `folder`."""
+def build_text(answer: BuildAnswer, folder: str, files: Sequence[str], removed: Sequence[str]) -> str:
+    """Returns the arena, the size report, the files written below `folder`, and those removed there."""
     folders = Counter(name.partition("/")[0] for name in files if "/" in name)
     shown: dict[str, None] = {}  # a folder with many files is shown with their number
     for name in files:
@@ -134,7 +135,16 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
         f"{answer['net']}.elf is test firmware; for firmware of your own, 'buildtool build --bundle' writes "
         "the sources, the weights and the kernels that they call",
     ]
+    if removed:
+        lines.append(f"removed files of an earlier build: {', '.join(removed)}")
     return "\n".join(lines)
+
+
+def image_text(answer: SizesAnswer, depth: int = DEPTH) -> str:
+    """Returns what a firmware image takes of each memory, and `depth` levels of what takes it."""
+    lines = [sizes_text(answer["sizes"], answer["stacks"]), f"level: {answer['level_text']}"]
+    lines += note_lines(answer["note"])
+    return "\n".join([*lines, *(["", tree(answer["parts"], answer["files_from"], depth)] if depth else [])])
 
 
 def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:

@@ -1,11 +1,16 @@
 """`import buildtool`: the command line's answers as objects, for scripts and notebooks."""
 
 import concurrent.futures
+import inspect
 import json
+import multiprocessing
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,7 +187,10 @@ def test_importing_it_imports_nothing_else():
     assert subprocess.run([*run, code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_its_types_are_those_of_answers_and_options():
+def test_its_help_and_types_are_those_of_answers_and_options():
+    options = inspect.signature(buildtool.Network.plan).parameters.keys()
+    assert {"ram", "max_f", "progress"} <= options and options.isdisjoint({"model", "options"})
+    assert "ram: Upper limit for the arena, in bytes" in buildtool.Network.plan.__doc__
     sys.path.insert(0, str(ROOT))
     from benchmarks.python_stub import stub
 
@@ -205,3 +213,84 @@ def test_mypy_checks_a_script_by_them(tmp_path):
     )
     errors = [line.split(" ", 2)[0] for line in done.stdout.splitlines() if "error:" in line]
     assert errors == ["script.py:4:", "script.py:5:"], done.stdout
+
+
+def test_numbers_arrays_and_paths_of_python_are_taken(net, tmp_path):
+    """A number of numpy is a number, one value is a list of one, and a flag that is off is left out."""
+    (tmp_path / "own.toml").write_text('extends = "cortex-m4"\n')
+    plan = net.plan(BOARD, ram=np.int64(2048), max_f=np.float64(1.0), compare=np.bool_(False))
+    assert plan == net.plan(BOARD, ram=2048, max_f=1.0)
+    assert net.analyze(Path("own.toml")).boards[0]["board"] == "own"
+    assert net.analyze(np.array([BOARD])) == net.analyze(BOARD) == net.analyze(iter([BOARD]))
+    assert net.describe(BOARD, formats="hex") == net.describe(BOARD, formats=["hex"], debug=False)
+    with pytest.raises(buildtool.UsageError, match="is not a file or an array of numbers"):
+        net.validate(BOARD, input=np.array([None]))
+
+
+def test_a_network_is_what_open_was_given(net, tmp_path):
+    """No option replaces it, its repr is short, and whatever is no network is refused."""
+    (tmp_path / "bare").write_bytes(small())
+    given = buildtool.open(memoryview(small()), name=Path("x.tflite"), outputs=None)
+    assert repr(given) == f"<Network x.tflite, {len(small()):,} bytes>" and len({given, net, net}) == 2
+    assert buildtool.open("bare").model == str(tmp_path / "bare")
+    with pytest.raises(buildtool.UsageError, match=r"no option 'model'.*\n.*buildtool.open takes"):
+        net.plan(BOARD, model="ds_cnn")
+    with pytest.raises(buildtool.UsageError, match="did you mean 'boards'"):
+        net.analyze(board=BOARD)
+    for wrong in (None, 3, ["net.tflite"], "a" * 300 + ".tflite", "~/net.tflite", Path("no")):
+        with pytest.raises(buildtool.UsageError):
+            buildtool.open(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["build"], ["bundle", "build", "--bundle"], ["emit"], ["sizes"]])
+def test_written_answers_print_what_their_commands_print(net, capsys, words):
+    if words == ["sizes"]:
+        net.build("out", "host")
+        answer, command = buildtool.sizes("out/net.elf", "host"), ["sizes", "out/net.elf"]
+    else:
+        answer, command = getattr(net, words[0])("out", "host"), [*words[-2:], "net.tflite", "-o", "out"]
+        shutil.rmtree("out")  # the text of a bundle says what has changed there
+    capsys.readouterr()
+    assert cli.run([*command, "-b", "host"]) == 0
+    assert str(pickle.loads(pickle.dumps(answer))).split() == capsys.readouterr().out.split()
+
+
+def test_no_file_that_is_read_is_replaced(net, tmp_path, monkeypatch):
+    net.plan(BOARD).save("net.plan")
+    (tmp_path / "a-b.tflite").write_bytes(small())
+    (tmp_path / "a_b.tflite").write_bytes(small(16))
+    buildtool.open("a-b.tflite", daemon="off").emit("out", BOARD)
+    for call, words in (
+        (lambda: net.trace(BOARD, "net.plan", plan="net.plan"), "would overwrite it"),
+        (lambda: buildtool.open("a_b.tflite", daemon="off").emit("out", BOARD), "the same C name"),
+        (lambda: net.quantize("net.onnx", sizes_only=True), "is a .tflite file, too"),
+    ):
+        with pytest.raises(buildtool.UsageError, match=words):
+            call()
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir("gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(buildtool.MachineError, match="the working folder has been removed"):
+        net.plan(BOARD)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+def test_a_fork_during_a_request_has_its_own_session(net):
+    """The child of a process whose other thread plans does not wait for that thread."""
+    ready, go = threading.Event(), threading.Event()
+
+    def wait(text):
+        ready.set()
+        go.wait()
+
+    thread = threading.Thread(target=lambda: net.front(BOARD, progress=wait))
+    thread.start()
+    ready.wait()
+    child = multiprocessing.get_context("fork").Process(target=net.plan, args=(BOARD,))
+    child.start()
+    child.join(60)
+    go.set()
+    thread.join()
+    child.kill()
+    assert child.exitcode == 0

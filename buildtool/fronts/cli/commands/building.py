@@ -51,8 +51,7 @@ def build(args: argparse.Namespace) -> Result:
         return _bundle(args)
     answer: BuildAnswer = ask(args)
     written, removed = write_firmware(answer["files"], Path(args.out), input_files(args))
-    text = builds.build_text(answer, args.out, written)
-    text += f"\nremoved files of an earlier build: {', '.join(removed)}" if removed else ""
+    text = builds.build_text(answer, args.out, written, removed)
     return {**answer, "files": written, "removed": removed}, text, 0
 
 

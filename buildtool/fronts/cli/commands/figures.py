@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 )
 def sizes(args: argparse.Namespace) -> Result:
     """Shows how many bytes of each memory a firmware image takes. With --out it writes the .bin files."""
-    from buildtool.fronts.texts import boards
     from buildtool.fronts.texts import builds as report
 
     depth = _depth(args)
@@ -51,16 +50,12 @@ def sizes(args: argparse.Namespace) -> Result:
                 f"{option} needs --diff and an earlier firmware image", hint=f"leave {option} out"
             )
     answer: SizesAnswer = ask(args)
-    level = f"level: {answer['level_text']}"
-    table = report.sizes_text(answer["sizes"], answer["stacks"])
-    text = "\n".join([table, level, *boards.note_lines(answer["note"])])
-    files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
+    files = {**answer["files"], "sizes.txt": (report.image_text(answer, 0) + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
     if args.diff:
         return _sizes_since(args, answer, depth or report.DEPTH)
-    if depth or not args.out:
-        text += "\n\n" + report.tree(answer["parts"], answer["files_from"], depth or report.DEPTH)
-    return {**answer, "files": written}, text, 0
+    shown = report.image_text(answer, depth or (0 if args.out else report.DEPTH))
+    return {**answer, "files": written}, shown, 0
 
 
 def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import check_writable, keep_inputs
 from buildtool.fronts.cli.commands import Result, ask, command, input_files, out_argument, write_file
+from buildtool.fronts.firmware import check_quantized
 
 if TYPE_CHECKING:
     from buildtool.schema.quantized import QuantizeAnswer
@@ -41,12 +39,7 @@ def quantize(args: argparse.Namespace) -> Result:
     from buildtool.fronts.texts import quantized as report
 
     out = Path(args.out)
-    suffix = Path(args.model).suffix.lower()
-    if out.suffix.lower() != suffix and suffix in (".tflite", ".onnx"):
-        hint = f"-o {out.stem}{suffix}"
-        raise UsageError(f"the quantised network is a {suffix} file, too", path=args.out, hint=hint)
-    keep_inputs([(out, None)], [os.path.realpath(path) for path in input_files(args)])
-    check_writable(out)  # calibrating takes minutes
+    check_quantized(out, args.model, input_files(args))
     answer: QuantizeAnswer = ask(args)
     (data,) = answer["files"].values()
     written = write_file(args, args.out, data)
