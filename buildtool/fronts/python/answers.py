@@ -13,7 +13,17 @@ from buildtool.base.outfiles import write
 from buildtool.fronts.asking import as_json
 
 Value = Any  # of JSON, or bytes
-_DRAWN = "max-width:1160px;aspect-ratio:5/2"  # a frame for the drawings of a report
+_TEXT = "font-family:monospace;white-space:pre;overflow-x:auto"  # Jupyter has proportional letters, and wraps
+# A frame has the theme of its page, and the page that of Jupyter or VS Code, not that of the system.
+_THEMES = (
+    "<style>"
+    "[data-jp-theme-light=true] .buildtool,.vscode-light .buildtool{color-scheme:light}"
+    "[data-jp-theme-light=false] .buildtool,.vscode-dark .buildtool{color-scheme:dark}"
+    "</style>"
+)
+# Frames for the drawings of a report, as high as the drawings are.
+_ARENA = "max-width:1160px;aspect-ratio:7/3;min-height:410px"
+_FRONT = "max-width:1160px;aspect-ratio:29/10;min-height:310px"
 
 
 class Answer(Mapping[str, Value]):
@@ -85,7 +95,7 @@ class Answer(Mapping[str, Value]):
         return []
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return f'<pre style="{_TEXT}">{html.escape(str(self))}</pre>'
 
 
 class Analysis(Answer):
@@ -124,7 +134,7 @@ class Plan(Answer):
     def _repr_html_(self) -> str:
         from buildtool.fronts.texts.html import page
 
-        return _frame(page.draw_arena(self._values), _DRAWN, repr(self)[1:-1])
+        return _frame(page.draw_arena(self._values), _ARENA, repr(self)[1:-1])
 
 
 class Front(Answer):
@@ -140,7 +150,7 @@ class Front(Answer):
 
         if not self.points:
             return super()._repr_html_()
-        return _frame(page.draw_front(self._values), _DRAWN, repr(self)[1:-1])
+        return _frame(page.draw_front(self._values), _FRONT, repr(self)[1:-1])
 
 
 class Report(Answer):
@@ -262,5 +272,6 @@ def _frame(document: str, shape: str, caption: str = "") -> str:
 
     `shape` is the frame's height or aspect ratio, as CSS.
     """
-    frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"></iframe>'
-    return f"<div>{html.escape(caption)}</div>{frame}" if caption else frame
+    frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"'
+    themed = f'{_THEMES}{frame} class="buildtool"></iframe>'
+    return f"<div>{html.escape(caption)}</div>{themed}" if caption else themed

@@ -159,7 +159,9 @@ def test_a_notebook_draws_plans_fronts_and_reports(net):
     ):
         shown = answer._repr_html_()
         assert "<iframe srcdoc=" in shown and f"id=&quot;{drawn}&quot;" in shown
-    assert net.analyze(BOARD)._repr_html_().startswith(f"<pre>net fits {BOARD}; bytes that are left")
+        assert "[data-jp-theme-light=false] .buildtool" in shown and 'class="buildtool"' in shown
+    shown = net.analyze(BOARD)._repr_html_()
+    assert "monospace" in shown and f">net fits {BOARD}; bytes that are left" in shown
 
 
 def test_bytes_arrays_and_threads(net, tmp_path):
