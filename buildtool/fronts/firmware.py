@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import UsageError, suggest
 from buildtool.base.outfiles import check_writable, keep_inputs, keep_networks, outdated_files, write
 
 
@@ -33,7 +33,7 @@ def check_quantized(out: Path, model: str, inputs: Collection[str]) -> None:
     """
     suffix = Path(model).suffix.lower()
     if out.suffix.lower() != suffix and suffix in (".tflite", ".onnx"):
-        hint = f"write to {out.stem}{suffix}"
+        hint = suggest(out=str(out.with_suffix(suffix)))
         raise UsageError(f"the quantised network is a {suffix} file, too", path=str(out), hint=hint)
     keep_inputs([(out, None)], inputs)
     check_writable(out)

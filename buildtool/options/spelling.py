@@ -31,7 +31,7 @@ def spell(option: str, value: Value) -> str:
     """
     if option == "model":
         return ""
-    if option not in BY_NAME:
+    if option not in BY_NAME and option not in _OWN:
         return in_requests(option, value)
     flag = spell_name(option)
     if value is None:

@@ -12,8 +12,9 @@ from flatfiles import FileOperator, FileTensor, write
 from needs import needs_package
 from zeronet import small
 
+from buildtool.base.errors import from_data
 from buildtool.fronts.cli import main as cli
-from buildtool.options import BAZEL, CMAKE
+from buildtool.options import BAZEL, CMAKE, spell
 from buildtool.plan.models import load_model, read_graph
 from buildtool.quantize import run
 from buildtool.quantize.losses import Losses
@@ -45,7 +46,7 @@ def refusal(words, capsys):
     """The error of a command: its text and its hints."""
     status, answer, _ = command(words, capsys)
     assert status in (1, 2)
-    return answer["error"]["text"], [hint["text"] for hint in answer["error"]["hints"]]
+    return answer["error"]["text"], [from_data(answer["error"]).help(spell)]
 
 
 # ---- whole runs ----------------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ def test_what_cannot_be_quantised_is_named(folder, capsys, constant, most, text,
         ("float32.tflite -o out.tflite --sizes-only --limit 3", "no effect without a data set", ""),
         ("int8.tflite -o out.tflite --sizes-only", "the network is quantised already", "plan it as it is"),
         ("ds_cnn -o out.tflite --sizes-only", "the network is quantised already", "plan it as it is"),
-        ("float32.tflite -o out.onnx --sizes-only", "is a .tflite file, too", "-o out.tflite"),
+        ("float32.tflite -o out.onnx --sizes-only", "is a .tflite file, too", "--out out.tflite"),
         ("float32.tflite -o float32.tflite --sizes-only", "would overwrite it", "another file"),
         ("float32.tflite -o out.tflite --sizes-only -b mars", "unknown board 'mars'", "buildtool boards"),
         ("absent.tflite -o out.tflite --sizes-only", "there is no such file", ""),

@@ -199,7 +199,8 @@ class Network:
     def quantize(self, out: PathText, **options: Any) -> answers.Quantized:
         """Quantises a float network with `data`, and writes the quantised network to the file `out`."""
         request = self._request("quantize", options)
-        check_quantized(Path(out), self._file, asking.input_files(request))
+        with _spelled():
+            check_quantized(Path(out), self._file, asking.input_files(request))
         answer = self._send(request, options)
         return answers.Quantized({**answer, "files": _write(out, answer)})
 
@@ -272,11 +273,17 @@ def _array_file(value: Any) -> dict[str, Any]:
 
 def send(request: Mapping[str, Any], settings: Settings, progress: Progress = None) -> Any:
     """Returns the answer to a request; its errors spell options as keyword arguments."""
+    with _spelled(), listening(progress) as listen:
+        return asking.ask(
+            request, daemon=settings.daemon, cache=settings.cache, opened=_opened, listen=listen
+        )
+
+
+@contextlib.contextmanager
+def _spelled() -> Iterator[None]:
+    """A context whose errors spell options as keyword arguments."""
     try:
-        with listening(progress) as listen:
-            return asking.ask(
-                request, daemon=settings.daemon, cache=settings.cache, opened=_opened, listen=listen
-            )
+        yield
     except BuildtoolError as error:
         error.front = PYTHON
         raise
