@@ -14,6 +14,7 @@ DISTRIBUTION = "buildtool-mcu"  # on PyPI, `buildtool` is somebody else's
 _HOMES = {
     "fronts.python.lists": ("open", "boards", "networks", "operators", "sizes", "arena"),
     "fronts.python.network": ("Network",),
+    "fronts.sweep.calling": ("sweep", "Sweep"),
     "fronts.python.answers": (
         *("Analysis", "Answer", "Arena", "Boards", "Build", "Bundle", "DatasetValidation", "Description"),
         *(

@@ -54,6 +54,7 @@ ORDER = (
     "split",
     "fronts.bundles",
     "fronts",
+    "fronts.sweep",
     "fronts.cli",
     "fronts.bazel.worker",
     "__main__",

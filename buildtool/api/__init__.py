@@ -6,8 +6,9 @@ worker of a build system. All give the same answers.
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +35,16 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
         return {**getattr(import_module(f"buildtool.{module}"), function)(parsed, session), "schema": SCHEMA}
 
 
-def open_session() -> Session:
-    """Returns a session that also reads what earlier processes of this user have cached."""
+def open_session(without: Collection[str] = ()) -> Session:
+    """Returns a session that also reads what earlier processes of this user have cached.
+
+    It does not use the cache namespaces in `without`.
+    """
     from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
     from buildtool.base.store.cache import open_cache
 
-    return Session(keeper=open_cache(code_digest()))
+    return Session(keeper=open_cache(code_digest(), without))
 
 
 def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
@@ -48,17 +52,28 @@ def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on")
 
     New entries are written to the cache at the end.
     """
+    with caching(session, subject(request), use):
+        return handle(request, session)
+
+
+@contextlib.contextmanager
+def caching(session: Session, subject: str = "", use: str = "on") -> Iterator[None]:
+    """A context in which a session uses its cache as `use` says. New entries are written at the end.
+
+    `subject` is the text by which `cache explain` finds what was asked for ("": it does not).
+    """
     from buildtool.base.store.cache import Cache, Use
 
     keeper = session.keeper
     if not isinstance(keeper, Cache):
-        return handle(request, session)
-    keeper.begin(subject(request), Use(use))
+        yield
+        return
+    keeper.begin(subject, Use(use))
     if use != Use.ON:
         session.forget()
     session.keeper = None if use == Use.OFF else keeper
     try:
-        return handle(request, session)
+        yield
     finally:
         session.keeper = keeper
         registry = sys.modules.get("buildtool.target.registry")  # None: no plugin was used

@@ -21,7 +21,7 @@ class Front(NamedTuple):
     name: Callable[[str], str]
 
 
-_OWN = ("depth", "fail_if", "out")  # options of commands, which no request has
+_OWN = ("depth", "fail_if", "jobs", "out")  # options of commands, which no request has
 
 
 def spell(option: str, value: Value) -> str:

@@ -31,6 +31,7 @@ _OPTIONS = {
     "platformio": ("pio",),
     "quantize": ("ai_edge_quantizer", "onnxruntime"),
     "split": ("keras", "tensorflow"),
+    "sweep": ("distributed", "pyarrow"),
     "xtensa": ("xtensa-lx106-elf-gcc",),
 }
 # Program or package -> its name for `./dev --with`.

@@ -62,6 +62,18 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     }
 
 
+def totals(request: Asked, session: Session) -> dict[str, str | int | float | None]:
+    """The totals of the answer to a `plan` request, under its keys. They take a part of its time."""
+    planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
+    plan, target = planned.plan, planned.target
+    image_bytes = image_layout(planned.graph, target.kernels_by_name(plan.kernels)).size
+    refuse_unless_fits(planned, image_bytes)
+    names = ("arena_bytes", "state_bytes", "macs", "macs_layerwise", "f", "cost")
+    whole = {name: getattr(plan, name) for name in names}
+    words = {"strategy": str(plan.strategy), "image": str(plan.image), "cost_unit": str(target.cost_unit)}
+    return {**whole, **words, "flash_bytes": image_bytes, "estimated_ms": estimate_ms(plan.cost, target)}
+
+
 def planned_model(planned: Planned, flash_bytes: int, period: float | None = None) -> answers.PlannedModel:
     """Returns what `plan` and `report` both answer.
 

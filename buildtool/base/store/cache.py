@@ -16,7 +16,7 @@ import msgpack
 
 from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
-from buildtool.base.store import EntryId
+from buildtool.base.store import NAMESPACES, EntryId
 from buildtool.base.store.disk import Disk
 
 _SHOWN = 80  # upper limit for the characters of a part of a key in a report
@@ -142,11 +142,16 @@ class Cache:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
 
 
-def open_cache(code: str) -> Cache | None:
-    """Returns the user's cache; None if it is switched off, or the user has no home."""
+def open_cache(code: str, without: Collection[str] = ()) -> Cache | None:
+    """Returns the user's cache, which leaves out the namespaces in `without`; None if it is switched off, or
+    the user has no home.
+    """
     if (folder := active_cache_folder()) is None:
         return None
-    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=cache_levels())
+    levels = cache_levels()
+    if without:
+        levels = frozenset(levels if levels is not None else NAMESPACES) - frozenset(without)
+    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=levels)
 
 
 def _shorten(part: object) -> list[str]:

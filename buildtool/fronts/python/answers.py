@@ -134,7 +134,7 @@ class Plan(Answer):
     def _repr_html_(self) -> str:
         from buildtool.fronts.texts.html import page
 
-        return _frame(page.draw_arena(self._values), _ARENA, repr(self)[1:-1])
+        return frame(page.draw_arena(self._values), _ARENA, repr(self)[1:-1])
 
 
 class Front(Answer):
@@ -150,7 +150,7 @@ class Front(Answer):
 
         if not self.points:
             return super()._repr_html_()
-        return _frame(page.draw_front(self._values), _FRONT, repr(self)[1:-1])
+        return frame(page.draw_front(self._values), _FRONT, repr(self)[1:-1])
 
 
 class Report(Answer):
@@ -172,7 +172,7 @@ class Report(Answer):
         return [f"arena {self.arena_bytes:,} bytes", f"F {self.f:.3f}"]
 
     def _repr_html_(self) -> str:
-        return _frame(self.html(), "height:720px")
+        return frame(self.html(), "height:720px")
 
 
 class Build(Answer):
@@ -267,11 +267,11 @@ def _after(words: list[str]) -> str:
     return f": {', '.join(words)}" if words else ""
 
 
-def _frame(document: str, shape: str, caption: str = "") -> str:
+def frame(document: str, shape: str, caption: str = "") -> str:
     """Returns an HTML document in a frame, where its styles reach nothing else of a notebook.
 
     `shape` is the frame's height or aspect ratio, as CSS.
     """
-    frame = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"'
-    themed = f'{_THEMES}{frame} class="buildtool"></iframe>'
+    inner = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"'
+    themed = f'{_THEMES}{inner} class="buildtool"></iframe>'
     return f"<div>{html.escape(caption)}</div>{themed}" if caption else themed

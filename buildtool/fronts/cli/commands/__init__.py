@@ -54,6 +54,7 @@ COMMANDS = {
     "diff": "figures",
     "quantize": "quantising",
     "split": "planning",
+    "sweep": "sweeping",
     "arena": "planning",
 }
 

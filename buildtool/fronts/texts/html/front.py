@@ -54,7 +54,7 @@ class Plot:
 
 
 @dataclass(frozen=True)
-class _Scales:
+class Scales:
     """Converts bytes (their log2 from x0 to x1) and work (from y0 to y1) to positions in the picture."""
 
     x0: float
@@ -84,9 +84,9 @@ def plot(
     sizes = [float(max(p["arena_bytes"], 1)) for p in shown_plans]
     works = [p["f"] for p in shown_plans]
     shown = limit if limit <= 1.25 * max(sizes) else None
-    x0, x1 = _range([math.log2(x) for x in [*sizes, *([shown] if shown else [])]], 0.06)
-    y0, y1 = _range(works, 0.12)
-    scales = _Scales(x0, x1, max(y0, 0.0), y1)
+    x0, x1 = padded_range([math.log2(x) for x in [*sizes, *([shown] if shown else [])]], 0.06)
+    y0, y1 = padded_range(works, 0.12)
+    scales = Scales(x0, x1, max(y0, 0.0), y1)
 
     def mark(
         plan: PlannedModel | Point | Peer,
@@ -117,7 +117,7 @@ def plot(
     return Plot(
         tuple(_limit_reach(one, marks) for one in marks),
         "".join(steps),
-        tuple(Tick(scales.x(t), size(t)) for t in _round_sizes(2**scales.x0, 2**scales.x1)),
+        tuple(Tick(scales.x(t), size(t)) for t in round_sizes(2**scales.x0, 2**scales.x1)),
         tuple(Tick(scales.y(t), f"{t:.{digits}f}") for t in heights),
         None if shown is None else scales.x(shown),
         f"limit {size(limit)}",
@@ -130,7 +130,7 @@ def _limit_reach(mark: Mark, marks: list[Mark]) -> Mark:
     return replace(mark, reach=max(_LEAST_REACH, min(_REACH, nearest / 2)))
 
 
-def _round_sizes(low: float, high: float) -> list[float]:
+def round_sizes(low: float, high: float) -> list[float]:
     """Returns round sizes from `low` to `high`. They are powers of two, and 1.5 times these.
 
     If these are fewer than three, it returns sizes at equal distances.
@@ -143,7 +143,8 @@ def _round_sizes(low: float, high: float) -> list[float]:
     return [unit * tick for tick in between(low / unit, high / unit, 6)]
 
 
-def _range(values: list[float], spare: float) -> tuple[float, float]:
+def padded_range(values: list[float], spare: float) -> tuple[float, float]:
+    """Returns the least and the largest value, with a share of their distance as a margin on both sides."""
     low, high = min(values), max(values)
     room = (high - low or abs(high) * 0.2 or 1.0) * spare
     return low - room, high + room

@@ -41,17 +41,23 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
     `spelling` writes options with their values.
     """
+    return document("page.html", ("sorting.js", "report.js"), **_context(answer, spelling))
+
+
+def document(name: str, scripts: Sequence[str], **context: object) -> bytes:
+    """Returns an HTML file from the template `name`. It may fetch nothing, and only these scripts may run.
+
+    The template writes `policy`, `style` and each of `scripts`.
+    """
     environment = _environment()
-    template = environment.get_template("page.html")
-    files = [_own_file(environment, name) for name in ("report.js", "report.css")]
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in files]
-    # The page may fetch nothing, and only these scripts and styles may run.
+    style, *own = (_own_file(environment, file) for file in ("report.css", *scripts))
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, *own)]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests[1:])
     policy = (
         f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'"
+        f"script-src {allowed}; style-src 'sha256-{digests[0]}'"
     )
-    script, style = files
-    text = template.render(**_context(answer, spelling), script=script, style=style, policy=policy)
+    text = environment.get_template(name).render(**context, scripts=own, style=style, policy=policy)
     return text.encode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-// The interaction of a report's page: tips, the steps of streamed regions, the front's points, sorting tables.
+// The interaction of a report's page: tips, the steps of streamed regions, the front's points.
 // The page can be read without it. It reads the data inside the page and fetches nothing. Names of a network
 // are always text, never markup.
 "use strict";
@@ -303,36 +303,11 @@
   for (const plan of plans) plan.addEventListener("toggle", shown);
   shown();
 
-  // ---- the network, and tables ---------------------------------------------------------------------------
+  // ---- the network ---------------------------------------------------------------------------------------
 
   const graph = document.getElementById("graph");
   const nodes = find(".node[data-tip]", graph);
   for (const node of nodes) addTip(node, node.dataset.tip);
   moveByArrows(nodes, "img");
   graph.setAttribute("role", "group");
-
-  for (const table of find("table.sortable")) {
-    const body = table.tBodies[0], heads = find("thead th", table), order = [...body.rows];
-    const value = (row, column) => {
-      const cell = row.cells[column], text = cell.dataset.value || cell.textContent.replaceAll(",", "");
-      return heads[column].classList.contains("n") ? parseFloat(text) || 0 : text;
-    };
-    heads.forEach((head, column) => {
-      const button = make("button", { type: "button" }, null, head.textContent);
-      head.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const is = head.getAttribute("aria-sort"), numeric = head.classList.contains("n");
-        const turn = [numeric ? "descending" : "ascending", numeric ? "ascending" : "descending", null];
-        const next = turn[(turn.indexOf(is) + 1) % 3];
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        if (next) head.setAttribute("aria-sort", next);
-        const sign = next === "descending" ? -1 : 1;
-        const rows = next ? [...order].sort((a, b) => {
-          const [one, two] = [value(a, column), value(b, column)];
-          return sign * (one < two ? -1 : one > two ? 1 : 0);
-        }) : order;
-        body.append(...rows);
-      });
-    });
-  }
 })();

@@ -1,0 +1,226 @@
+"""Runs a sweep, for the command and for Python, and its result."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.outfiles import write
+from buildtool.fronts.python.answers import frame
+from buildtool.fronts.python.progress import Progress, listening
+from buildtool.fronts.sweep import results, running
+from buildtool.fronts.sweep.candidates import Job, Study, batches, file_stem, read_study, study_of
+from buildtool.fronts.sweep.fronts import by_board, front
+from buildtool.fronts.sweep.worker import FAILED, STATUS, Row, network_bytes
+from buildtool.options import PYTHON
+
+PathText = str | PathLike[str]
+Tell = Callable[[str], object]
+
+
+class Sweep:
+    """The result of a sweep: `rows` has a dict for each candidate, which pandas.DataFrame takes."""
+
+    def __init__(self, rows: Sequence[Row], title: str = "sweep", networks: Mapping[str, str] | None = None) -> None:
+        self.rows, self._title, self._networks = list(rows), title, dict(networks or {})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @property
+    def failed(self) -> list[Row]:
+        """The rows of candidates that failed, with `code`, `error` and `step`."""
+        return [row for row in self.rows if row[STATUS] == FAILED]
+
+    def front(self, board: str) -> list[Row]:
+        """Returns a board's candidates that no other one beats in RAM, flash, time and accuracy."""
+        return front(by_board(self.rows).get(board, []))
+
+    def save(self, path: PathText) -> None:
+        """Writes the rows as .jsonl or .parquet, or the page as .html."""
+        out = Path(path)
+        write({out.name: self._content(out.suffix)}, out.parent)
+
+    def _content(self, suffix: str) -> bytes:
+        if suffix == ".jsonl":
+            return results.json_lines(self.rows)
+        if suffix == ".html":
+            return self.html().encode()
+        if suffix != ".parquet":
+            raise UsageError(f"unknown suffix '{suffix}'", hint="give .jsonl, .parquet or .html")
+        table = results.parquet(self.rows)
+        if table is None:
+            raise UsageError("Parquet needs the package pyarrow", hint="pip install pyarrow, or save as .jsonl")
+        return table
+
+    def html(self) -> str:
+        """Returns the page: a complete HTML document that fetches nothing."""
+        from buildtool.fronts.sweep.page import page
+
+        return page(self.rows, self._title, self._networks).decode()
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {len(self.rows):,} candidates: {len(self.failed):,} failed>"
+
+    def _repr_html_(self) -> str:
+        return frame(self.html(), "height:720px")
+
+
+def sweep(
+    networks: Any,
+    boards: PathText | Iterable[PathText] = (),
+    *,
+    steps: str | Iterable[str] = (),
+    out: PathText | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress = None,
+    **options: Any,
+) -> Sweep:
+    """Plans every network for every board with every choice of options, and returns a row for each.
+
+    `networks` is the .toml file of a sweep; or paths, bytes, names of the zoo, or functions that return
+    bytes, each alone or in a pair with a name. An option that is a list has each of its values. `steps` may
+    add emit, link, validate and profile. In the folder `out` the same call continues after it was stopped.
+    `jobs` is the number of processes (default: one for each core; 0: this process), `scheduler` the address
+    of a Dask cluster.
+    """
+    try:
+        wanted = [steps] if isinstance(steps, str) else list(steps)
+        if isinstance(networks, str | PathLike) and fspath(networks).endswith(".toml"):
+            if boards or wanted or options:
+                hint = "leave out boards, steps and options"
+                raise UsageError("the .toml file of a sweep names them already", hint=hint)
+            study = read_study(fspath(networks))
+        else:
+            study = study_of(networks, boards, options, wanted, Path.cwd())
+        with listening(progress) as listen:
+            tell = (lambda text: listen({"progress": {"text": text}})) if listen else (lambda _: None)
+            return run(study, None if out is None else Path(out), jobs, scheduler, tell)
+    except BuildtoolError as error:
+        error.front = PYTHON
+        raise
+
+
+def run(
+    study: Study, out: Path | None, jobs: int | None, scheduler: str | None, tell: Tell = lambda _: None
+) -> Sweep:
+    """Runs what is not in `out` yet, and writes the results there (None: nothing is written)."""
+    with contextlib.ExitStack() as stack:
+        if out is not None:
+            stack.enter_context(results.alone(out))
+        record = results.Record(out)
+        keys: list[str] = []
+        count = Count(study.total, tell)
+
+        def missing() -> Iterator[Job]:
+            for job in study.jobs():
+                keys.append(job.key)
+                if job.key in record.rows:
+                    count.skip()
+                else:
+                    yield job
+
+        waiting = batches(missing(), running.BATCH)
+        first = next(waiting, None)
+        if first is not None:
+            pool: Any = running.Cluster(scheduler) if scheduler else None
+            pool = pool or running.Processes(min(_processes(jobs), study.total or 1 << 20))
+            stack.callback(pool.close)
+            for rows in running.run(_before(first, waiting), pool):
+                record.add(rows)
+                count.add(rows)
+        rows = [record.rows[key] for key in keys]
+        title = Path(study.path).stem if study.path else "sweep"
+        if out is None:
+            return Sweep(rows, title)
+        result = Sweep(rows, title, _write_networks(study, rows, out))
+        files = {results.RESULTS: results.json_lines(rows), results.PAGE: result.html().encode()}
+        table = results.parquet(rows)
+        write(files | ({} if table is None else {results.TABLE: table}), out)
+        return result
+
+
+def _processes(jobs: int | None) -> int:
+    if jobs is None:
+        return running.cores()
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 0 <= jobs <= 1024:
+        raise UsageError(f"'{jobs}' is not a number of processes from 0 to 1024", option="jobs", hint="jobs=2")
+    return jobs
+
+
+def _before(first: Sequence[Job], rest: Iterator[Sequence[Job]]) -> Iterator[Sequence[Job]]:
+    yield first
+    yield from rest
+
+
+def _write_networks(study: Study, rows: Sequence[Row], out: Path) -> dict[str, str]:
+    """Writes the networks of the fronts that are not files yet, so that commands can name them.
+
+    Returns their paths as seen from the folder of the study.
+    """
+    wanted = {row["network"] for own in by_board(rows).values() for row in front(own)}
+    files, places = dict[str, bytes](), dict[str, str]()
+    one = replace(study, boards=study.boards[:1], choices=study.choices[:1])
+    for job in one.jobs():
+        name = str(job.about["network"])
+        data = network_bytes(job) if name in wanted else None
+        if data is not None:
+            file = f"{results.NETWORKS}/{file_stem(name)}.{'onnx' if name.endswith('.onnx') else 'tflite'}"
+            files[file] = data
+            places[name] = _seen_from(out / file, study.folder)
+    if files:
+        write(files, out)
+    return places
+
+
+def _seen_from(path: Path, folder: Path) -> str:
+    with contextlib.suppress(ValueError):
+        return path.absolute().relative_to(folder.absolute()).as_posix()
+    return str(path.absolute())
+
+
+class Count:
+    """Counts candidates, and tells how many are done, at which rate, and how long the rest will take."""
+
+    def __init__(self, total: int | None, tell: Tell) -> None:
+        self._total, self._tell, self._begin = total, tell, time.monotonic()
+        self.skipped = self.done = 0
+        self.status: Counter[str] = Counter()
+
+    def skip(self) -> None:
+        """Counts a candidate whose row was there."""
+        self.skipped += 1
+
+    def add(self, rows: Sequence[tuple[str, Row]]) -> None:
+        """Counts new rows."""
+        self.done += len(rows)
+        self.status.update(row[STATUS] for _, row in rows)
+        self._tell(self.text(time.monotonic() - self._begin))
+
+    def text(self, seconds: float) -> str:
+        """Returns the state after this time."""
+        there, rate = self.skipped + self.done, self.done / max(seconds, 1e-9)
+        words = [f"{there:,} of {self._total:,} candidates" if self._total else f"{there:,} candidates"]
+        if failed := self.status[FAILED]:
+            words.append(f"{failed:,} failed")
+        words.append(f"{rate:,.1f}/s" if rate >= 1 else f"{1 / max(rate, 1e-9):,.1f} s each")
+        if self._total and rate > 0:
+            words.append(f"{_duration((self._total - there) / rate)} left")
+        return ", ".join(words)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min" if minutes else f"{whole} s"

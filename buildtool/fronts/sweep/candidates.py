@@ -1,0 +1,295 @@
+"""The candidates of a sweep: the product of networks, boards and options, as jobs for workers."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from buildtool import zoo
+from buildtool.api.requests import EVERY_KIND, options_of, parse
+from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
+from buildtool.base.identity import code_digest
+from buildtool.base.toml import place, read_toml
+from buildtool.client.files import Located
+from buildtool.fronts.asking import build_request
+from buildtool.fronts.sweep.module import Made, call, is_function, read_module
+from buildtool.options import MODEL_SUFFIXES
+from buildtool.target.registry import board_chain, load_board
+
+STEPS = {"plan": "plan", "emit": "emit", "link": "build", "validate": "validate", "profile": "profile"}
+_SCHEMA = 1  # of the keys
+_KEYS = ("networks", "boards", "steps", "options")
+_PATTERN = frozenset("*?[")
+Source = str | bytes | Callable[[], bytes]  # a path or a name of the zoo, a file's bytes, or what makes them
+Known = Mapping[str, Any]  # what is known of a network before, such as its accuracy: columns of its rows
+Entry = tuple[str, Source, Known]  # a network, with its name first
+Choice = dict[str, Any]  # options with their values
+
+
+@dataclass(frozen=True)
+class Job:
+    """A candidate as a worker gets it.
+
+    `key` identifies all that its row depends on. `about` is the beginning of its row. `requests` has the
+    request of each step. `make` returns the network's file where the requests have none.
+    """
+
+    key: str
+    about: Mapping[str, Any]
+    requests: tuple[tuple[str, Mapping[str, Any]], ...]
+    make: Callable[[], bytes] | None = None
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a sweep covers. `networks` yields the networks; paths are relative to `folder`.
+
+    `steps` are keys of STEPS. `count` is the number of networks, where it is known before. `path` is the file
+    that describes the sweep ("": none).
+    """
+
+    networks: Callable[[], Iterator[Entry]]
+    boards: tuple[str, ...]
+    choices: tuple[Choice, ...] = ({},)
+    steps: tuple[str, ...] = ("plan",)
+    count: int | None = None
+    folder: Path = field(default_factory=Path.cwd)
+    path: str = ""
+
+    @property
+    def total(self) -> int | None:
+        """The number of candidates, where it is known before."""
+        return None if self.count is None else self.count * len(self.boards) * len(self.choices)
+
+    def jobs(self) -> Iterator[Job]:
+        """Yields the jobs: all of a network before the next one's. Raises BuildtoolError."""
+        code, names = code_digest(), set[str]()
+        settings = [self._settings(board, choice) for board in self.boards for choice in self.choices]
+        for name, source, known in self.networks():
+            if name in names:
+                raise UsageError(f"two networks are called '{name}'", path=self.path, hint="rename one")
+            names.add(name)
+            model, make, identity = self._network(name, source)
+            for about, requests, depends in settings:
+                content = [_SCHEMA, code, name, identity, dict(known), depends]
+                key = hashlib.sha256(msgpack.packb(content)).hexdigest()[:32]
+                asked = requests if model is None else _with_model(requests, model)
+                yield Job(key, {"network": name, **about, **known}, asked, make)
+
+    def _network(self, name: str, source: Source) -> tuple[Any, Callable[[], bytes] | None, str]:
+        """Returns a network as requests have it (None: a worker makes it), its maker, and its identity."""
+        if isinstance(source, bytes):
+            file = f"{file_stem(name)}.tflite" if not name.endswith(".onnx") else f"{file_stem(name)}.onnx"
+            return {"name": file, "data": source}, None, hashlib.sha256(source).hexdigest()
+        if not isinstance(source, str):
+            return None, source, source.identity if isinstance(source, Made) else name
+        model = Located({"model": source}, str(self.folder)).request["model"]
+        return model, None, model["sha256"] if isinstance(model, dict) else str(model)
+
+    def _settings(self, board: str, choice: Choice) -> tuple[Choice, tuple[tuple[str, Choice], ...], Any]:
+        """Returns the row's begin, the requests without a network, and what they depend on."""
+        requests = tuple((step, self._request(STEPS[step], board, choice)) for step in self.steps)
+        located = requests[0][1]["board"]
+        path = located["path"] if isinstance(located, dict) else located
+        files = board_chain(path) if str(path).endswith(".toml") else []
+        chain = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
+        about = {"board": board, **{f"options.{name}": value for name, value in choice.items()}}
+        return about, requests, [board, choice, chain, _contents(requests)]
+
+    def _request(self, kind: str, board: str, choice: Choice) -> Choice:
+        known = {option.name for option in options_of(kind)}
+        values = {"board": board, **{name: value for name, value in choice.items() if name in known}}
+        return dict(Located(build_request(kind, values), str(self.folder)).request)
+
+    def check(self) -> Study:
+        """Raises BuildtoolError for boards, steps or options that are wrong before anything runs."""
+        for step in self.steps:
+            if step not in STEPS:
+                raise UsageError(f"there is no step '{step}'", hint=did_you_mean(step, STEPS))
+        if not self.boards:
+            raise UsageError("the sweep has no board", hint='boards = ["cortex-m4"]')
+        known = {option.name for step in self.steps for option in options_of(STEPS[step])}
+        for name in {name: None for choice in self.choices for name in choice}:
+            if name not in known or name in ("board", "model"):
+                raise UsageError(f"these steps have no option '{name}'", hint=_hint(name, known))
+        for board in self.boards:
+            _, requests, _ = self._settings(board, {})
+            located = requests[0][1]["board"]
+            load_board(located["path"] if isinstance(located, dict) else located)
+        for choice, step in itertools.product(self.choices, self.steps):
+            parse({**self._request(STEPS[step], self.boards[0], choice), "model": "a"})
+        return self
+
+
+def file_stem(name: str) -> str:
+    """Returns a network's name as the name of a file, without its suffix."""
+    stem = name.removesuffix(".tflite").removesuffix(".onnx")
+    return "".join(one if one.isalnum() or one in "-_." else "_" for one in stem).strip(".") or "network"
+
+
+def _with_model(requests: Iterable[tuple[str, Choice]], model: Any) -> tuple[tuple[str, Choice], ...]:
+    return tuple((step, {**request, "model": model}) for step, request in requests)
+
+
+def _contents(value: Any) -> Any:
+    """Returns a value with the digests of files in place of their paths."""
+    if isinstance(value, Mapping):
+        if "sha256" in value:
+            return value["sha256"]
+        return {str(key): _contents(item) for key, item in sorted(value.items())}
+    return [_contents(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    kinds = {STEPS[step]: step for step in STEPS}
+    takers = [kinds[kind] for kind in EVERY_KIND if kind in kinds and name in {o.name for o in options_of(kind)}]
+    return f"add a step that has it: {', '.join(takers)}" if takers else did_you_mean(name, known)
+
+
+# ---- from a .toml file -----------------------------------------------------------------------------------
+
+
+def read_study(path: str) -> Study:
+    """Reads the .toml file of a sweep. Raises UsageError with the place of a mistake."""
+    try:
+        table = read_toml(Path(path), "sweep")
+    except TargetError as error:
+        raise UsageError(error.text, path=path, line=error.line, column=error.column) from None
+    try:
+        for key in table:
+            if key not in _KEYS:
+                raise UsageError(f"a sweep has no key '{key}'", option=key, hint=did_you_mean(key, _KEYS))
+        folder = Path(path).absolute().parent
+        networks = _listed(table.get("networks", []))
+        entries = [list(_entry(one, folder)) for one in networks if not _yields(one)]
+        listed = all(not _yields(one) for one in networks)
+
+        def every() -> Iterator[Entry]:
+            known = iter(entries)
+            for one in networks:
+                yield from named(call(folder / one), str(one)) if _yields(one) else next(known)
+
+        if not networks:
+            raise UsageError("the sweep has no networks", hint='networks = ["wake.tflite"]')
+        boards, steps = (tuple(map(str, _listed(table.get(key, [])))) for key in ("boards", "steps"))
+        count = sum(map(len, entries)) if listed else None
+        options = [product(one) for one in _listed(table.get("options", {})) or [{}]]
+        return Study(every, boards, tuple(itertools.chain(*options)), with_plan(steps), count, folder, path).check()
+    except BuildtoolError as error:
+        key = error.option or next((key for key in _KEYS if key.removesuffix("s") in error.text), "")
+        line, column = place(Path(path).read_text(encoding="utf-8"), key)
+        raise error.at(path=path, line=line, column=column) from None
+
+
+def with_plan(steps: Iterable[str]) -> tuple[str, ...]:
+    """Returns the steps in their order. Every candidate is planned."""
+    wanted = {"plan", *steps}
+    return (*(step for step in STEPS if step in wanted), *sorted(wanted - set(STEPS)))
+
+
+def product(table: Any) -> list[Choice]:
+    """Returns every choice of one value from each list of a table."""
+    if not isinstance(table, Mapping):
+        raise UsageError("options are not a table", hint='[options] and ram = ["64K", "96K"] below it')
+    lists = [_listed(value) for value in table.values()]
+    return [dict(zip(table, values, strict=True)) for values in itertools.product(*lists)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value] if value or value == 0 else []
+
+
+def _yields(entry: Any) -> bool:
+    """Whether an entry names a function that yields networks."""
+    return isinstance(entry, str) and is_function(entry)
+
+
+def _entry(entry: Any, folder: Path) -> Iterator[Entry]:
+    """Yields the networks of an entry: of a path, a pattern, a name of the zoo, or a table of parameters."""
+    if isinstance(entry, str):
+        yield from _of_text(entry, folder)
+        return
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        hint = 'networks = ["wake.tflite", {name = "mobilenetv2", size = [96, 128]}]'
+        raise UsageError("a network is neither a name nor a table with a name", hint=hint)
+    base = entry["name"]
+    for choice in product({key: value for key, value in entry.items() if key != "name"}):
+        given = ",".join(f"{key}={value}" for key, value in choice.items())
+        if is_function(base):
+            module = read_module(folder / base)
+            label = f"{base.rpartition(':')[2]}:{given}" if given else base.rpartition(":")[2]
+            yield label, Made(module, base.rpartition(":")[2], tuple(choice.items())), {}
+        else:
+            spelling = zoo.choose(f"{base}:{given}" if given else base).spelling
+            yield spelling, spelling, {}
+
+
+def _of_text(text: str, folder: Path) -> Iterator[Entry]:
+    if _PATTERN & set(text):
+        paths = sorted(folder.glob(text))
+        if not paths:
+            raise UsageError(f"no network matches '{text}'", hint=f"the pattern is relative to {folder}")
+        yield from ((path.relative_to(folder).as_posix(), str(path), {}) for path in paths)
+    elif text.lower().endswith(MODEL_SUFFIXES):
+        if not (folder / text).is_file():
+            raise UsageError(f"there is no network file '{text}'", hint=f"paths are relative to {folder}")
+        yield text, str(folder / text), {}
+    else:
+        spelling = zoo.choose(text).spelling
+        yield spelling, spelling, {}
+
+
+# ---- from Python values ----------------------------------------------------------------------------------
+
+
+def study_of(
+    networks: Any, boards: Any, options: Mapping[str, Any], steps: Iterable[str], folder: Path
+) -> Study:
+    """Returns the study of Python values: see `buildtool.sweep`."""
+    several = networks
+    if isinstance(networks, str | bytes | PathLike) or callable(networks) or hasattr(networks, "model"):
+        several = [networks]
+    boards = [boards] if isinstance(boards, str | PathLike) else list(boards)
+    if not isinstance(several, Sized):
+        several = list(several)
+    pairs = several.items() if isinstance(several, Mapping) else several
+
+    def every() -> Iterator[Entry]:
+        return named(pairs, "network", folder)
+
+    given = product({name: value for name, value in options.items() if value is not None})
+    names = tuple(map(fspath, boards))
+    return Study(every, names, tuple(given), with_plan(steps), len(several), folder).check()
+
+
+def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> Iterator[Entry]:
+    """Yields names and sources of what a function or a list gives. Raises UsageError for other values."""
+    for number, one in enumerate(networks):
+        parts = one if isinstance(one, tuple) and len(one) in (2, 3) else ("", one)
+        name, source, known = parts if len(parts) == 3 else (*parts, {})
+        source = getattr(source, "model", source)  # of `buildtool.open`
+        label = f"{origin.rpartition(':')[2]}-{number:04}"
+        if isinstance(source, Mapping) and "data" in source:
+            label, source = Path(source["name"]).stem, source["data"]
+        if isinstance(source, bytes | bytearray | memoryview):
+            source = bytes(source)
+        elif isinstance(source, str | PathLike):
+            label, source, _ = next(iter(_of_text(fspath(source), folder or Path.cwd())))
+        elif not callable(source):
+            hint = "give paths, bytes, names of the zoo, or pairs of a name and one of these"
+            raise UsageError(f"{origin}: {type(source).__name__} is not a network", hint=hint)
+        yield name or label, source, known
+
+
+def batches(jobs: Iterable[Job], size: int) -> Iterator[Sequence[Job]]:
+    """Yields jobs in batches."""
+    rest = iter(jobs)
+    while batch := list(itertools.islice(rest, size)):
+        yield batch

@@ -1,0 +1,98 @@
+"""Functions of a user's Python file: they yield networks here, or make one network in a worker."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from buildtool.base.errors import UsageError, described, did_you_mean
+
+
+@dataclass(frozen=True)
+class Module:
+    """A Python file: its path and its text. The text travels with it, and the file is not read again."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """A network that a function of a module returns for these arguments. It is called in a worker."""
+
+    module: Module
+    function: str
+    arguments: tuple[tuple[str, Any], ...]
+
+    @property
+    def identity(self) -> str:
+        """All that the network depends on, if the function always returns the same for its arguments."""
+        content = repr([self.module.text, self.function, self.arguments])
+        return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
+
+    def __call__(self) -> bytes:
+        """Returns the network's file. Raises UsageError where the function fails, or returns another type."""
+        made = _run(self.module, self.function, dict(self.arguments))
+        data = made.read_bytes() if isinstance(made, Path) else made
+        if not isinstance(data, bytes | bytearray):
+            text = f"{self.function} returned {type(made).__name__}, not the bytes of a network"
+            raise UsageError(text, path=self.module.path)
+        return bytes(data)
+
+
+def is_function(text: str) -> bool:
+    """Whether a text names a function: FILE.py:NAME."""
+    path, colon, name = text.rpartition(":")
+    return bool(colon) and path.endswith(".py") and name.isidentifier()
+
+
+def read_module(named: Path) -> Module:
+    """Returns the module of FILE.py:NAME. Raises UsageError for a file that cannot be read."""
+    path = str(named).rpartition(":")[0]
+    try:
+        return Module(path, Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise UsageError(f"cannot read the module: {reason}", path=path, hint="check the path") from None
+
+
+def call(named: Path) -> Iterable[Any]:
+    """Returns what the function FILE.py:NAME yields. Raises UsageError where it fails."""
+    module, name = read_module(named), str(named).rpartition(":")[2]
+    try:
+        yield from _run(module, name, {})
+    except TypeError as error:
+        raise UsageError(f"{name} yields no networks: {described(error)}", path=module.path) from None
+
+
+def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
+    loaded = _load(module)
+    function = getattr(loaded, name, None)
+    if not callable(function):
+        functions = [key for key, value in vars(loaded).items() if callable(value)]
+        hint = did_you_mean(name, functions)
+        raise UsageError(f"the module has no function '{name}'", path=module.path, hint=hint)
+    try:
+        return function(**arguments)
+    except Exception as error:
+        raise UsageError(f"{name} failed: {described(error)}", path=module.path) from error
+
+
+@functools.lru_cache(maxsize=4)
+def _load(module: Module) -> ModuleType:
+    folder = str(Path(module.path).parent)
+    loaded = ModuleType(Path(module.path).stem)
+    loaded.__file__ = module.path
+    if folder not in sys.path:
+        sys.path.append(folder)  # it may import what is beside it
+    try:
+        exec(compile(module.text, module.path, "exec"), loaded.__dict__)
+    except Exception as error:
+        raise UsageError(f"the module cannot be imported: {described(error)}", path=module.path) from error
+    return loaded

@@ -1,0 +1,134 @@
+"""What a process does with a batch of a sweep's jobs. It keeps one session; its rows are plain values."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.errors import BuildtoolError, from_exception
+from buildtool.options import spell
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+    from buildtool.fronts.sweep.candidates import Job
+
+Row = dict[str, Any]
+STATUS, FAILED, DONE = "status", "failed", "done"
+NOT_CACHED = ("networks",)  # megabytes for each network, which would displace the tables that others share
+UNSTEADY = ("run_ms",)  # figures that differ from run to run
+_LOCK = threading.Lock()  # a session answers one request at a time, and Dask's workers may have threads
+_SESSIONS: list[Session] = []
+
+
+def prepare() -> None:
+    """Prepares a process of a local sweep: it ends with its parent, and leaves Ctrl-C to it."""
+    import multiprocessing
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)  # a killed parent leaves no message behind for which to wait
+
+        threading.Thread(target=watch, daemon=True).start()
+    _use_one_thread()
+
+
+def ready() -> int:
+    """Returns the process's number, as soon as it has started."""
+    return os.getpid()
+
+
+def run_batch(jobs: Sequence[Job]) -> list[tuple[str, Row]]:
+    """Returns the key and the row of each job."""
+    from buildtool.api import caching, open_session
+
+    with _LOCK:
+        if not _SESSIONS:
+            _use_one_thread()
+            _SESSIONS.append(open_session(without=NOT_CACHED))
+        with caching(_SESSIONS[0]):
+            return [(job.key, run_job(job, _SESSIONS[0])) for job in jobs]
+
+
+def run_job(job: Job, session: Session) -> Row:
+    """Returns a job's row: its figures by the names that `buildtool diff` uses, or its error."""
+    row, step = {**job.about, STATUS: DONE}, ""
+    try:
+        model = _make(job)
+        for step, request in job.requests:
+            row |= _figures(step, {**request, **model}, session)
+    except Exception as error:
+        reported = from_exception(error)
+        row |= failure(reported, step)
+    return row
+
+
+def failure(error: BuildtoolError, step: str) -> Row:
+    """Returns the end of the row of a candidate that failed in a step ("": its network was not made)."""
+    about = f"{error.operator}: " if error.operator else ""
+    hint = error.help(spell)
+    row = {STATUS: FAILED, "code": error.code, "error": f"{about}{error.text}", "step": step}
+    return {**row, **({"hint": hint} if hint else {})}
+
+
+def _make(job: Job) -> Mapping[str, Any]:
+    """Returns the network of a job as a part of its requests, where they have none."""
+    from buildtool.fronts.sweep.candidates import file_stem
+
+    if job.make is None:
+        return {}
+    return {"model": {"name": f"{file_stem(job.about['network'])}.tflite", "data": job.make()}}
+
+
+def _figures(step: str, request: Mapping[str, Any], session: Session) -> Row:
+    """Returns the figures of a step."""
+    from buildtool.api import handle
+    from buildtool.fronts.changes.figures import of_answer
+
+    if step == "plan":
+        answer = _plan(request, session)
+    else:
+        answer = handle(request, session)
+    if step == "emit":
+        return {"sources": len(answer["files"]), "source_bytes": sum(map(len, answer["files"].values()))}
+    figures = of_answer("", answer)
+    row: Row = {name: value for name, value in figures.totals.items() if name not in UNSTEADY}
+    if step == "plan":
+        row |= {name: answer[name] for name in ("strategy", "image", "cost_unit", "macs_layerwise")}
+    if step == "link":
+        row["flash"] = sum(value for name, value in row.items() if name.startswith("flash."))
+    if step == "validate":
+        row["within_bounds"] = answer["within_bounds"]
+    return row
+
+
+def _plan(request: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
+    """Returns the totals of a plan: the whole answer describes each region, which takes longer."""
+    from buildtool.api.answers.planreport import totals
+    from buildtool.api.requests import parse
+    from buildtool.base.session import working
+
+    with working(session):
+        parsed: Any = parse(request)
+        return totals(parsed, session)
+
+
+def _use_one_thread() -> None:
+    """Multiplications of matrices use one thread: there is one process for each core."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def network_bytes(job: Job) -> bytes | None:
+    """Returns the file of a network that is neither a file nor one of the zoo, else None."""
+    if job.make is not None:
+        return job.make()
+    model = job.requests[0][1]["model"]
+    return bytes(model["data"]) if isinstance(model, Mapping) and "data" in model else None
+
