@@ -28,7 +28,7 @@ from typing import Any
 from buildtool.base.store.notes import Notes
 from buildtool.fronts.sweep import worker
 from buildtool.fronts.sweep.candidates import Job, batches, study_of
-from buildtool.fronts.sweep.running import BATCH, Processes, run
+from buildtool.fronts.sweep.running import Processes, batch_size, run
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
 from buildtool.zoo.drawn import NetBuilder
@@ -102,7 +102,7 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
         pool = Measured(processes)
         begin = time.monotonic()
         try:
-            for batch in run(batches(study.jobs(), BATCH), pool):
+            for batch in run(batches(study.jobs(), batch_size(count, pool.width)), pool):
                 rows += [row for _, row in batch]
         finally:
             pool.close()

@@ -194,7 +194,7 @@ def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S
     def known(self: Any, *args: Any) -> T:
         results: dict[tuple[Any, ...], T] = self.__dict__.setdefault(name, {})
         if args not in results:
-            results[args] = cast(Callable[..., T], method)(self, *args)
+            results[args] = cast("Callable[..., T]", method)(self, *args)
         return results[args]
 
     return cast(Callable[Concatenate[S, P], T], known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,16 +132,17 @@ def run(
                 else:
                     yield job
 
-        waiting = batches(missing(), running.BATCH)
-        first = next(waiting, None)
+        todo = missing()
+        first = next(todo, None)
         if first is not None:
             pool: Any = running.Cluster(scheduler) if scheduler else None
             pool = pool or running.Processes(min(_processes(jobs), study.total or 1 << 20))
             stack.callback(pool.close)
-            for rows in running.run(_before(first, waiting), pool):
+            size = running.batch_size(study.total, pool.width)
+            for rows in running.run(batches(itertools.chain([first], todo), size), pool):
                 record.add(rows)
                 count.add(rows)
-        rows = [record.rows[key] for key in keys]
+        rows = [results.in_order(record.rows[key]) for key in keys]
         title = Path(study.path).stem if study.path else "sweep"
         if out is None:
             return Sweep(rows, title)
@@ -157,11 +159,6 @@ def _processes(jobs: int | None) -> int:
     if isinstance(jobs, bool) or not isinstance(jobs, int) or not 0 <= jobs <= 1024:
         raise UsageError(f"'{jobs}' is not a number of processes from 0 to 1024", option="jobs", hint="jobs=2")
     return jobs
-
-
-def _before(first: Sequence[Job], rest: Iterator[Sequence[Job]]) -> Iterator[Sequence[Job]]:
-    yield first
-    yield from rest
 
 
 def _write_networks(study: Study, rows: Sequence[Row], out: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ from buildtool.base.toml import place, read_toml
 from buildtool.client.files import Located
 from buildtool.fronts.asking import build_request
 from buildtool.fronts.sweep.module import Made, call, is_function, read_module
-from buildtool.options import MODEL_SUFFIXES
+from buildtool.options import BY_NAME, MODEL_SUFFIXES
 from buildtool.target.registry import board_chain, load_board
 
 STEPS = {"plan": "plan", "emit": "emit", "link": "build", "validate": "validate", "profile": "profile"}
@@ -70,11 +70,9 @@ class Study:
 
     def jobs(self) -> Iterator[Job]:
         """Yields the jobs: all of a network before the next one's. Raises BuildtoolError."""
-        code, names = code_digest(), set[str]()
+        code, names = code_digest(), Names(self.path)
         settings = [self._settings(board, choice) for board in self.boards for choice in self.choices]
         for name, source, known in self.networks():
-            if name in names:
-                raise UsageError(f"two networks are called '{name}'", path=self.path, hint="rename one")
             names.add(name)
             model, make, identity = self._network(name, source)
             for about, requests, depends in settings:
@@ -123,9 +121,26 @@ class Study:
             _, requests, _ = self._settings(board, {})
             located = requests[0][1]["board"]
             load_board(located["path"] if isinstance(located, dict) else located)
+        names = Names(self.path)
+        for name, _, _ in self.networks() if self.count is not None else ():
+            names.add(name)
         for choice, step in itertools.product(self.choices, self.steps):
             parse({**self._request(STEPS[step], self.boards[0], choice), "model": "a"})
         return self
+
+
+class Names:
+    """The names of networks so far."""
+
+    def __init__(self, path: str) -> None:
+        self._names, self._path = set[str](), path
+
+    def add(self, name: str) -> None:
+        """Adds a name. Raises UsageError where it is not new."""
+        if name in self._names:
+            hint = "rename one, or give pairs of a name and a network"
+            raise UsageError(f"two networks are called '{name}'", path=self._path, hint=hint)
+        self._names.add(name)
 
 
 def file_stem(name: str) -> str:
@@ -183,7 +198,8 @@ def read_study(path: str) -> Study:
         options = [product(one) for one in _listed(table.get("options", {})) or [{}]]
         return Study(every, boards, tuple(itertools.chain(*options)), with_plan(steps), count, folder, path).check()
     except BuildtoolError as error:
-        key = error.option or next((key for key in _KEYS if key.removesuffix("s") in error.text), "")
+        of_text = next((key for key in _KEYS if key.removesuffix("s") in error.text), "")
+        key = f"options.{error.option}" if error.option in BY_NAME else error.option or of_text
         line, column = place(Path(path).read_text(encoding="utf-8"), key)
         raise error.at(path=path, line=line, column=column) from None
 

@@ -92,7 +92,7 @@ def _load(module: Module) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)  # it may import what is beside it
     try:
-        exec(compile(module.text, module.path, "exec"), loaded.__dict__)
+        exec(compile(module.text, Path(module.path).name, "exec"), loaded.__dict__)  # rows name no folder
     except Exception as error:
         raise UsageError(f"the module cannot be imported: {described(error)}", path=module.path) from error
     return loaded

@@ -98,9 +98,14 @@ def read_results(path: str) -> list[Row]:
 def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Returns the names of all columns: the candidate, then its figures in the order of `buildtool diff`."""
     there = dict.fromkeys(name for row in rows for name in row)
-    options = [name for name in there if name.startswith("options.")]
+    options = sorted(name for name in there if name.startswith("options."))
     first = ["network", "board", *options, STATUS, *(metric.name for metric in METRICS)]
     return [*(name for name in first if name in there), *sorted(set(there) - set(first))]
+
+
+def in_order(row: Row) -> Row:
+    """Returns a row with its columns in the same order, whether it was computed or read."""
+    return {name: row[name] for name in columns([row])}
 
 
 def parquet(rows: Sequence[Row]) -> bytes | None:

@@ -21,7 +21,7 @@ from buildtool.fronts.sweep.candidates import Job
 from buildtool.fronts.sweep.module import Made
 from buildtool.fronts.sweep.worker import Row
 
-BATCH = 8  # jobs
+MOST_BATCH = 32  # jobs: neighbours share tables, and a session has those of its own batch at once
 _AHEAD = 2  # batches for each process: one runs, and one waits
 _ATTEMPTS = 2  # of a job that is alone in its process
 Rows = list[tuple[str, Row]]
@@ -124,6 +124,11 @@ class Cluster:
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)
             self._client.close()
+
+
+def batch_size(total: int | None, width: int) -> int:
+    """Returns the number of jobs in a batch, so that each of `width` gets several."""
+    return MOST_BATCH // 2 if total is None else max(1, min(MOST_BATCH, total // (8 * width)))
 
 
 def cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ def prepare() -> None:
 
         threading.Thread(target=watch, daemon=True).start()
     _use_one_thread()
+    gc.set_threshold(100_000, 20, 20)  # plans make many objects and few circles
 
 
 def ready() -> int:

@@ -27,6 +27,7 @@ REEXPORT = (
 )
 _UNSIGNED = "compute what has this type, such as a signal's features, in the application, before the network"
 _B = tflite.BuiltinOperator
+TYPES: frozenset[str] = frozenset(DType)  # of a tensor of the graph
 _INIT = "the subgraph may only assign constants to variables, as in the files of TFLite's converter"
 
 
@@ -75,7 +76,7 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
     """Returns `raw` as a tensor of the graph. Refuses what a static integer network cannot have."""
     is_int4 = raw.dtype == HALF_BYTES and raw.is_constant
     dtype = "int8" if is_int4 else raw.dtype
-    if dtype not in frozenset(DType):
+    if dtype not in TYPES:
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=hint_for(raw.dtype))
     if raw.sparse:
         raise UnsupportedError("a sparse tensor", tensor=raw.name, hint="re-export without sparse storage")

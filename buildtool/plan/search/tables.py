@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
 _LEAST_EXTRA = FormRow._fields.index("least_extra")
+# Whether a block of a chain saves weight: one byte.
+_SAVINGS: Namespace[bool] = Namespace("tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]])
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
@@ -84,15 +87,25 @@ class Tables:
     @cached_property
     def nothing_saves(self) -> bool:
         """Whether no block weighs less than its elements run one by one, so that no way does either."""
-        keys, wanted = self.boundaries.keys, self.boundaries.least_wanted
-        distinct = {key: last for last, key in reversed([*enumerate(keys)])}
-        return all(
-            self.extra(Form(block, group, 0, 0), rows) >= 0
-            for last in distinct.values()
-            for block in self.blocks.ending_at(last)
-            for group in self.blocks.groups(block)
-            for rows in {self.e.heights[last], min(self.e.heights[last], wanted[last + 1])}
-        )
+        distinct = {key: last for last, key in reversed([*enumerate(self.boundaries.keys)])}
+        return not any(map(self._saves, distinct.values()))
+
+    def _saves(self, last: int) -> bool:
+        """Whether a block that ends at an element weighs less than its elements. Cached as `rows_of` is."""
+
+        def saves() -> bool:
+            height = self.e.heights[last]
+            return any(
+                self.extra(Form(block, group, 0, 0), rows) < 0
+                for block in self.blocks.ending_at(last)
+                for group in self.blocks.groups(block)
+                for rows in {height, min(height, self.boundaries.least_wanted[last + 1])}
+            )
+
+        parts = self._parts(last)
+        if parts is None:
+            return saves()
+        return self.blocks.session.keep(_SAVINGS, {**parts, "what": "savings"}, saves, MOST_CHAINS)
 
     # ---- block forms -----------------------------------------------------------------------------
 
@@ -128,23 +141,25 @@ class Tables:
         return {}
 
     def _cached_rows(self, last: int) -> Numbers:
-        """The rows of an element. A session caches them for all networks, unless they mix cost and work.
+        """The rows of an element. A session caches them for all networks, unless they mix cost and work."""
+        parts = self._parts(last)
+        if parts is None:
+            return self._rows(last)
+        longest = last - self.blocks.lowest[last]
+        level = Namespace("tables", pack_rows, lambda data: unpack_rows(data, longest))
+        return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
 
-        The rows depend on `ChainKeys.plain` alone, and no row contains the number of an element or a tensor.
+    def _parts(self, last: int) -> dict[str, Any] | None:
+        """All that the blocks which end at an element depend on, for a key; None if it holds only here.
+
+        That is `ChainKeys.plain` alone: no row contains the number of an element or a tensor.
         """
         has_price = self.per_cost and self.per_work
         plain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
         if plain is None:
-            return self._rows(last)
-        parts = {
-            "schema": SCHEMA,
-            "objective": "cost" if self.per_cost else "work",
-            "wanted": self.boundaries.least_wanted[last + 1],
-            "chain": plain,
-        }
-        longest = last - self.blocks.lowest[last]
-        level = Namespace("tables", pack_rows, lambda data: unpack_rows(data, longest))
-        return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
+            return None
+        objective, wanted = "cost" if self.per_cost else "work", self.boundaries.least_wanted[last + 1]
+        return {"schema": SCHEMA, "objective": objective, "wanted": wanted, "chain": plain}
 
     def _rows(self, last: int) -> Numbers:
         """The rows of an element, computed from its blocks."""
