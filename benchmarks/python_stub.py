@@ -20,7 +20,9 @@ import buildtool
 from benchmarks.answers_page import answers_of
 from buildtool.fronts.python import answers, lists
 from buildtool.fronts.python.network import Network
-from buildtool.fronts.python.signatures import OPTIONS_HEAD
+from buildtool.fronts.python.signatures import OPTIONS_HEAD, python_options
+from buildtool.fronts.sweep import calling
+from buildtool.fronts.sweep.candidates import STEPS
 from buildtool.options import BY_NAME, Option, parsers
 
 _HEAD = '''\
@@ -28,7 +30,7 @@ _HEAD = '''\
 `python -m benchmarks.python_stub > buildtool/__init__.pyi`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Literal
 
@@ -95,6 +97,10 @@ class Answer(Mapping[str, Any]):
     methods = [_function(f, "    ") for f in _methods(Network)]
     network = [f"class Network:\n{_doc(Network)}", *fields, *methods]
     functions = [_function(f, "") for f in _functions()]
+    sweep = [f"class Sweep:\n{_doc(calling.Sweep)}", "    rows: list[dict[str, Any]]"]
+    sweep += [_function(f, "    ").replace("Row]", "dict[str, Any]]") for f in _methods(calling.Sweep)]
+    sweep += ["    def __len__(self) -> int: ...", "    def __iter__(self) -> Iterator[dict[str, Any]]: ..."]
+    sweep += ["    def _repr_html_(self) -> str: ...", ""]
     errors = "\n".join(
         f"from buildtool.base.errors import {name} as {name}"
         for name, home in sorted(buildtool._HOME_OF.items())
@@ -102,7 +108,7 @@ class Answer(Mapping[str, Any]):
     )
     imports = "\n".join(f"from {home} import {name}" for name, home in sorted(used.items()))
     head = _HEAD.format(errors=errors, imports=imports)
-    return _formatted("\n".join([head, base, *classes, "\n".join(network), "", *functions]))
+    return _formatted("\n".join([head, base, *classes, "\n".join(network), "", "\n".join(sweep), *functions]))
 
 
 def _answer_class(name: str, used: dict[str, str]) -> str:
@@ -141,6 +147,7 @@ def _type(value: Any, used: dict[str, str]) -> str:
 def _functions() -> Iterator[Any]:
     for name in ("open", "boards", "networks", "operators", "sizes", "arena"):
         yield getattr(lists, name)
+    yield calling.sweep
 
 
 def _methods(of: type) -> Iterator[Any]:
@@ -157,6 +164,14 @@ def _function(function: Any, indent: str) -> str:
         lines.append(f"{indent}@property")
     parameters = []
     for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:  # of a sweep: each option may have several values
+            own = {"board", *inspect.signature(function).parameters}
+            options = {one.name: one for kind in STEPS.values() for one in python_options(kind, own)}
+            parameters += [
+                f"{name}: {_option_type(one)} | Collection[Any] | None = None"
+                for name, one in options.items()
+            ]
+            continue
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
             parameters.append("*")
         if parameter.name == "self":

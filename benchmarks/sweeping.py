@@ -77,7 +77,7 @@ def family(count: int) -> list[tuple[str, partial[bytes]]]:
 
 
 def measured(jobs: Sequence[Job]) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the rows of a batch as `worker.run_batch`, with the CPU seconds and the memory that they took."""
+    """Returns the rows of a batch as `worker.run_batch` does, with CPU seconds and memory in each row."""
     begin = time.process_time()
     made = [Job(job.key, job.about, _with_network(job)) for job in jobs]
     built = time.process_time()
@@ -108,14 +108,17 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
             pool.close()
         wall = time.monotonic() - begin
         counts = Notes(Path(folder) / "cache").counts()
-    print(f"{processes} process(es), {count:,} candidates, {sum(r['status'] == 'failed' for r in rows)} failed")
+    print(
+        f"{processes} process(es), {count:,} candidates, {sum(r['status'] == 'failed' for r in rows)} failed"
+    )
     print("| candidates | planned, CPU s each | networks made, CPU s each | largest process, MiB |")
     print("| --- | ---: | ---: | ---: |")
     for part in range(6):
         own = rows[part * len(rows) // 6 : (part + 1) * len(rows) // 6]
         if own:
             at = f"{part * len(rows) // 6 + 1:,} to {(part + 1) * len(rows) // 6:,}"
-            print(f"| {at} | {mean(own, 'planned'):.3f} | {mean(own, 'made'):.3f} | {max(r['rss'] for r in own)} |")
+            times = f"{mean(own, 'planned'):.3f} | {mean(own, 'made'):.3f}"
+            print(f"| {at} | {times} | {max(row['rss'] for row in own)} |")
     cpu = sum(row["planned"] + row["made"] for row in rows)
     print(f"mean: planned {mean(rows, 'planned'):.3f} CPU s, made {mean(rows, 'made'):.3f} CPU s")
     print(f"all: {cpu:.1f} CPU s in {wall:.1f} s of wall time: {cpu / wall:.2f} cores at work")

@@ -2,7 +2,7 @@
 `python -m benchmarks.python_stub > buildtool/__init__.pyi`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Literal
 
@@ -1215,6 +1215,27 @@ class Network:
     ) -> Quantized:
         """Quantises a float network with `data`, and writes the quantised network to the file `out`."""
 
+class Sweep:
+    """The result of a sweep: `rows` has a dict for each candidate, which pandas.DataFrame takes."""
+
+    rows: list[dict[str, Any]]
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The rows of candidates that failed, with `code`, `error` and `step`."""
+
+    def front(self, board: str) -> list[dict[str, Any]]:
+        """Returns a board's candidates that no other one beats in RAM, flash, time and accuracy."""
+
+    def save(self, path: PathText) -> None:
+        """Writes the rows as .jsonl or .parquet, or the page as .html."""
+
+    def html(self) -> str:
+        """Returns the page: a complete HTML document that fetches nothing."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
+    def _repr_html_(self) -> str: ...
+
 def open(
     model: PathText | bytes | bytearray | memoryview,
     *,
@@ -1255,3 +1276,74 @@ def arena(
     file: PathText, *, capacity: int | str | None = None, budget: int | None = None, progress: Progress = None
 ) -> Arena:
     """Returns the lowest offsets for the buffers of an arena problem (a .csv file)."""
+
+def sweep(
+    networks: Any,
+    boards: PathText | Iterable[PathText] = (),
+    *,
+    steps: str | Iterable[str] = (),
+    out: PathText | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress = None,
+    strategy: Literal["best", "layerwise", "msf-cnn", "xcore-strips"] | Collection[Any] | None = None,
+    objective: Literal["cost", "ram", "flash"] | Collection[Any] | None = None,
+    ram: int | str | Collection[Any] | None = None,
+    max_f: float | str | Collection[Any] | None = None,
+    max_cost: float | str | Collection[Any] | None = None,
+    max_ms: float | str | Collection[Any] | None = None,
+    max_flash: int | str | Collection[Any] | None = None,
+    in_place: Literal["rows", "elementwise", "none"] | Collection[Any] | None = None,
+    image: Literal["overwritable", "resident", "stream"] | Collection[Any] | None = None,
+    segments: str | Collection[Any] | None = None,
+    order: Literal["given", "better", "best"] | Collection[Any] | None = None,
+    hand_off: int | str | Collection[Any] | None = None,
+    simplify: Literal["weights", "structure"] | Collection[Any] | None = None,
+    hop: int | Collection[Any] | None = None,
+    outputs: str | Collection[str] | Collection[Any] | None = None,
+    cmsis_nn: PathText | Collection[Any] | None = None,
+    requantise: Literal["exact", "vpu16"] | Collection[Any] | None = None,
+    threads: int | Collection[Any] | None = None,
+    weights_in: str | Collection[Any] | None = None,
+    arena_in: str | Collection[Any] | None = None,
+    compare: bool | Collection[Any] | None = None,
+    period: float | str | Collection[Any] | None = None,
+    plan: PathText | Plan | Collection[Any] | None = None,
+    name: str | Collection[Any] | None = None,
+    toolchain: str | Collection[Any] | None = None,
+    debug: bool | Collection[Any] | None = None,
+    formats: Literal["bin", "hex", "uf2"]
+    | Collection[Literal["bin", "hex", "uf2"]]
+    | Collection[Any]
+    | None = None,
+    sign: PathText | Collection[Any] | None = None,
+    image_version: str | Collection[Any] | None = None,
+    on: Literal["emulator", "board"] | Collection[Any] | None = None,
+    wire: str | Collection[Any] | None = None,
+    input: PathText | ArrayLike | Collection[Any] | None = None,
+    inputs: int | Collection[Any] | None = None,
+    seed: int | Collection[Any] | None = None,
+    data: PathText | Collection[Any] | None = None,
+    labels: PathText | Collection[Any] | None = None,
+    limit: int | Collection[Any] | None = None,
+    through_firmware: int | str | Collection[Any] | None = None,
+    sequence: int | str | Collection[Any] | None = None,
+    reference_only: bool | Collection[Any] | None = None,
+    resize: Literal["crop", "pad", "stretch", "exact"] | Collection[Any] | None = None,
+    normalise: str | Collection[Any] | None = None,
+    scores: str | Collection[Any] | None = None,
+    flashed: bool | Collection[Any] | None = None,
+    tool: str | Collection[Any] | None = None,
+    tensors: bool | Collection[Any] | None = None,
+    reference: Literal["auto", "litert", "numpy"] | Collection[Any] | None = None,
+    sanitize: bool | Collection[Any] | None = None,
+    elf: PathText | Collection[Any] | None = None,
+) -> Sweep:
+    """Plans every network for every board with every choice of options, and returns a row for each.
+
+    `networks` is the .toml file of a sweep; or paths, bytes, names of the zoo, or functions that return
+    bytes, each alone or in a pair with a name. An option that is a list has each of its values. `steps` may
+    add emit, link, validate and profile. In the folder `out` the same call continues after it was stopped.
+    `jobs` is the number of processes (default: one for each core; 0: this process), `scheduler` the address
+    of a Dask cluster.
+    """

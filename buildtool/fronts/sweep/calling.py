@@ -29,7 +29,9 @@ Tell = Callable[[str], object]
 class Sweep:
     """The result of a sweep: `rows` has a dict for each candidate, which pandas.DataFrame takes."""
 
-    def __init__(self, rows: Sequence[Row], title: str = "sweep", networks: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, rows: Sequence[Row], title: str = "sweep", networks: Mapping[str, str] | None = None
+    ) -> None:
         self.rows, self._title, self._networks = list(rows), title, dict(networks or {})
 
     def __len__(self) -> int:
@@ -61,7 +63,9 @@ class Sweep:
             raise UsageError(f"unknown suffix '{suffix}'", hint="give .jsonl, .parquet or .html")
         table = results.parquet(self.rows)
         if table is None:
-            raise UsageError("Parquet needs the package pyarrow", hint="pip install pyarrow, or save as .jsonl")
+            raise UsageError(
+                "Parquet needs the package pyarrow", hint="pip install pyarrow, or save as .jsonl"
+            )
         return table
 
     def html(self) -> str:
@@ -139,9 +143,9 @@ def run(
             pool = pool or running.Processes(min(_processes(jobs), study.total or 1 << 20))
             stack.callback(pool.close)
             size = running.batch_size(study.total, pool.width)
-            for rows in running.run(batches(itertools.chain([first], todo), size), pool):
-                record.add(rows)
-                count.add(rows)
+            for new in running.run(batches(itertools.chain([first], todo), size), pool):
+                record.add(new)
+                count.add(new)
         rows = [results.in_order(record.rows[key]) for key in keys]
         title = Path(study.path).stem if study.path else "sweep"
         if out is None:
@@ -157,7 +161,9 @@ def _processes(jobs: int | None) -> int:
     if jobs is None:
         return running.cores()
     if isinstance(jobs, bool) or not isinstance(jobs, int) or not 0 <= jobs <= 1024:
-        raise UsageError(f"'{jobs}' is not a number of processes from 0 to 1024", option="jobs", hint="jobs=2")
+        raise UsageError(
+            f"'{jobs}' is not a number of processes from 0 to 1024", option="jobs", hint="jobs=2"
+        )
     return jobs
 
 

@@ -164,7 +164,9 @@ def _contents(value: Any) -> Any:
 
 def _hint(name: str, known: Iterable[str]) -> str:
     kinds = {STEPS[step]: step for step in STEPS}
-    takers = [kinds[kind] for kind in EVERY_KIND if kind in kinds and name in {o.name for o in options_of(kind)}]
+    takers = [
+        kinds[kind] for kind in EVERY_KIND if kind in kinds and name in {o.name for o in options_of(kind)}
+    ]
     return f"add a step that has it: {', '.join(takers)}" if takers else did_you_mean(name, known)
 
 
@@ -196,7 +198,9 @@ def read_study(path: str) -> Study:
         boards, steps = (tuple(map(str, _listed(table.get(key, [])))) for key in ("boards", "steps"))
         count = sum(map(len, entries)) if listed else None
         options = [product(one) for one in _listed(table.get("options", {})) or [{}]]
-        return Study(every, boards, tuple(itertools.chain(*options)), with_plan(steps), count, folder, path).check()
+        return Study(
+            every, boards, tuple(itertools.chain(*options)), with_plan(steps), count, folder, path
+        ).check()
     except BuildtoolError as error:
         of_text = next((key for key in _KEYS if key.removesuffix("s") in error.text), "")
         key = f"options.{error.option}" if error.option in BY_NAME else error.option or of_text

@@ -49,7 +49,7 @@ def _compare(
     fails, failed = (row[STATUS] == FAILED for row in (after, before))
     if fails:
         error = f"{after['error']} [{after['code']}]"
-        exceeded = ("it fails",) if limits else ()
+        exceeded: tuple[str, ...] = ("it fails",) if limits else ()
         return None if failed else CandidateChange(name, "failed", exceeded=exceeded, error=error)
     if failed:
         return CandidateChange(name, "works")

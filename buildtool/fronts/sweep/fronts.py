@@ -24,7 +24,7 @@ class Measure:
 
 
 def measures(rows: Sequence[Row]) -> list[Measure]:
-    """Returns the compared figures: RAM, and flash, time and accuracy if all candidates of a board have them."""
+    """Returns the compared figures: RAM, and what all candidates have of flash, time and accuracy."""
     done = [row for row in rows if row[STATUS] == DONE]
 
     def everywhere(*keys: str) -> str:

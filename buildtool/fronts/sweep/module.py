@@ -72,7 +72,7 @@ def call(named: Path) -> Iterable[Any]:
 
 
 def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
-    loaded = _load(module)
+    loaded = _load(module.path, module.text)
     function = getattr(loaded, name, None)
     if not callable(function):
         functions = [key for key, value in vars(loaded).items() if callable(value)]
@@ -85,14 +85,14 @@ def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
 
 
 @functools.lru_cache(maxsize=4)
-def _load(module: Module) -> ModuleType:
-    folder = str(Path(module.path).parent)
-    loaded = ModuleType(Path(module.path).stem)
-    loaded.__file__ = module.path
+def _load(path: str, text: str) -> ModuleType:
+    folder = str(Path(path).parent)
+    loaded = ModuleType(Path(path).stem)
+    loaded.__file__ = path
     if folder not in sys.path:
         sys.path.append(folder)  # it may import what is beside it
     try:
-        exec(compile(module.text, Path(module.path).name, "exec"), loaded.__dict__)  # rows name no folder
+        exec(compile(text, Path(path).name, "exec"), loaded.__dict__)  # rows name no folder
     except Exception as error:
-        raise UsageError(f"the module cannot be imported: {described(error)}", path=module.path) from error
+        raise UsageError(f"the module cannot be imported: {described(error)}", path=path) from error
     return loaded

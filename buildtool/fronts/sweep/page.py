@@ -92,9 +92,16 @@ def _section(board: str, rows: Sequence[Row], networks: Mapping[str, str], sever
     lines = [_line(row, varied, compared, id(row) in chosen, networks) for row in shown]
     dots, columns, heights = _plot([*best, *others[:MOST_ROWS]], len(best), compared)
     return Section(
-        *(board, tuple(key.partition(".")[2] for key in varied), tuple(compared), tuple(lines)),
-        *(dots, columns, heights, len(rows), sum(row[STATUS] == FAILED for row in rows)),
-        len(best) + len(others) - len(shown),
+        board,
+        tuple(key.partition(".")[2] for key in varied),
+        tuple(compared),
+        tuple(lines),
+        dots,
+        columns,
+        heights,
+        candidates=len(rows),
+        failed=sum(row[STATUS] == FAILED for row in rows),
+        hidden=len(best) + len(others) - len(shown),
     )
 
 
@@ -133,7 +140,7 @@ def _failure(row: Row) -> dict[str, str]:
 def _plot(
     rows: Sequence[Row], best: int, compared: Sequence[Measure]
 ) -> tuple[tuple[Dot, ...], tuple[Tick, ...], tuple[Tick, ...]]:
-    """Returns the dots of candidates, the first `best` of which are on the front, and the ticks of both axes."""
+    """Returns the dots of candidates, and the ticks of both axes. The first `best` are on the front."""
     time = next((one for one in compared if one.key in ("ms", "cost")), None)
     if not rows or time is None:
         return (), (), ()

@@ -20,7 +20,13 @@ from buildtool.base.locks import hold_lock
 from buildtool.fronts.changes.figures import METRICS
 from buildtool.fronts.sweep.worker import STATUS, Row
 
-ROWS, RESULTS, TABLE, PAGE, NETWORKS = "rows.jsonl", "results.jsonl", "results.parquet", "sweep.html", "networks"
+ROWS, RESULTS, TABLE, PAGE, NETWORKS = (
+    "rows.jsonl",
+    "results.jsonl",
+    "results.parquet",
+    "sweep.html",
+    "networks",
+)
 _LOCK = ".lock"
 # Failures that another machine, another moment or a newer version may not have: they are tried again.
 PASSING = ("TOOL", "MACHINE", "INTERNAL")
@@ -28,7 +34,7 @@ PASSING = ("TOOL", "MACHINE", "INTERNAL")
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """A context in which no other sweep writes to the folder, which is made. Raises UsageError if one does."""
+    """A context in which no other sweep writes to the folder; it makes it. Raises UsageError if one does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = hold_lock(folder / _LOCK, wait=False)

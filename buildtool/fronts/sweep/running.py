@@ -7,6 +7,7 @@ time, and only a job that ends its process twice while it is alone becomes a fai
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -94,7 +95,7 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         try:
-            import distributed
+            distributed: Any = importlib.import_module("distributed")  # whether or not it has types
         except ImportError:
             hint = "pip install 'buildtool-mcu[sweep]' here and on every machine of the cluster"
             raise UsageError("--scheduler needs the package distributed", hint=hint) from None
@@ -109,7 +110,7 @@ class Cluster:
     @property
     def width(self) -> int:
         """The number of batches to hand out: it follows the number of workers."""
-        return max(_AHEAD * sum(self._client.nthreads().values()), 1)
+        return max(_AHEAD * int(sum(self._client.nthreads().values())), 1)
 
     def submit(self, jobs: Sequence[Job]) -> Future[Rows]:
         """Returns the future rows of a batch."""

@@ -22,10 +22,16 @@ def text(rows: Sequence[Row]) -> str:
     lines = [f"{count(len(rows), 'candidate')}, {sum(row[STATUS] == FAILED for row in rows):,} failed"]
     for board, own in by_board(rows).items():
         best, compared = front(own), measures(own)
-        options = [key for key in dict.fromkeys(key for row in own for key in row) if key.startswith("options.")]
+        options = [
+            key for key in dict.fromkeys(key for row in own for key in row) if key.startswith("options.")
+        ]
         shown = [key for key in options if len({row.get(key) for row in own}) > 1]
         body: list[list[table.Cell]] = [
-            [plain(row["network"]), *(_word(row.get(key)) for key in shown), *(row[one.key] for one in compared)]
+            [
+                plain(row["network"]),
+                *(_word(row.get(key)) for key in shown),
+                *(row[one.key] for one in compared),
+            ]
             for row in best[:MOST_ROWS]
         ]
         titles = ["network", *(key.partition(".")[2] for key in shown), *(one.title for one in compared)]
@@ -35,7 +41,10 @@ def text(rows: Sequence[Row]) -> str:
     reasons = Counter(row["code"] for row in rows if row[STATUS] == FAILED)
     for code, number in sorted(reasons.items()):
         example = next(row for row in rows if row.get("code") == code)
-        lines += ["", f"{code}: {number:,} failed, such as {plain(example['network'])}: {plain(example['error'])}"]
+        lines += [
+            "",
+            f"{code}: {number:,} failed, such as {plain(example['network'])}: {plain(example['error'])}",
+        ]
     return "\n".join(lines)
 
 
@@ -47,7 +56,9 @@ def changes_text(changes: Sequence[CandidateChange]) -> str:
     lines = [", ".join(f"{numbers[how]:,} {words}" for how, words in _EVERY if numbers[how])]
     for change in sorted(changes, key=lambda one: not one.exceeded)[:MOST_CHANGES]:
         words = [_figure(one.name, one.before, one.after) for one in change.totals] or [change.how]
-        lines.append(f"{plain(change.name)}: {', '.join(words)}{f': {plain(change.error)}' if change.error else ''}")
+        lines.append(
+            f"{plain(change.name)}: {', '.join(words)}{f': {plain(change.error)}' if change.error else ''}"
+        )
         lines += [f"  LIMIT EXCEEDED: {limit}" for limit in change.exceeded]
     hidden = len(changes) - MOST_CHANGES
     return "\n".join([*lines, *([f"and {count(hidden, 'further candidate')}"] if hidden > 0 else [])])

@@ -93,10 +93,7 @@ def _figures(step: str, request: Mapping[str, Any], session: Session) -> Row:
     from buildtool.api import handle
     from buildtool.fronts.changes.figures import of_answer
 
-    if step == "plan":
-        answer = _plan(request, session)
-    else:
-        answer = handle(request, session)
+    answer = _plan(request, session) if step == "plan" else handle(request, session)
     if step == "emit":
         return {"sources": len(answer["files"]), "source_bytes": sum(map(len, answer["files"].values()))}
     figures = of_answer("", answer)
@@ -133,4 +130,3 @@ def network_bytes(job: Job) -> bytes | None:
         return job.make()
     model = job.requests[0][1]["model"]
     return bytes(model["data"]) if isinstance(model, Mapping) and "data" in model else None
-

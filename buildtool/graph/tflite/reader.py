@@ -26,7 +26,7 @@ from buildtool.graph.tflite.flat import (
     RawOperator,
     RawTensor,
 )
-from buildtool.graph.tflite.network import REEXPORT, Network, hint_for, TYPES
+from buildtool.graph.tflite.network import REEXPORT, TYPES, Network, hint_for
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import RECONVERT_HINT, Int8Network, computes_in_uint8
@@ -249,8 +249,6 @@ def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> Non
         )
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
         raise UnsupportedError("uint8 and int8 in one operator", hint=RECONVERT_HINT)
-    others = sorted(
-        types - TYPES | (types & {"uint32", "uint64"} if kind not in _UNSIGNED else set())
-    )
+    others = sorted(types - TYPES | (types & {"uint32", "uint64"} if kind not in _UNSIGNED else set()))
     if others:
         raise UnsupportedError(f"values of type {others[0]}", hint=hint_for(others[0]))

@@ -31,7 +31,9 @@ from buildtool.target.costs import COST_UNITS
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
 _LEAST_EXTRA = FormRow._fields.index("least_extra")
 # Whether a block of a chain saves weight: one byte.
-_SAVINGS: Namespace[bool] = Namespace("tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]])
+_SAVINGS: Namespace[bool] = Namespace(
+    "tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]]
+)
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")

@@ -47,7 +47,11 @@ def sweep(args: argparse.Namespace) -> Result:
     try:
         with console.progress("preparing the sweep") as listen:
             done = calling.run(
-                study, out, _jobs(args.jobs), args.scheduler, lambda text: listen({"progress": {"text": text}})
+                study,
+                out,
+                _jobs(args.jobs),
+                args.scheduler,
+                lambda text: listen({"progress": {"text": text}}),
             )
     except (KeyboardInterrupt, SystemExit):
         print(f"buildtool: stopped; {out} keeps the rows; the same command continues", file=sys.stderr)

@@ -63,9 +63,11 @@ class Scales:
     y1: float
 
     def x(self, size_: float) -> float:
+        """Returns the position of a number of bytes."""
         return LEFT + (math.log2(max(size_, 1)) - self.x0) / (self.x1 - self.x0) * (WIDTH - LEFT - RIGHT)
 
     def y(self, work: float) -> float:
+        """Returns the position of work."""
         return HEIGHT - BOTTOM - (work - self.y0) / (self.y1 - self.y0) * (HEIGHT - TOP - BOTTOM)
 
 
