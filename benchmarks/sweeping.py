@@ -39,7 +39,7 @@ STAGES = (
     *((1, 16, 1, (1,)), (6, 24, 2, (1, 2, 3)), (6, 32, 2, (2, 3, 4)), (6, 64, 2, (2, 3, 4))),
     *((6, 96, 1, (1, 2, 3)), (6, 160, 2, (1, 2, 3)), (6, 320, 1, (1,))),
 )
-WIDTHS = ("0.25", "0.35", "0.5", "0.75")
+WIDTHS = ("0.25", "0.35", "0.5", "0.75", "1.0")
 SIZES = (64, 80, 96, 112, 128, 144, 160, 176, 192, 224)
 
 
@@ -68,7 +68,7 @@ def family(count: int) -> list[tuple[str, partial[bytes]]]:
     bases = list(itertools.product(SIZES, WIDTHS))
     random.Random(0).shuffle(depths)
     random.Random(1).shuffle(bases)
-    each = -(-count // len(bases)) if count > len(bases) * 25 else 25
+    each = max(25, -(-count // len(bases)))
     members = [(size, width, blocks) for size, width in bases for blocks in depths[:each]][:count]
     return [
         (f"{size}-{width}-{''.join(map(str, blocks))}", partial(mobilenet, size, width, blocks))
@@ -102,7 +102,7 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
         pool = Measured(processes)
         begin = time.monotonic()
         try:
-            for batch in run(batches(study.jobs(), batch_size(count, pool.width)), pool):
+            for batch in run(batches(study.jobs(), batch_size(study, pool.width), processes), pool):
                 rows += [row for _, row in batch]
         finally:
             pool.close()

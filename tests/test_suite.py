@@ -47,6 +47,8 @@ COMMANDS = {
     # the extra may be absent
     "ai-edge-quantizer": ("buildtool/quantize/litert.py", "from ai_edge_quantizer"),
     "clang-format": (".ci/run", "clang-format"),
+    # the extra may be absent
+    "distributed": ("buildtool/fronts/sweep/running.py", 'import_module("distributed")'),
     "h5py": ("buildtool/split/backend.py", "import h5py"),  # the extra may be absent
     "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),

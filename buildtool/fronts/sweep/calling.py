@@ -142,8 +142,8 @@ def run(
             pool: Any = running.Cluster(scheduler) if scheduler else None
             pool = pool or running.Processes(min(_processes(jobs), study.total or 1 << 20))
             stack.callback(pool.close)
-            size = running.batch_size(study.total, pool.width)
-            for new in running.run(batches(itertools.chain([first], todo), size), pool):
+            size, lanes = running.batch_size(study, pool.width), 1 if study.total is None else pool.lanes
+            for new in running.run(batches(itertools.chain([first], todo), size, lanes), pool):
                 record.add(new)
                 count.add(new)
         rows = [results.in_order(record.rows[key]) for key in keys]

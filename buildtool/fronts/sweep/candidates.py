@@ -26,6 +26,7 @@ from buildtool.target.registry import board_chain, load_board
 STEPS = {"plan": "plan", "emit": "emit", "link": "build", "validate": "validate", "profile": "profile"}
 _SCHEMA = 1  # of the keys
 _KEYS = ("networks", "boards", "steps", "options")
+_MOST_LISTED = 100_000  # jobs that are listed before the first one runs
 _PATTERN = frozenset("*?[")
 Source = str | bytes | Callable[[], bytes]  # a path or a name of the zoo, a file's bytes, or what makes them
 Known = Mapping[str, Any]  # what is known of a network before, such as its accuracy: columns of its rows
@@ -219,6 +220,8 @@ def product(table: Any) -> list[Choice]:
     if not isinstance(table, Mapping):
         raise UsageError("options are not a table", hint='[options] and ram = ["64K", "96K"] below it')
     lists = [_listed(value) for value in table.values()]
+    if empty := [str(name) for name, values in zip(table, lists, strict=True) if not values]:
+        raise UsageError("the list has no values", option=empty[0], hint=f"leave {empty[0]} out")
     return [dict(zip(table, values, strict=True)) for values in itertools.product(*lists)]
 
 
@@ -308,8 +311,16 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
         yield name or label, source, known
 
 
-def batches(jobs: Iterable[Job], size: int) -> Iterator[Sequence[Job]]:
-    """Yields jobs in batches."""
+def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:
+    """Yields jobs in batches: in turn from each of `lanes` equal parts of all jobs.
+
+    Neighbours share tables. Processes that work in different parts do not compute the same ones at once.
+    """
     rest = iter(jobs)
+    if lanes > 1:
+        every = list(itertools.islice(rest, _MOST_LISTED))
+        length = max(-(-len(every) // (lanes * size)), 1) * size  # of a part: whole batches
+        starts = [lane * length + at for at in range(0, length, size) for lane in range(lanes)]
+        yield from (every[start : start + size] for start in starts if start < len(every))
     while batch := list(itertools.islice(rest, size)):
         yield batch

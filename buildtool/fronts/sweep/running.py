@@ -18,11 +18,11 @@ from typing import Any
 
 from buildtool.base.errors import BuildtoolError, MachineError, UsageError
 from buildtool.fronts.sweep import worker
-from buildtool.fronts.sweep.candidates import Job
+from buildtool.fronts.sweep.candidates import Job, Study
 from buildtool.fronts.sweep.module import Made
 from buildtool.fronts.sweep.worker import Row
 
-MOST_BATCH = 32  # jobs: neighbours share tables, and a session has those of its own batch at once
+MOST_BATCH = 32  # jobs, where they only plan; a step that compiles or runs takes much longer
 _AHEAD = 2  # batches for each process: one runs, and one waits
 _ATTEMPTS = 2  # of a job that is alone in its process
 Rows = list[tuple[str, Row]]
@@ -35,6 +35,7 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self.lanes = max(count, 1)
         self.width = max(count * _AHEAD, 1)
         self._before = {child.pid for child in multiprocessing.active_children()}
         self._pool = self._open()
@@ -106,6 +107,7 @@ class Cluster:
             hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`"
             raise UsageError(f"no Dask scheduler answers at '{address}': {error}", hint=hint) from None
         self._pool = self._client.get_executor(pure=False)
+        self.lanes = 1  # its workers come and go, and may have caches of their own
 
     @property
     def width(self) -> int:
@@ -127,9 +129,10 @@ class Cluster:
             self._client.close()
 
 
-def batch_size(total: int | None, width: int) -> int:
+def batch_size(study: Study, width: int) -> int:
     """Returns the number of jobs in a batch, so that each of `width` gets several."""
-    return MOST_BATCH // 2 if total is None else max(1, min(MOST_BATCH, total // (8 * width)))
+    most = MOST_BATCH if study.steps == ("plan",) else MOST_BATCH // 16
+    return most // 2 if study.total is None else max(1, min(most, study.total // (4 * width)))
 
 
 def cores() -> int:

@@ -167,6 +167,7 @@ def test_a_mistake_is_found_before_anything_runs(folder, counted):
         (text + "[options]\ninputs = 2", "hint: add a step that has it: validate"),
         (text + '[options]\nram = ["4K", "4Q"]', "sweep.toml:4:1: error: ram: '4Q'"),
         (text + '[options]\nstrategy = "layerwise"\nmax_f = 1.1', "it has no effect with strategy layerwise"),
+        (text + "[options]\nram = []", "sweep.toml:4:1: error: ram: the list has no values"),
         ("steps = ['run']\n" + text, "there is no step 'run'"),
         (text + "networks = 1", "not a TOML file"),
     ]
