@@ -12,12 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 
 import markupsafe
 import pytest
+from browser import browsing
+from daemons import eventually
 from needs import needs_package
 from zeronet import small
 
@@ -292,17 +293,13 @@ def test_a_killed_command_and_a_killed_worker_cost_no_candidate(folder):
     command = [sys.executable, "-m", "buildtool", "sweep", "sweep.toml", "-o", "out", "--jobs", "2"]
     journal = folder / "out/rows.jsonl"
     for victim in ("worker", "command"):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         before = journal.stat().st_size if journal.exists() else 0
-        while process.poll() is None and (not journal.exists() or journal.stat().st_size == before):
-            time.sleep(0.01)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        eventually(lambda least=before: journal.exists() and journal.stat().st_size > least, 60)
         workers = children(process.pid)
         os.kill(workers[-1] if victim == "worker" and workers else process.pid, signal.SIGKILL)
         process.wait(timeout=120)
-        deadline = time.monotonic() + 60
-        while any(process_of(one) != (0, "") for one in workers):
-            assert time.monotonic() < deadline, "workers outlive a killed command"
-            time.sleep(0.05)
+        eventually(lambda ended=workers: all(process_of(one) == (0, "") for one in ended), 60)
         if victim == "worker":
             assert process.returncode == 0 and files(folder / "out") == whole
             keys = [json.loads(line)["key"] for line in journal.read_text().splitlines()]
@@ -334,6 +331,28 @@ def test_a_cluster_gives_the_same_bytes(folder):
         address = cluster.scheduler_address
         assert cli.run(["sweep", "sweep.toml", "-o", "out", "--scheduler", address]) == 0
     assert files(folder / "out") == whole
+
+
+@pytest.mark.slow
+def test_the_page_sorts_and_filters_in_a_browser(folder):
+    buildtool.sweep("sweep.toml", out="out", jobs=0)
+    with browsing() as browser:
+        browser.open(folder / "out/sweep.html")
+
+        def shown(script=""):
+            rows = "[...document.querySelectorAll('#board-1 tbody tr')].filter((row) => !row.hidden)"
+            return browser.run(f"{script}; return {rows}.map((row) => row.cells[0].textContent)")
+
+        every = ["net.tflite", "drawn", "path", "made:seed=1", "more/a.tflite"]
+        assert sorted(shown()) == sorted(every)
+        assert shown("document.querySelector('#board-1 thead button').click()") == sorted(every)
+        fill = (
+            "const box = document.querySelector('#board-1 {}'); box.{}; box.dispatchEvent(new Event('input'))"
+        )
+        assert shown(fill.format(".words", "value = 'MADE'")) == ["made:seed=1"]
+        assert shown(fill.format(".limit", "value = 1")) == []
+        assert browser.complaints() == [] and len(browser.requests()) <= 2
+        assert browser.run("return document.documentElement.scrollWidth") == 1280
 
 
 @pytest.mark.slow
