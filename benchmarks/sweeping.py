@@ -108,9 +108,8 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
             pool.close()
         wall = time.monotonic() - begin
         counts = Notes(Path(folder) / "cache").counts()
-    print(
-        f"{processes} process(es), {count:,} candidates, {sum(r['status'] == 'failed' for r in rows)} failed"
-    )
+    failed = sum(row["status"] == "failed" for row in rows)
+    print(f"{processes} process(es), {count:,} candidates, {failed} failed\n")
     print("| candidates | planned, CPU s each | networks made, CPU s each | largest process, MiB |")
     print("| --- | ---: | ---: | ---: |")
     for part in range(6):
@@ -120,7 +119,7 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
             times = f"{mean(own, 'planned'):.3f} | {mean(own, 'made'):.3f}"
             print(f"| {at} | {times} | {max(row['rss'] for row in own)} |")
     cpu = sum(row["planned"] + row["made"] for row in rows)
-    print(f"mean: planned {mean(rows, 'planned'):.3f} CPU s, made {mean(rows, 'made'):.3f} CPU s")
+    print(f"\nmean: planned {mean(rows, 'planned'):.3f} CPU s, made {mean(rows, 'made'):.3f} CPU s")
     print(f"all: {cpu:.1f} CPU s in {wall:.1f} s of wall time: {cpu / wall:.2f} cores at work")
     tables, found = (counts.get(f"tables {what}", 0) for what in ("misses", "hits"))
     print(f"tables of blocks: {tables:,} computed, {found:,} from disk\n", flush=True)

@@ -179,7 +179,10 @@ def _write_networks(study: Study, rows: Sequence[Row], out: Path) -> dict[str, s
         name = str(job.about["network"])
         data = network_bytes(job) if name in wanted else None
         if data is not None:
-            file = f"{results.NETWORKS}/{file_stem(name)}.{'onnx' if name.endswith('.onnx') else 'tflite'}"
+            stem, suffix = file_stem(name), "onnx" if name.endswith(".onnx") else "tflite"
+            file = f"{results.NETWORKS}/{stem}.{suffix}"
+            if file in files:  # other names may become the same name of a file
+                file = f"{results.NETWORKS}/{stem}-{len(files)}.{suffix}"
             files[file] = data
             places[name] = _seen_from(out / file, study.folder)
     if files:

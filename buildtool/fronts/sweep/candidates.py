@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -80,7 +80,7 @@ class Study:
                 content = [_SCHEMA, code, name, identity, dict(known), depends]
                 key = hashlib.sha256(msgpack.packb(content)).hexdigest()[:32]
                 asked = requests if model is None else _with_model(requests, model)
-                yield Job(key, {"network": name, **about, **known}, asked, make)
+                yield Job(key, {**known, "network": name, **about}, asked, make)
 
     def _network(self, name: str, source: Source) -> tuple[Any, Callable[[], bytes] | None, str]:
         """Returns a network as requests have it (None: a worker makes it), its maker, and its identity."""
@@ -280,16 +280,17 @@ def study_of(
     if isinstance(networks, str | bytes | PathLike) or callable(networks) or hasattr(networks, "model"):
         several = [networks]
     boards = [boards] if isinstance(boards, str | PathLike) else list(boards)
-    if not isinstance(several, Sized):
-        several = list(several)
-    pairs = several.items() if isinstance(several, Mapping) else several
+    entries = list(named(several.items() if isinstance(several, Mapping) else several, "network", folder))
+    given = product({name: _texts(value) for name, value in options.items() if value is not None})
+    names, count = tuple(map(fspath, boards)), len(entries)
+    return Study(lambda: iter(entries), names, tuple(given), with_plan(steps), count, folder).check()
 
-    def every() -> Iterator[Entry]:
-        return named(pairs, "network", folder)
 
-    given = product({name: value for name, value in options.items() if value is not None})
-    names = tuple(map(fspath, boards))
-    return Study(every, names, tuple(given), with_plan(steps), len(several), folder).check()
+def _texts(value: Any) -> Any:
+    """Returns an option's value, or its list of values, with paths as text."""
+    if isinstance(value, list | tuple):
+        return [_texts(item) for item in value]
+    return fspath(value) if isinstance(value, PathLike) else value
 
 
 def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> Iterator[Entry]:
@@ -297,18 +298,30 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
     for number, one in enumerate(networks):
         parts = one if isinstance(one, tuple) and len(one) in (2, 3) else ("", one)
         name, source, known = parts if len(parts) == 3 else (*parts, {})
+        if getattr(source, "outputs", ()):
+            raise UsageError("a sweep ends networks itself", option="outputs", hint="give it outputs=...")
         source = getattr(source, "model", source)  # of `buildtool.open`
         label = f"{origin.rpartition(':')[2]}-{number:04}"
         if isinstance(source, Mapping) and "data" in source:
             label, source = Path(source["name"]).stem, source["data"]
-        if isinstance(source, bytes | bytearray | memoryview):
-            source = bytes(source)
-        elif isinstance(source, str | PathLike):
-            label, source, _ = next(iter(_of_text(fspath(source), folder or Path.cwd())))
-        elif not callable(source):
+        if isinstance(source, str | PathLike):
+            for path_name, path, _ in _of_text(fspath(source), folder or Path.cwd()):
+                yield name or path_name, path, _columns(origin, known)
+        elif isinstance(source, bytes | bytearray | memoryview) or callable(source):
+            made = source if callable(source) else bytes(source)
+            yield name or label, made, _columns(origin, known)
+        else:
             hint = "give paths, bytes, names of the zoo, or pairs of a name and one of these"
             raise UsageError(f"{origin}: {type(source).__name__} is not a network", hint=hint)
-        yield name or label, source, known
+
+
+def _columns(origin: str, known: Mapping[str, Any]) -> Known:
+    """Returns what is known of a network as plain values. Raises UsageError for other values."""
+    plain = {str(key): value.item() if hasattr(value, "item") else value for key, value in known.items()}
+    for key, value in plain.items():
+        if value is not None and not isinstance(value, int | float | str):
+            raise UsageError(f"{origin}: '{key}' of a network is neither a number nor a text")
+    return plain
 
 
 def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:

@@ -13,7 +13,15 @@ import os
 import pickle
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
 from typing import Any
 
 from buildtool.base.errors import BuildtoolError, MachineError, UsageError
@@ -162,6 +170,9 @@ def run(batches: Iterator[Sequence[Job]], pool: Processes | Cluster) -> Iterator
             except pool.lost:
                 lost += batch
                 attempts.update([batch[0].key] if is_alone and len(batch) == 1 else [])
+            except CancelledError:
+                hint = "the same command continues, with this scheduler or another one"
+                raise MachineError("the scheduler of the cluster has gone", hint=hint) from None
         if lost:
             lost += _rest(running, pool)
             pool.reopen()

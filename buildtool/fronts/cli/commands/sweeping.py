@@ -58,7 +58,7 @@ def sweep(args: argparse.Namespace) -> Result:
         raise
     names = [name for name in (results.RESULTS, results.TABLE, results.PAGE) if (out / name).exists()]
     answer = {"rows": done.rows, "files": names}
-    said = f"{text.text(done.rows)}\n\nwritten to {out}: {', '.join(names)}"
+    said = f"{text.text(done.rows)}\n\nwritten: {out / results.PAGE}, {out / results.RESULTS}"
     status = 1 if done.rows and len(done.failed) == len(done.rows) else 0
     if earlier is None:
         return answer, said, status
