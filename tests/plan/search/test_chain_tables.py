@@ -19,6 +19,7 @@ from buildtool.base.session import Session
 from buildtool.graph.numbering import number_tensors
 from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.tables import Tables
 
 
 @pytest.mark.slow
@@ -48,6 +49,24 @@ def _rows(tables):
 
 def _forms(tables):
     return [tables.form(number) for number in range(tables.starts[-1])]
+
+
+def test_what_saves_weight_is_looked_at_once_for_networks_with_the_same_chains(monkeypatch):
+    looked, extra = [], Tables.extra
+    monkeypatch.setattr(Tables, "extra", lambda *about: looked.append(about) or extra(*about))
+
+    def look(outputs, session):
+        net = Net((1, 12, 12, 3))
+        x = net.conv(net.depthwise(net.conv(net.inputs[0], 12)), 4)
+        graph = net.graph(net.dense(net.mean(x), outputs))
+        space = front(graph, make_target(), Settings(), session).space
+        looked.clear()
+        return space, space.cost_tables.nothing_saves, len(looked)
+
+    session = Session()
+    (one, verdict, alone), (other, shared_verdict, shared) = look(10, session), look(20, session)
+    assert other is not one and shared < alone
+    assert shared_verdict == verdict == look(20, Session())[1]
 
 
 # ---- spaces: networks in other guises share one ------------------------------------------------------
