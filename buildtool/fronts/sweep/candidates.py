@@ -287,9 +287,11 @@ def study_of(
 
 
 def _texts(value: Any) -> Any:
-    """Returns an option's value, or its list of values, with paths as text."""
+    """Returns an option's value, or its list of values, with paths as text and NumPy's numbers as numbers."""
     if isinstance(value, list | tuple):
         return [_texts(item) for item in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
     return fspath(value) if isinstance(value, PathLike) else value
 
 

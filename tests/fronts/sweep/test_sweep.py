@@ -201,7 +201,7 @@ def test_the_page_keeps_names_as_text_and_names_commands_that_make_its_plans(fol
         assert cli.run([*shlex.split(line)[1:], "--daemon", "off", "--json"]) == 0
         arenas.append(json.loads(capsys.readouterr().out)["arena_bytes"])
     assert sorted(arenas) == sorted(row["ram"] for row in found.rows)
-    assert found._repr_html_().startswith("<iframe srcdoc=") and len(found.front(BOARDS[0])) >= 1
+    assert "<iframe srcdoc=" in found._repr_html_() and len(found.front(BOARDS[0])) >= 1
 
 
 def test_a_front_is_what_no_other_candidate_beats():
