@@ -183,7 +183,11 @@ def read_study(path: str) -> Study:
     try:
         for key in table:
             if key not in _KEYS:
-                raise UsageError(f"a sweep has no key '{key}'", option=key, hint=did_you_mean(key, _KEYS))
+                hint = (
+                    f"write it below [options]: {key} = ..." if key in BY_NAME else did_you_mean(key, _KEYS)
+                )
+                option = "" if key in BY_NAME else key
+                raise UsageError(f"a sweep has no key '{key}'", option=option, hint=hint)
         folder = Path(path).absolute().parent
         networks = _listed(table.get("networks", []))
         entries = [list(_entry(one, folder)) for one in networks if not _yields(one)]

@@ -154,6 +154,10 @@ def test_a_mistake_is_found_before_anything_runs(folder, counted):
     text = 'networks = ["net.tflite"]\nboards = ["cortex-m4"]\n'
     wrong = [
         (text.replace("boards", "bords"), "sweep.toml:2:1: error: bords: a sweep has no key 'bords'"),
+        (
+            text + 'ram = "4K"',
+            "a sweep has no key 'ram' [USAGE]\n  hint: write it below [options]: ram = ...",
+        ),
         (text.replace("cortex-m4", "cortex-m44"), "'cortex-m4'"),
         (
             text.replace("net.tfl", "nets.tfl"),
