@@ -41,6 +41,7 @@ def test_a_command_imports_what_it_uses(files, words):
     loaded = json.loads(result.stdout.splitlines()[-1])
     assert not {"numpy.ma", "difflib", "socket", "tempfile"} & set(loaded)
     assert not any(name.partition(".")[0] == "onnx" or name == "ai_edge_litert" for name in loaded)
+    assert not {"http.client", "urllib.request", "buildtool.base.store.remote"} & set(loaded)
     for room in UNUSED[words]:
         place = ROOT / "buildtool" / room.replace(".", "/")
         assert place.is_dir() or place.with_suffix(".py").is_file(), f"no such room: {room}"

@@ -7,6 +7,7 @@ worker of a build system. All give the same answers.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
@@ -40,11 +41,17 @@ def open_session(without: Collection[str] = ()) -> Session:
 
     It does not use the cache namespaces in `without`.
     """
+    from buildtool.base.folders import REMOTE_URL
     from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
     from buildtool.base.store.cache import open_cache
 
-    return Session(keeper=open_cache(code_digest(), without))
+    keeper = open_cache(code_digest(), without)
+    if keeper is not None and os.environ.get(REMOTE_URL):
+        from buildtool.base.store.remote.settings import Settings
+
+        keeper.connect(Settings.of(os.environ))
+    return Session(keeper=keeper)
 
 
 def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
@@ -80,6 +87,8 @@ def caching(session: Session, subject: str = "", use: str = "on") -> Iterator[No
         if registry is not None and registry.uses_others():
             keeper.unmake()  # the cache keys do not cover the code of that plugin
         keeper.flush()
+        for text in keeper.take_warnings():
+            print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def error_for_client(error: BaseException) -> BuildtoolError:

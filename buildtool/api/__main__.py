@@ -28,6 +28,8 @@ def main() -> int:
             except Exception as error:
                 reply = {"error": to_data(error_for_client(error))}
             wire.send(replies, reply)
+            if session.keeper is not None:
+                session.keeper.share()
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1

@@ -20,6 +20,12 @@ CACHE = "BUILDTOOL_CACHE_DIR"  # another folder for the cache
 SIZE = "BUILDTOOL_CACHE_BYTES"  # another upper limit for the cache on disk, in bytes
 DISK_BYTES = 512 << 20
 STATE = "BUILDTOOL_STATE_DIR"  # another folder for the daemon's files
+REMOTE_URL = "BUILDTOOL_CACHE_URL"  # a cache that several machines share (store/remote); "": none
+REMOTE_MODE = "BUILDTOOL_CACHE_MODE"  # read, or write: also send new entries
+REMOTE_KEY = "BUILDTOOL_CACHE_KEY"  # signs its entries
+REMOTE_USER, REMOTE_PASSWORD = "BUILDTOOL_CACHE_USER", "BUILDTOOL_CACHE_PASSWORD"
+REMOTE_TOKEN = "BUILDTOOL_CACHE_TOKEN"  # in place of user and password
+REMOTE = (REMOTE_URL, REMOTE_MODE, REMOTE_KEY, REMOTE_USER, REMOTE_PASSWORD, REMOTE_TOKEN)
 MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108
 
 

@@ -130,6 +130,8 @@ class Session:
         """Returns the value from the session or the keeper, or None."""
         key = self._key(namespace, parts)
         entry = self._of(namespace.name).get(key)
+        if self.keeper is not None:
+            self.keeper.count_memory(entry is not None)
         if entry is not None:
             return cast(T, entry.value)
         data = self.keeper.get(namespace.name, key, parts) if self.keeper is not None else None

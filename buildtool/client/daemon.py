@@ -20,7 +20,7 @@ from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
-from buildtool.base.folders import CACHE, STATE, cache_folder
+from buildtool.base.folders import CACHE, REMOTE, REMOTE_URL, STATE, cache_folder
 from buildtool.base.identity import environment
 from buildtool.base.locks import has_locks, hold_lock
 from buildtool.client import endpoint as places
@@ -83,9 +83,15 @@ class Link:
 
         Raises AbsentError if the daemon or its worker ends, or sends nothing for too long.
         """
-        # the environment decides which compilers are found
-        variables = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
-        self._send({"request": dict(request), "cache": cache, "environment": variables})
+        # the environment decides which compilers are found; the shared cache decides nothing
+        variables = _without_remote() if needs(request) is Needs.COMPILERS else {}
+        asked = {"request": dict(request), "cache": cache, "environment": variables}
+        if os.environ.get(REMOTE_URL):
+            from buildtool.base.store.remote.settings import Settings
+
+            settings = Settings.of(os.environ)
+            asked |= {"remote": settings.to_message()} if settings else {}
+        self._send(asked)
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
@@ -145,11 +151,18 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
     """Returns the daemon's answer. Raises the BuildtoolError that it sent, or AbsentError."""
     with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
+    for text in message.get("warnings", ()):
+        print(f"warning: {text}", file=sys.stderr, flush=True)
     if "error" in message:
         raise from_data(message["error"])
     if not isinstance(message["answer"], dict):
         raise AbsentError("the daemon sent a malformed answer")
     return message["answer"]
+
+
+def _without_remote(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Returns an environment without the shared cache and its credentials, which come with each request."""
+    return {name: value for name, value in variables.items() if name not in REMOTE}
 
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
@@ -232,7 +245,7 @@ def _spawn(at: Endpoint, deadline: float) -> None:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=environment() | folders,
+                env=_without_remote(environment()) | folders,
                 pass_fds=[write],
                 start_new_session=True,
             )

@@ -26,6 +26,7 @@ from typing import Any
 import msgpack
 
 from buildtool.base.digests import GRAIN_NS, Digests, stamp
+from buildtool.base.folders import REMOTE
 from buildtool.base.identity import ALL, below, home
 from buildtool.base.store import disk
 from buildtool.client.files import Located
@@ -154,7 +155,8 @@ def _make_key(request: Request, folder: str, code: str) -> str:
     options = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)
-    variables = {name: value for name, value in os.environ.items() if name.startswith("BUILDTOOL_")}
+    ours = {name for name in os.environ if name.startswith("BUILDTOOL_")}.difference(REMOTE)
+    variables = {name: os.environ[name] for name in ours}
     python = (sys.executable, sys.version, sorted(variables.items()))
     paths = (os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", ""))
     about = (model, os.path.normpath(path), bool(model) and path.is_file())

@@ -19,7 +19,7 @@ from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base.digests import is_hashed_always
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
-from buildtool.base.folders import cache_levels, most_disk_bytes
+from buildtool.base.folders import REMOTE_URL, cache_levels, most_disk_bytes
 
 if TYPE_CHECKING:
     from buildtool.client.daemon import Listener
@@ -72,6 +72,10 @@ def ask(
     """
     cache_levels()
     most_disk_bytes()
+    if os.environ.get(REMOTE_URL):
+        from buildtool.base.store.remote.settings import Settings
+
+        Settings.of(os.environ)
     answer = None
     if mode is not Mode.OFF and needs(request) is not Needs.PROGRAMS:
         from buildtool.client import daemon, endpoint  # not needed for answers without a daemon

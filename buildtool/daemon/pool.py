@@ -119,6 +119,7 @@ class Job:
     request: Mapping[str, Any]
     environment: Mapping[str, str]
     cache: str
+    remote: Mapping[str, str] = field(default_factory=dict, repr=False)  # a shared cache; it has credentials
     waiting: list[Connection] = field(default_factory=list)
     worker: Worker | None = None
     begun: float = field(default_factory=time.monotonic)
@@ -137,7 +138,8 @@ class Job:
 
     def message(self) -> dict[str, Any]:
         """Returns the message for its worker."""
-        return {"request": self.request, "environment": self.environment, "cache": self.cache}
+        message = {"request": self.request, "environment": self.environment, "cache": self.cache}
+        return message | ({"remote": self.remote} if self.remote else {})
 
 
 def lower_priority(pid: int) -> None:

@@ -51,9 +51,16 @@ class Scheduler:
     # ---- requests ------------------------------------------------------------------------------------
 
     def ask(
-        self, client: Connection, request: Mapping[str, Any], environment: Mapping[str, str], cache: str
+        self,
+        client: Connection,
+        request: Mapping[str, Any],
+        environment: Mapping[str, str],
+        cache: str,
+        remote: Mapping[str, str],
     ) -> None:
-        """Handles a client's request: answers it from memory, or lets the client wait for a job."""
+        """Handles a client's request: answers it from memory, or lets the client wait for a job. `remote` has
+        the settings of a shared cache, on which no answer depends.
+        """
         self.preparer.asked(request, environment)
         key = request_key(request, environment, cache)
         answer = self.answers.get(key)
@@ -63,7 +70,7 @@ class Scheduler:
             self._watcher.remember(request, environment)
             return
         is_new = key not in self.jobs
-        job = self.jobs.setdefault(key, Job(key, request, environment, cache))
+        job = self.jobs.setdefault(key, Job(key, request, environment, cache, remote))
         client.job = key
         job.waiting.append(client)
         self._watcher.remember(request, environment)

@@ -300,13 +300,17 @@ class Server:
 
     def _request(self, client: Connection, message: Mapping[str, Any]) -> None:
         request, environment = message["request"], message.get("environment") or {}
-        cache = message.get("cache") or "on"
+        cache, remote = message.get("cache") or "on", message.get("remote") or {}
         if not isinstance(request, dict) or not isinstance(environment, dict):
             raise ToolError("a request must be a map")
         if not all(isinstance(text, str) for pair in environment.items() for text in pair):
             raise ToolError("an environment must be a map of texts")
         if not isinstance(request.get("kind"), str):
             raise ToolError("a request must have a kind")
+        if not isinstance(remote, dict) or not all(
+            isinstance(t, str) for pair in remote.items() for t in pair
+        ):
+            raise ToolError("a shared cache must be a map of texts")
         if cache not in ("on", "off", "renew"):
             raise ToolError("an unknown value of 'cache'")
         if client.job is not None:
@@ -317,7 +321,7 @@ class Server:
         self._used, self.succession.is_asked = time.monotonic(), True
         self.counts["requests"] += 1
         self.watcher.watch_code(code_folders)
-        self.scheduler.ask(client, request, environment, str(cache))
+        self.scheduler.ask(client, request, environment, str(cache), remote)
 
     def _prepare(self, client: Connection, message: Mapping[str, Any]) -> None:
         """Takes over the latest requests and the idle time of a daemon of older code."""

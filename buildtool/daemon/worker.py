@@ -91,6 +91,7 @@ class Service:
             session.forget()
         session.keeper = None if use is Use.OFF else self.cache
         if self.cache is not None:
+            self._connect(message.get("remote"))
             self.cache.begin(subject(request) if isinstance(request, dict) else "", use)
         registry.forget_others()
         before = _list_inputs(request)
@@ -101,6 +102,8 @@ class Service:
         # Foreign code may change before the next request, and this process has imported it. Without memory,
         # CPython 3.11 may free a function that is still in use, and fail or err at any later time.
         leaving = registry.uses_others() or "crash" in answer
+        if self.cache is not None and (warnings := self.cache.take_warnings()):
+            answer["warnings"], pure = warnings, False  # the next client must not get them
         facts = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
         try:
             frame = wire.pack_frame(answer)  # the daemon forwards it as it is
@@ -116,10 +119,20 @@ class Service:
         session.keeper = self.cache
         if self.cache is not None:
             self.cache.flush()
+            self.cache.share()
+            self.cache.connect(None)  # preparations do not use it
         self._ahead = _imports()
         code = code_digest()
         if code != self.code:  # later imports would mix old and new code
             self._say({"code": code})
+
+    def _connect(self, remote: Any) -> None:
+        """Uses the shared cache of the client that asks: the daemon's own environment does not count."""
+        if self.cache is None or not remote:
+            return
+        from buildtool.base.store.remote.settings import Settings
+
+        self.cache.connect(Settings.from_message(remote))
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
         """Begins to prepare what may be asked for after a request. For the same request as last time, it

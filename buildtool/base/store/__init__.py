@@ -1,8 +1,9 @@
 """The store: bytes in namespaces, each under a key of everything that they depend on.
 
     disk.py     one checked file per entry, in a folder of the user; evicts the oldest entries
+    remote/     a server that several machines share, behind the disk; imported only where one is set
     notes.py    size and counts of the cache, and reports on requests, for `stats` and `explain`
-    cache.py    disk and notes together, for a session; counts hits and misses
+    cache.py    disk, server and notes together, for a session; counts hits and misses
     recent.py   in memory: the values used last, up to a limit
     care.py     the commands stats, verify, clear, explain
 
@@ -20,5 +21,7 @@ NAMESPACES = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),
 )
+
+OFF_FILE = "remote.off"  # in the cache's folder; its time says when the server did not answer
 
 EntryId = tuple[str, str]  # identifies an entry: its namespace and its key

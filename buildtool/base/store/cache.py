@@ -1,16 +1,19 @@
-"""The cache that a session uses: entries on disk, and counts of hits and misses.
+"""The cache that a session uses: entries on disk and on a server, and counts of hits and misses.
 
-`flush` writes new entries to disk. It is called after an answer, so that nobody waits for it.
+`flush` writes new entries to disk, and `share` sends them to the server. They are called after an answer, so
+that nobody waits for them.
 """
 
 from __future__ import annotations
 
 import enum
 import hashlib
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
@@ -18,6 +21,10 @@ from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_
 from buildtool.base.identity import code_digest
 from buildtool.base.store import NAMESPACES, EntryId
 from buildtool.base.store.disk import Disk
+
+if TYPE_CHECKING:
+    from buildtool.base.store.remote.cache import Remote
+    from buildtool.base.store.remote.settings import Settings
 
 _SHOWN = 80  # upper limit for the characters of a part of a key in a report
 
@@ -33,7 +40,7 @@ class Use(enum.StrEnum):
 class Cache:
     """Payloads by namespace and key. `code` is the digest of the code that makes them; keys contain it.
     `is_current` is called before entries are written, and returns whether this is still the code on disk.
-    `levels` are the namespaces in use, None for all.
+    `levels` are the namespaces in use, None for all. `remote` is the server behind the disk, if there is one.
     """
 
     def __init__(
@@ -46,10 +53,13 @@ class Cache:
         self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
+        self.remote = self._known_remote = cast("Remote | None", None)
         self._unwritten: dict[EntryId, bytes] = {}
         self._uses: set[EntryId] = set()
         self._made: set[EntryId] = set()  # since the request began: `renew` may read these
         self._found: Counter[tuple[str, str]] = Counter()  # by namespace and "hits" or "misses"
+        self._fetched: set[EntryId] = set()  # unwritten entries that came from the server
+        self._places: Counter[str] = Counter()  # by place, such as "disk:hits"
         self._asked: dict[str, tuple[Mapping[str, Any], bool]] = {}
         self.subject = ""
 
@@ -60,6 +70,8 @@ class Cache:
         self._made.clear()
         self._found.clear()  # counts of preparations since the last request
         self._asked.clear()
+        if self.remote is not None:
+            self.remote.begin()
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
         """Returns a payload, or None. `parts` are the parts of the key, for `explain`."""
@@ -68,12 +80,28 @@ class Cache:
         known = level, key
         data = None
         if self.use is Use.ON or known in self._made:
-            data = self._unwritten.get(known) or self.disk.read(level, key)
+            data = self._unwritten.get(known) or self._read(level, key)
+        if data is None and self.use is Use.ON and self.remote is not None:
+            data = self.remote.get(level, key)
+            if data is not None:
+                self._unwritten[known] = data
+                self._fetched.add(known)
         self._found[level, "hits" if data is not None else "misses"] += 1
         self._asked.setdefault(level, (parts, data is not None))  # the request itself makes the first look-up
         if data is not None:
             self._uses.add(known)
         return data
+
+    def _read(self, level: str, key: str) -> bytes | None:
+        began = time.perf_counter()
+        data = self.disk.read(level, key)
+        self._places["disk:microseconds"] += int(1e6 * (time.perf_counter() - began))
+        self._places["disk:hits" if data is not None else "disk:misses"] += 1
+        return data
+
+    def count_memory(self, is_hit: bool) -> None:
+        """Counts a look-up in the memory of a session, which comes before those here."""
+        self._places["memory:hits" if is_hit else "memory:misses"] += 1
 
     def put(self, level: str, key: str, data: bytes) -> None:
         """Adds a payload, which `flush` writes."""
@@ -87,6 +115,8 @@ class Cache:
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._unwritten.pop((level, key), None)
+        if (level, key) in self._fetched and self.remote is not None:
+            self.remote.counts["errors"] += 1
         self._uses.discard((level, key))
         self.disk.discard(level, key)
 
@@ -110,6 +140,7 @@ class Cache:
         if self._unwritten and not self.is_current():
             self._unwritten.clear()
         unwritten, self._unwritten = self._unwritten, {}
+        self._queue(unwritten)
         counts = {f"{level} {what}": n for (level, what), n in self._found.items() if n}
         asked, self._asked = self._asked, {}
         uses, self._uses = self._uses, set()
@@ -120,7 +151,7 @@ class Cache:
         from buildtool.base.store.notes import Notes  # imported here, since no answer waits for it
 
         written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
-        counts |= {what: n for what, n in self.disk.counts.items() if n}
+        counts |= {what: n for what, n in self.disk.counts.items() if n} | self._take_places()
         self.disk.counts.clear()
         notes = Notes(self.disk.folder)
         now = notes.add(written, counts)
@@ -137,6 +168,60 @@ class Cache:
         total = notes.total()
         if written and (total is None or total > most_disk_bytes()):
             notes.evict(self.disk, most_disk_bytes())
+
+    def _queue(self, unwritten: Mapping[EntryId, bytes]) -> None:
+        """Queues new entries for the server. At the latest they are sent when this process ends."""
+        fetched, self._fetched = self._fetched, set()
+        if self.remote is None:
+            return
+        for known in unwritten.keys() - fetched:
+            self.remote.queue(*known, unwritten[known])
+        import atexit  # only here: few processes use a server
+
+        atexit.unregister(self.share)
+        atexit.register(self.share)
+
+    def share(self) -> None:
+        """Sends queued entries to the server, and prints what went wrong with it since the last call."""
+        if self.remote is None:
+            return
+        try:
+            self.remote.push()
+        except KeyboardInterrupt:
+            return
+        for text in self.take_warnings():
+            print(f"warning: {text}", file=sys.stderr, flush=True)
+        counts = self._take_places()
+        if counts and not self.disk.trouble:
+            from buildtool.base.store.notes import Notes
+
+            Notes(self.disk.folder).add(0, counts)
+
+    def take_warnings(self) -> list[str]:
+        """Returns lines for the user that were not returned before."""
+        warnings: list[str] = []
+        if self.remote is not None:
+            warnings, self.remote.warnings = self.remote.warnings, []
+        return warnings
+
+    def _take_places(self) -> dict[str, int]:
+        """Returns the counts by place since the last call."""
+        counts = {what: n for what, n in self._places.items() if n}
+        self._places.clear()
+        if self.remote is not None:
+            counts |= {f"remote:{what}": n for what, n in self.remote.counts.items() if n}
+            self.remote.counts.clear()
+        return counts
+
+    def connect(self, settings: Settings | None) -> None:
+        """Uses the server that `settings` name, None for no server. A connection to the same one stays."""
+        known, self.remote = self._known_remote, None
+        if settings is not None and (known is None or known.settings != settings or known.off):
+            from buildtool.base.store.remote.cache import Remote
+
+            known = Remote(settings, None if self.disk.trouble else self.disk.folder)
+        if settings is not None:
+            self.remote = self._known_remote = known
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
+from buildtool.base.store import OFF_FILE
 from buildtool.base.store import disk as disks
 from buildtool.base.store.disk import ASIDE, Disk
 from buildtool.base.store.notes import ASKED, COUNTS, LOCK, UNCOUNTED, WALKED, Notes
@@ -22,8 +24,9 @@ def folder() -> Path:
 
 
 def stats() -> dict[str, Any]:
-    """Returns, by namespace, the number and bytes of its entries, hits and misses. `errors` counts failures
-    since the cache was made.
+    """Returns, by namespace, the number and bytes of its entries, hits and misses. `places` has hits, misses,
+    errors, sent entries and milliseconds of the memory of sessions, the disk and the server. `errors` counts
+    failures since the cache was made.
     """
     disk, counts = Disk(folder()), Notes(folder()).counts()
     sizes: dict[str, tuple[int, int]] = {}
@@ -35,14 +38,24 @@ def stats() -> dict[str, Any]:
         entries, size = sizes.get(name, (0, 0))
         hits, misses = (counts.get(f"{name} {what}", 0) for what in ("hits", "misses"))
         levels[name] = {"entries": entries, "bytes": size, "hits": hits, "misses": misses}
+    errors = {name: number for name, number in counts.items() if " " not in name and ":" not in name}
     return {
         "folder": str(disk.folder),
         "trouble": disk.trouble,
+        "places": {place: _sum_up(place, counts, errors) for place in ("memory", "disk", "remote")},
         "levels": levels,
         "bytes": sum(level["bytes"] for level in levels.values()),
         "most_bytes": most_disk_bytes(),
-        "errors": {name: number for name, number in counts.items() if " " not in name},
+        "errors": errors,
     }
+
+
+def _sum_up(place: str, counts: Mapping[str, int], errors: Mapping[str, int]) -> dict[str, int]:
+    """Returns the figures of a place: those of the disk have the errors that name no place."""
+    figures = {what: counts.get(f"{place}:{what}", 0) for what in ("hits", "misses", "errors", "sent")}
+    if place == "disk":
+        figures["errors"] = sum(errors.values())
+    return figures | {"milliseconds": round(counts.get(f"{place}:microseconds", 0) / 1000)}
 
 
 def verify() -> dict[str, Any]:
@@ -69,7 +82,7 @@ def clear() -> dict[str, Any]:
         _remove(asked.folder, disks.LOCK)
     disk.empty()
     left = list(disk.entries())
-    _remove(disk.folder, COUNTS, UNCOUNTED, WALKED, LOCK, disks.LOCK, "index.sqlite")
+    _remove(disk.folder, COUNTS, UNCOUNTED, WALKED, LOCK, disks.LOCK, OFF_FILE, "index.sqlite")
     if left and not set(left).isdisjoint(entries):
         hint = "end other commands that use the cache, or check who owns its files; then try again"
         text = f"{len(left):,} entries could not be removed"

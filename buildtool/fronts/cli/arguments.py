@@ -47,6 +47,19 @@ _HASH_INPUTS = Own(
     "Reads every file that the answer depends on, even if its times are unchanged, and uses no daemon. "
     "For releases.",
 )
+_CACHE_URL = Own(
+    ("--cache-url",),
+    "A server with a cache that several machines share: http://HOST/PATH or redis://HOST. "
+    "(default: $BUILDTOOL_CACHE_URL, else none)",
+    "URL",
+)
+_CACHE_MODE = Own(
+    ("--cache-mode",),
+    "How the shared cache is used: read, or write (new entries are sent to it as well). "
+    "(default: $BUILDTOOL_CACHE_MODE, else read)",
+    "MODE",
+    choices=("read", "write"),
+)
 EXAMPLES = (
     ("buildtool analyze wake.tflite", "Does it fit, and where? What would help?"),
     ("buildtool plan wake.tflite -b cortex-m4 --ram 64K", "How it runs within 64 KiB."),
@@ -62,6 +75,11 @@ _STATUS = (
 _ENVIRONMENT = (
     ("BUILDTOOL_DAEMON", "Which process plans, as --daemon: auto, off or require."),
     ("BUILDTOOL_CACHE", "off: stores no plan and no object; names of cache namespaces: uses only these."),
+    ("BUILDTOOL_CACHE_URL", "A cache that several machines share, as --cache-url."),
+    ("BUILDTOOL_CACHE_MODE", "How the shared cache is used, as --cache-mode: read or write."),
+    ("BUILDTOOL_CACHE_KEY", "A secret that signs the entries of the shared cache."),
+    ("BUILDTOOL_CACHE_USER", "The user of the shared cache; BUILDTOOL_CACHE_PASSWORD is the password."),
+    ("BUILDTOOL_CACHE_TOKEN", "A bearer token for the shared cache, in place of user and password."),
     ("BUILDTOOL_COMPILER_ENV", "Names of further variables to pass to compilers, separated by commas."),
     ("BUILDTOOL_HASH_INPUTS", "1: every file is read, even if its times are unchanged."),
     ("BUILDTOOL_CLANG", "Path of the clang to use, in place of those in PATH."),
@@ -152,7 +170,9 @@ def parser() -> _Parser:
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     """Adds a command's arguments to its parser."""
     groups: dict[Group, Any] = {}
-    cache_options = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
+    cache_options: tuple[Own, ...] = ()
+    if command.plans:
+        cache_options = (_DAEMON, _NO_CACHE, _RECACHE, _CACHE_URL, _CACHE_MODE, _HASH_INPUTS)
     for own in command.own:
         if not own.names[0].startswith("-"):
             nargs, words = ("*", "WORD") if own.many else ("?" if own.optional else None, own.metavar or None)

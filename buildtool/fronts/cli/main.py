@@ -6,18 +6,21 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from buildtool import DISTRIBUTION, __version__
 from buildtool.base import identity
 from buildtool.base.errors import BuildtoolError, InternalError, UsageError
+from buildtool.base.folders import REMOTE_MODE, REMOTE_URL
 from buildtool.fronts.asking import as_json
 from buildtool.fronts.cli import arguments, console
 from buildtool.fronts.cli.commands import load
 from buildtool.fronts.texts import table
 
 if TYPE_CHECKING:
+    import argparse
+
     from buildtool.base.session import Session
 
 USAGE = 2  # the exit status for a usage error
@@ -54,6 +57,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with contextlib.ExitStack() as stack:
             stack.callback(table.width.reset, table.width.set(console.width()))
+            stack.enter_context(_shared_cache(args))
             if getattr(args, "hash_inputs", False):
                 from buildtool.base.digests import hashing_always
 
@@ -75,6 +79,26 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         with contextlib.suppress(BuildtoolError):  # the first error is printed already
             console.write_sarif(argv, [reported], status)
         return status
+
+
+@contextlib.contextmanager
+def _shared_cache(args: argparse.Namespace) -> Iterator[None]:
+    """A context in which the environment has the shared cache of the arguments, also for child processes."""
+    pairs = ((REMOTE_URL, "cache_url"), (REMOTE_MODE, "cache_mode"))
+    given = {name: str(vars(args)[key]) for name, key in pairs if vars(args).get(key) is not None}
+    if given and getattr(args, "no_cache", False):
+        raise UsageError("--no-cache also leaves out the shared cache", hint="leave --no-cache out")
+    if REMOTE_MODE in given and not given.get(REMOTE_URL, os.environ.get(REMOTE_URL)):
+        raise UsageError("--cache-mode has no effect without a shared cache", hint="add --cache-url URL")
+    old = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def main() -> NoReturn:

@@ -145,12 +145,19 @@ def drop_answers() -> None:
 
 
 def stats_text(answer: Mapping[str, Any]) -> str:
-    """Returns the cache namespaces with their figures, and the errors, as text."""
+    """Returns the places, the cache namespaces and the errors, with their figures, as text."""
     lines = [f"{answer['folder']}: {answer['bytes']:,} of {answer['most_bytes']:,} bytes"]
     if answer["trouble"]:
         lines.append(f"  the cache is not used: {answer['trouble']}")
     for name, number in answer["errors"].items():
         lines.append(f"  {name}  {number:,}")
+    heads = ("hits", "misses", "errors", "sent", "milliseconds")
+    used = [
+        [name, *(place[head] for head in heads)]
+        for name, place in answer["places"].items()
+        if any(place.values())
+    ]
+    lines += ["", table(["place", *heads], used)] if used else []
     figures = ("entries", "bytes", "hits", "misses")
     rows = [[name, *(space[figure] for figure in figures)] for name, space in answer["levels"].items()]
     return "\n".join([*lines, "", table(["namespace", *figures], rows)] if rows else lines)

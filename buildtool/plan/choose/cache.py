@@ -20,6 +20,7 @@ from buildtool.base.errors import PlanError, from_data, to_data
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Namespace
 from buildtool.graph.topology import topology_digest
+from buildtool.plan.choose.limits import Limits, limit_cost
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.digest import planning_digest
@@ -140,8 +141,9 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
     check_plan(plan, prepared.graph_for(index, plan), prepared)
-    if prepared.ram is not None and plan.arena_bytes > prepared.ram:
-        raise ValueError("a plan over the limit")
+    limits = Limits.of(limit_cost(prepared.options, prepared.target), prepared.target, prepared.ram)
+    if not limits.allow(plan) or plan.image != prepared.options.image:
+        raise ValueError("a plan beyond the limits")
     firmware = tuple(FirmwareUse(str(memory), str(what), int(size)) for memory, what, size in needs)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")

@@ -1,0 +1,204 @@
+"""Servers that store entries, and a limit on the time that they may take.
+
+http, https     GET and PUT of URL/ac/KEY, as Bazel's cache: bazel-remote, nginx with WebDAV, ...
+redis, rediss   GETRANGE and SET of buildtool:KEY, with the package redis
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import queue
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from buildtool import __version__
+from buildtool.base.store.remote.settings import Settings, split_url
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 0.3  # to look up the server's name and to connect
+SEND_SECONDS = 2.0  # to send one entry
+MOST_SENT = 4 << 20  # bytes of an entry on the way
+
+
+class ServerError(Exception):
+    """The server's answer is neither an entry nor "not found"; `args[0]` says so without any credentials."""
+
+
+class Server(Protocol):
+    """A connection to a server. Each method may raise any error, and may block."""
+
+    is_open: bool
+
+    def connect(self) -> None:
+        """Connects to the server."""
+
+    def get(self, key: str) -> bytes | None:
+        """Returns an entry as it was sent, or None."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Stores an entry."""
+
+    def close(self) -> None:
+        """Closes the connection."""
+
+
+class HttpServer:
+    """An HTTP server with entries at URL/ac/KEY. It follows no redirection, and uses no proxy."""
+
+    def __init__(self, settings: Settings) -> None:
+        import http.client
+
+        self._parts, self.is_open = split_url(settings.url), False
+        self._headers = {"User-Agent": f"buildtool/{__version__}"}
+        if settings.token:
+            self._headers["Authorization"] = f"Bearer {settings.token}"
+        elif settings.user or settings.password:
+            pair = f"{settings.user}:{settings.password}".encode()
+            self._headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
+        host, port = self._parts.hostname or "", self._parts.port
+        secure = self._parts.scheme == "https"
+        default = http.client.HTTPS_PORT if secure else http.client.HTTP_PORT
+        self._connection = http.client.HTTPConnection(host, port or default, timeout=SEND_SECONDS)
+        self._context: Any = None
+        if secure:
+            import ssl
+
+            self._context = ssl.create_default_context()
+
+    def connect(self) -> None:
+        """Connects to the server. TLS begins with the first request, which has more time."""
+        self._connection.connect()
+        self.is_open, self._is_bare = True, self._context is not None
+
+    def get(self, key: str) -> bytes | None:
+        """Returns the content of URL/ac/KEY, or None."""
+        status, data = self._exchange("GET", key)
+        if status in (404, 410):
+            return None
+        if status != 200:
+            raise ServerError(_explain(status))
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Stores the content of URL/ac/KEY."""
+        status, _ = self._exchange("PUT", key, data)
+        if status not in (200, 201, 202, 204):
+            raise ServerError(_explain(status))
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.is_open = False
+        self._connection.close()
+
+    def _exchange(self, method: str, key: str, body: bytes | None = None) -> tuple[int, bytes]:
+        if self._is_bare:
+            self._connection.sock = self._context.wrap_socket(
+                self._connection.sock, server_hostname=self._parts.hostname
+            )
+            self._is_bare = False
+        path = f"{self._parts.path.rstrip('/')}/ac/{key}"
+        headers = self._headers | ({"Content-Type": "application/octet-stream"} if body is not None else {})
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        data = answer.read(MOST_SENT + 1)
+        if not answer.isclosed():  # there is more, or less came than the header says
+            self.close()
+        return answer.status, data
+
+
+class RedisServer:
+    """A Redis server with entries as strings called buildtool:KEY."""
+
+    def __init__(self, settings: Settings) -> None:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        self.is_open = False
+        self._client: Any = Redis.from_url(
+            settings.url,
+            username=settings.user or None,
+            password=settings.password or settings.token or None,
+            socket_connect_timeout=CONNECT_SECONDS,
+            socket_timeout=SEND_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def connect(self) -> None:
+        """Connects to the server."""
+        with self._plain_errors():
+            self._client.ping()
+        self.is_open = True
+
+    def get(self, key: str) -> bytes | None:
+        """Returns the string, or None."""
+        with self._plain_errors():
+            data: bytes = self._client.getrange(f"buildtool:{key}", 0, MOST_SENT)
+        return data or None
+
+    def put(self, key: str, data: bytes) -> None:
+        """Stores the string. The server's own policy decides how long it stays."""
+        with self._plain_errors():
+            self._client.set(f"buildtool:{key}", data)
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.is_open = False
+        self._client.connection_pool.disconnect()
+
+    @contextlib.contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        """A context in which the package's errors become those of an HTTP server, without their texts."""
+        from redis import exceptions
+
+        try:
+            yield
+        except exceptions.TimeoutError:
+            raise TimeoutError from None
+        except (exceptions.AuthenticationError, exceptions.NoPermissionError):
+            raise ServerError("does not allow it: credentials are missing or wrong") from None
+        except exceptions.ConnectionError:
+            raise ConnectionResetError(errno.ECONNRESET, "no connection") from None
+        except exceptions.ResponseError as error:
+            raise ServerError(f"answered with an error ({type(error).__name__})") from None
+
+
+def _explain(status: int) -> str:
+    reasons = {401: ": credentials are missing or wrong", 403: ": these credentials do not allow it"}
+    reason = ": it redirects, which is not followed" if 300 <= status < 400 else reasons.get(status, "")
+    return f"answered with status {status}{reason}"
+
+
+class Helper:
+    """A thread that runs steps, so that none keeps its caller longer than it may: also the look-up of a name,
+    or an answer that arrives byte by byte. After a time-out it must not be used again; the server's own
+    time-outs end its step.
+    """
+
+    def __init__(self) -> None:
+        self._steps: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def run(self, step: Callable[[], T], seconds: float) -> T:
+        """Returns the result of a step. Raises TimeoutError, or the step's own error."""
+        self._steps.put(step)
+        try:
+            result, error = self._results.get(timeout=max(seconds, 0.0))
+        except queue.Empty:
+            raise TimeoutError(f"did not answer within {seconds:.1f} s") from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[no-any-return]
+
+    def _work(self) -> None:
+        while True:
+            step = self._steps.get()
+            try:
+                self._results.put((step(), None))
+            except Exception as error:
+                self._results.put((None, error))
