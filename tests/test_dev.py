@@ -159,7 +159,7 @@ def ready(machine):
     return machine
 
 
-NAMES = "arm-gcc bazel browser docs gdb mcuboot platformio quantize split sweep xtensa"
+NAMES = "arm-gcc bazel browser docs gdb mcuboot nginx platformio quantize redis split sweep xtensa"
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,10 @@ _OPTIONS = {
     "docs": ("sphinx", "myst_nb", "furo", "nbclient", "nbformat", "ipykernel", "pandas"),
     "gdb": ("gdb-multiarch",),
     "mcuboot": ("imgtool",),
+    "nginx": ("nginx",),
     "platformio": ("pio",),
     "quantize": ("ai_edge_quantizer", "onnxruntime"),
+    "redis": ("redis-server", "redis"),
     "split": ("keras", "tensorflow"),
     "sweep": ("distributed", "pyarrow"),
     "xtensa": ("xtensa-lx106-elf-gcc",),
@@ -54,7 +56,9 @@ def needs_tool(name: str) -> str:
         except ToolError as error:
             pytest.skip(f"needs clang: {error}")
     # Programs of Python packages lie beside the interpreter, whose folder may be missing in PATH.
-    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    # Servers lie in /usr/sbin, which is in the PATH of root alone.
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath), "/usr/sbin"]
+    folders = os.pathsep.join(places)
     path = shutil.which(name, path=folders)
     if path is None:
         pytest.skip(f"needs the program {name}{_say_how(name)}")

@@ -405,9 +405,10 @@ def _boards(question: dict[str, Any]) -> None:
         Path(name).symlink_to(RULES / name)
     code = f"@{question['code']}//"
     top = [
-        load(":tool.bzl", "buildtool_tool", "worker_flag"),
+        load(":tool.bzl", "buildtool_tool", "cache_url_flag", "worker_flag"),
         'exports_files(glob(["**"]))\n',
         call("worker_flag", name="worker", build_setting_default=False),
+        call("cache_url_flag", name="cache_url", build_setting_default=""),
         call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
     ]
     _write("BUILD.bazel", _PUBLIC + "".join(top))

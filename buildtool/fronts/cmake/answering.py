@@ -79,7 +79,10 @@ def _write_command(context: Context, call: requests.NetworkCall) -> str:
     It is in a file because Ninja prints the whole command of a rule that fails, above the error.
     """
     emitted, hashed = context["emitted"], ["--hash-inputs"] if context["hash_inputs"] else []
-    words = [*call.words, *hashed, "--out", emitted, "--stamp", f"{emitted}.planned"]
+    shared = [
+        f"--{name.replace('_', '-')}={context[name]}" for name in ("cache_url", "cache_mode") if context[name]
+    ]
+    words = [*call.words, *hashed, *shared, "--out", emitted, "--stamp", f"{emitted}.planned"]
     write_whole(Path(f"{emitted}.command"), json.dumps(words, indent=1).encode(errors="surrogateescape"))
     return f"{emitted}.command"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from needs import needs_tool
 from paths import ROOT
 from programs import said
 from retrained import retrained_model
+from sharedcache import Loopback
 from twonetworks import MAIN, called_kernels
 from zeronet import small
 
@@ -181,6 +183,28 @@ def _check_host_worker_and_two_networks(workspace: Workspace, folder: Path) -> N
     done = subprocess.run([workspace.built("two")], capture_output=True, text=True)
     assert done.stdout == "0 0 0\n"
     _emitted_alike(workspace, folder, board="host")
+    _check_shared_cache(workspace, folder)
+
+
+def _check_shared_cache(workspace: Workspace, folder: Path) -> None:
+    """Bazel finds the plan that the command has sent to the server, and sends none itself."""
+    words = ["emit", "models/wake.tflite", "--board", "host", "--name", "wake", "--out", str(folder / "wake")]
+    with Loopback() as server:
+        own = {
+            "BUILDTOOL_CACHE": "on",
+            "BUILDTOOL_CACHE_DIR": str(folder / "cache"),
+            "BUILDTOOL_DAEMON": "off",
+        }
+        shared = ["--cache-url", server.url, "--cache-mode", "write"]
+        command = [str(workspace.python), "-P", "-m", "buildtool", *words, *shared]
+        subprocess.run(command, cwd=workspace.folder, env=os.environ | own, check=True)
+        server.asked.clear()
+        said = workspace.run("build", f"--@buildtool//:cache_url={server.url}", "//:wake")
+        assert "Emitting the network wake" in actions(said)
+        assert server.asked and {path.removeprefix("GET ") for path in server.asked} <= set(server.entries)
+        emitted = workspace.built("_buildtool/wake")
+        made = {path.name: path.read_bytes() for path in (folder / "wake").iterdir()}
+        assert made == {name: (emitted / name).read_bytes() for name in made}
 
 
 def _check_errors(workspace: Workspace) -> None:

@@ -2,7 +2,7 @@
 
 load(":library.bzl", "BuildtoolBoardInfo", "CC_ATTRS", "CC_TOOLCHAINS", "compile_library")
 load(":options.bzl", "FILE_OPTIONS", "FLAGS", "OPTIONS")
-load(":tool.bzl", "ToolInfo", "WorkerInfo")
+load(":tool.bzl", "CacheInfo", "ToolInfo", "WorkerInfo")
 
 BuildtoolNetworkInfo = provider(
     doc = "A network of buildtool_network.",
@@ -96,7 +96,8 @@ def _emit(ctx, net, board, outputs, folder):
     # A worker reads its arguments from such a file.
     words.use_param_file("@%s", use_always = True)
     words.set_param_file_format("multiline")
-    requirements = {"block-network": "1"}
+    url = ctx.attr._cache_url[CacheInfo].url
+    requirements = {"requires-network": "1"} if url else {"block-network": "1"}
     if ctx.attr._worker[WorkerInfo].on:
         requirements.update({"supports-workers": "1", "requires-worker-protocol": "json"})
     ctx.actions.run(
@@ -105,6 +106,7 @@ def _emit(ctx, net, board, outputs, folder):
         arguments = [words],
         inputs = depset(files, transitive = [board.files]),
         outputs = outputs,
+        env = {"BUILDTOOL_CACHE_URL": url} if url else {},
         mnemonic = "BuildtoolEmit",
         progress_message = "Emitting the network %s" % ctx.label,
         execution_requirements = requirements,
@@ -143,6 +145,7 @@ network = rule(
         model_name = attr.string(),
         _tool = attr.label(default = "//:tool", executable = True, cfg = "host"),
         _worker = attr.label(default = "//:worker"),
+        _cache_url = attr.label(default = "//:cache_url"),
         **CC_ATTRS
     ),
     fragments = ["cpp"],
