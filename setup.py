@@ -43,9 +43,13 @@ class BuildLibraries(build_ext):
     """Builds shared libraries that export their own functions; their names have no version of Python."""
 
     def build_extension(self, ext: Extension) -> None:
-        """Compiles as C99, for which MSVC has another word."""
+        """Compiles as C99, for which MSVC has another word.
+
+        Without -g0 the libraries would have the folder's path. Then the keys of caches, which have the libraries'
+        digest, would differ between machines.
+        """
         is_msvc = self.compiler.compiler_type == "msvc"
-        ext.extra_compile_args = ["/std:c11", "/O2"] if is_msvc else ["-std=c99", "-O3"]
+        ext.extra_compile_args = ["/std:c11", "/O2"] if is_msvc else ["-std=c99", "-O3", "-g0"]
         super().build_extension(ext)
 
     def get_ext_filename(self, fullname: str) -> str:
