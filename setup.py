@@ -45,8 +45,8 @@ class BuildLibraries(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Compiles as C99, for which MSVC has another word.
 
-        Without -g0 the libraries would have the folder's path. Then the keys of caches, which have the libraries'
-        digest, would differ between machines.
+        Without -g0 the libraries would have the folder's path. The keys of caches have the libraries' digest,
+        and would differ between machines.
         """
         is_msvc = self.compiler.compiler_type == "msvc"
         ext.extra_compile_args = ["/std:c11", "/O2"] if is_msvc else ["-std=c99", "-O3", "-g0"]

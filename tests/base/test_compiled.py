@@ -24,3 +24,12 @@ def test_a_missing_or_foreign_library_says_what_to_do(name, abi):
     with pytest.raises(ToolError, match=f"'_{name}', is missing, or belongs to another version") as caught:
         load(search.__file__, name, abi, {})
     assert "./dev" in caught.value.hint
+
+
+def test_no_library_contains_the_folder_that_it_was_compiled_in():
+    """The keys of caches have the libraries' digest: other machines could not use the same entries."""
+    libraries = [
+        path for path in (ROOT / "buildtool").rglob("_*.so") if path.with_name(f"{path.stem[1:]}.c").is_file()
+    ]
+    assert libraries
+    assert [path for path in libraries if str(ROOT).encode() in path.read_bytes()] == []

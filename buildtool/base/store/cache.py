@@ -176,15 +176,19 @@ class Cache:
             return
         for known in unwritten.keys() - fetched:
             self.remote.queue(*known, unwritten[known])
-        import atexit  # only here: few processes use a server
+        if self.remote.is_waiting:
+            import atexit
 
-        atexit.unregister(self.share)
-        atexit.register(self.share)
+            atexit.unregister(self.share)
+            atexit.register(self.share)
 
     def share(self) -> None:
         """Sends queued entries to the server, and prints what went wrong with it since the last call."""
         if self.remote is None:
             return
+        import atexit  # only here: few processes use a server
+
+        atexit.unregister(self.share)
         try:
             self.remote.push()
         except KeyboardInterrupt:

@@ -48,14 +48,18 @@ def server():
 @pytest.fixture
 def machine(tmp_path):
     """Returns a cache of a machine, whose folder has a name, with a server behind it."""
+    caches = []
 
     def make(url, folder="new", mode="write", **more):
         cache = Cache(tmp_path / folder, "code")
         cache.connect(Settings(url, mode, **more))
         cache.begin("a request")
+        caches.append(cache)
         return cache
 
-    return make
+    yield make
+    for cache in caches:
+        cache.remote.close()
 
 
 def fill(cache, *names, level="plans", payload=b"payload"):

@@ -102,6 +102,11 @@ class Remote:
         if len(data) <= MOST_SENT and sum(map(len, self._queue.values())) <= MOST_QUEUED:
             self._queue[key] = data
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether entries wait to be sent."""
+        return bool(self._queue)
+
     def push(self) -> None:
         """Sends the queued entries, as far as the time allows it. Nobody waits for an answer meanwhile."""
         waiting, self._queue = self._queue, {}
@@ -119,6 +124,16 @@ class Remote:
             except Exception as error:
                 self._fail(error)
             self.counts["microseconds"] += int(1e6 * (time.perf_counter() - began))
+
+    def close(self) -> None:
+        """Closes the connection, and ends its thread."""
+        if self._helper is not None and self._server is not None:
+            self._helper.end(self._server.close)
+        self._helper = self._server = None
+
+    def __del__(self) -> None:
+        """Closes the connection of a session that has ended."""
+        self.close()
 
     def _serves(self, level: str) -> bool:
         is_known = level in OPEN or (bool(self.settings.key) and level in SIGNED)
@@ -158,6 +173,7 @@ class Remote:
             return
         self.off = True
         self._queue.clear()
+        self.close()
         if self._mark is not None:
             with contextlib.suppress(OSError):
                 self._mark.write_text(short_name(self.settings.url))

@@ -175,12 +175,11 @@ def _explain(status: int) -> str:
 
 class Helper:
     """A thread that runs steps, so that none keeps its caller longer than it may: also the look-up of a name,
-    or an answer that arrives byte by byte. After a time-out it must not be used again; the server's own
-    time-outs end its step.
+    or an answer that arrives byte by byte. After a time-out it must only be ended.
     """
 
     def __init__(self) -> None:
-        self._steps: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._steps: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -195,9 +194,13 @@ class Helper:
             raise error
         return result  # type: ignore[no-any-return]
 
+    def end(self, step: Callable[[], Any]) -> None:
+        """Ends the thread after the step that it is at, and `step`. Does not wait for it."""
+        self._steps.put(step)
+        self._steps.put(None)
+
     def _work(self) -> None:
-        while True:
-            step = self._steps.get()
+        while (step := self._steps.get()) is not None:
             try:
                 self._results.put((step(), None))
             except Exception as error:
