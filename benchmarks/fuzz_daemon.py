@@ -101,6 +101,7 @@ def _strange(rng: random.Random) -> bytes:
         "request": rng.choice((request, request, _value(rng))),
         "cache": rng.choice(("on", "off", "renew", _value(rng))),
         "environment": rng.choice(({}, {"PATH": "/bin"}, {"A=B": "\0"}, _value(rng))),
+        "remote": rng.choice(({}, {"url": "http://127.0.0.1:9", "mode": "write"}, {"x": "y"}, _value(rng))),
     }
     if rng.random() < 0.3:
         fields = {"control": rng.choice(("status", "lease", "nonesuch", _value(rng)))}
