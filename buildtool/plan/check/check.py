@@ -230,12 +230,15 @@ def _check_tensor_buffers(
 def _check_scratch(
     plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], steps: Sequence[Step]
 ) -> None:
-    """Checks that each step whose kernel needs scratch has one live scratch buffer that is large enough."""
+    """Checks that each step whose kernel needs scratch has one live buffer that is large enough and names the
+    step's operator: the emitted call takes that buffer.
+    """
     live: list[list[Buffer]] = [[] for _ in steps]
     for buffer in plan.buffers:
         if buffer.kind is BufferKind.SCRATCH:
             for number in range(max(buffer.first, 0), min(buffer.last + 1, len(steps))):
-                live[number].append(buffer)
+                if buffer.op == steps[number].op:
+                    live[number].append(buffer)
     for number, step in enumerate(steps):
         op, kernel = graph.ops[step.op], kernels[step.op]
         _refuse_scratch(op, scratch_bytes(kernel, graph, op) if kernel else 0, live[number])

@@ -151,6 +151,7 @@ DAMAGES = {  # the words that refuse them -> plans
         for i, b in _buffers(made, BufferKind.SCRATCH)
         for damaged in (
             _with_buffer(made, i, size=b.size - 1),
+            _with_buffer(made, i, op=b.op + 1),
             _restacked(made, (*made.buffers, replace(b, offset=made.arena_bytes))),
         )
     ],
