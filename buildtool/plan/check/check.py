@@ -55,6 +55,8 @@ from buildtool.target.catalogue import (
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target, Windows
 
+_MOST_AT_ONCE = 1 << 30  # rows, columns or channels: the emitted C adds them in 32 bits
+
 
 def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True) -> None:
     """Raises PlanError, which names the operator or tensor, unless `plan` is legal.
@@ -66,6 +68,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     tensors move, are replayed on a model of their memory.
     """
     _check_identity(plan, graph, target, made_for_it)
+    _check_numbers(plan, graph)
     kernels = _check_kernels(plan, graph, target)
     check_contents(plan, graph)
     if not 0 <= plan.arena_bound_bytes <= plan.arena_bytes:
@@ -123,6 +126,27 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
         raise PlanError(
             f"alignment {plan.alignment} is not a multiple of the board's {target.board.alignment}"
         )
+
+
+def _check_numbers(plan: Plan, graph: Graph) -> None:
+    """Checks that C can compute with the plan's numbers, and that a plan is no longer than its network needs:
+    some checks compare all pairs.
+    """
+    groups = [group for region in plan.regions for group in region.groups]
+    at_once = [n for group in groups for n in (group.rows_per_step, group.hand_off)]
+    for number in (*at_once, *(load.channels for load in plan.loads)):
+        if not 0 <= number <= _MOST_AT_ONCE:
+            raise PlanError(f"no step makes {number} rows, columns or channels")
+    if len({move.target for move in plan.moves}) < len(plan.moves):
+        raise PlanError("two tensors move to one place")
+    most = 4 * (len(graph.tensors) + len(graph.ops))
+    for what, count, limit in (
+        ("groups", len(groups), len(graph.ops)),
+        ("overlaps", len(plan.overlaps), most),
+        ("buffers", len(plan.buffers), most + len(plan.loads) + len(plan.moves)),
+    ):
+        if count > limit:
+            raise PlanError(f"the plan has {count} {what}, and the network has no use for more than {limit}")
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:

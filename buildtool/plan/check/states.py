@@ -88,7 +88,8 @@ def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
         if buffer.kind is not BufferKind.STATE or buffer.tensors != tensors or buffer.rows or buffer.columns:
             text = f"buffer '{buffer.name}' holds other tensors than the state's"
             raise PlanError(text, tensor=tensor.name)
-        if buffer.offset < end or buffer.offset % plan.alignment or buffer.size != tensor.size:
+        is_near = end <= buffer.offset < end + plan.alignment
+        if not is_near or buffer.offset % plan.alignment or buffer.size != tensor.size:
             state_text = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
             raise PlanError(f"{state_text}, needed are {tensor.size} from {end} on", tensor=tensor.name)
         end = buffer.offset + buffer.size

@@ -10,6 +10,7 @@ Every plan that is read from bytes passes `Plan.check` before it is used.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 _SCHEMA = 2  # of the payloads
 _MOST_REFUSALS = 256
+# Bytes of a choice. A real one has about 200 for each operator; hostile bytes of 16 MB would take minutes.
+_MOST_BYTES, _MOST_BYTES_PER_OP = 1 << 16, 1 << 12
 MOST_CHECKED = 4096  # digests of legal plans that a session remembers
 
 
@@ -133,10 +136,12 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
     """Reads a choice from `data` and checks its plan. Raises an exception for any other data."""
     from buildtool.plan.codec import from_bytes
 
+    if len(data) > _MOST_BYTES + _MOST_BYTES_PER_OP * len(prepared.graph.ops):
+        raise ValueError("longer than any plan of this network")
     index, factor, ended, plan_bytes, needs = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
-    is_factor = isinstance(factor, float) and factor >= 1.0
+    is_factor = isinstance(factor, float) and math.isfinite(factor) and factor >= 1.0
     if not is_factor or not isinstance(ended, bool) or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)

@@ -1,10 +1,13 @@
 """The shared cache: it makes answers faster, never different, and no server can make a command fail."""
 
+import contextlib
 import json
+import math
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -135,6 +138,21 @@ def test_a_slow_server_has_five_seconds_of_a_request(server, machine, monkeypatc
     assert len(find(reader)[1]) == 1 and find(reader, "b" * 64)[1] == [] and len(server.asked) == 1
 
 
+def test_a_server_that_sends_without_end_keeps_no_thread(machine):
+    def send():
+        client, _ = there.accept()
+        with client, contextlib.suppress(OSError):
+            while True:
+                client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        threading.Thread(target=send, daemon=True).start()
+        before = set(threading.enumerate())
+        reader = machine(f"HTTP://127.0.0.1:{there.getsockname()[1]}")  # schemes have no case
+        assert "did not answer within" in find(reader)[1][0]
+        eventually(lambda: set(threading.enumerate()) <= before)
+
+
 def test_a_connection_that_the_server_has_closed_is_made_anew(server, machine):
     reader = machine(server.url)
     fill(machine(server.url, "ci"), NAME)
@@ -157,6 +175,7 @@ def test_every_damaged_entry_is_a_miss():
     bad += [data[:i] + bytes([data[i] ^ 1 << i % 8]) + data[i + 1 :] for i in range(len(data))]
     bad += [entries.pack("plans", "k", b"payload", other) for other in ("", "another key of others")]
     bad += [entries.pack("fronts", "k", b"payload", KEY), entries.pack("plans", "l", b"payload", KEY)]
+    bad += [b"\x0a\x00" * 2000 + data]
     bad += [entries.pack("plans", "k", bytes((16 << 20) + 1), KEY)]
     for one in bad:
         with pytest.raises(BadEntryError):
@@ -238,7 +257,9 @@ def test_an_illegal_plan_and_one_beyond_the_limits_are_planned_anew(server, plan
     asked = [path.removeprefix("GET ") for path in server.asked]
     assert asked and set(asked) <= set(made)
     (slowest,) = slow - set(made.values())
-    for number, lie in enumerate((slowest, *(shift(payload) for payload in made.values()))):
+    index, _, *others = msgpack.unpackb(slowest)
+    endless = msgpack.packb([index, math.inf, *others])  # JSON has no infinity
+    for number, lie in enumerate((slowest, endless, *(shift(payload) for payload in made.values()))):
         for path in asked:
             server.entries[path] = entries.pack("plans", path[-64:], lie, "")
         assert plan(server.url, f"victim {number}", *options) == cold

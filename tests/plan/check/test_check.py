@@ -50,6 +50,28 @@ def test_a_region_of_operators_that_are_not_there_is_refused(position):
     _refused(replace(made, regions=(streamed, *made.regions[2:])), graph, match="regions do not hold every")
 
 
+@pytest.mark.parametrize("field", ["rows_per_step", "hand_off"])
+@pytest.mark.parametrize("number", [-1, 1 << 31, (1 << 32) + 1, 1 << 40])
+def test_steps_that_c_cannot_count_are_refused(field, number):
+    """In 32 bits a step of 2^40 rows makes none, and the firmware would never end."""
+    graph, made = _made()
+    group = replace(made.regions[0].groups[0], **{"rows_per_step": 1, field: number})
+    regions = (Region((group,)), *made.regions[1:])
+    _refused(replace(made, regions=regions, overlaps=()), graph, match="no step makes")
+
+
+@pytest.mark.parametrize("what", ["groups", "overlaps", "buffers"])
+def test_a_plan_much_longer_than_its_network_is_refused(what):
+    graph, made = _made()
+    unused = replace(made.buffers[0], kind=BufferKind.SCRATCH, tensors=(), size=0)
+    longer = {
+        "groups": {"regions": made.regions * 1000},
+        "overlaps": {"overlaps": (Overlap(0, 0, 0, 0),) * 1000},
+        "buffers": {"buffers": (*made.buffers, *[unused] * 1000)},
+    }
+    _refused(replace(made, **longer[what]), graph, match=f"{what}, and the network has no use")
+
+
 @pytest.mark.parametrize("by", [-16, 16, -8, 1])
 def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
     net = Net((1, 4, 4, 4))  # input and output fill the arena, so any shift of one collides or leaves it

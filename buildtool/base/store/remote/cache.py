@@ -31,7 +31,7 @@ from buildtool.base.store.remote.servers import (
     Server,
     ServerError,
 )
-from buildtool.base.store.remote.settings import Settings
+from buildtool.base.store.remote.settings import Settings, split_url
 
 T = TypeVar("T")
 
@@ -128,6 +128,7 @@ class Remote:
     def close(self) -> None:
         """Closes the connection, and ends its thread."""
         if self._helper is not None and self._server is not None:
+            self._server.interrupt()
             self._helper.end(self._server.close)
         self._helper = self._server = None
 
@@ -142,7 +143,7 @@ class Remote:
     def _ask(self, step: Callable[[Server], T], seconds: float) -> T:
         """Returns the result of a step. A connection that the server has closed meanwhile is made anew."""
         if self._server is None or self._helper is None:
-            is_http = self.settings.url.startswith("http")
+            is_http = split_url(self.settings.url).scheme.startswith("http")
             try:
                 self._server = HttpServer(self.settings) if is_http else RedisServer(self.settings)
             except ImportError:

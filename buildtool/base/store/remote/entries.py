@@ -18,6 +18,7 @@ from buildtool.base.store.disk import MOST_BYTES, BadEntryError
 _FORMAT = 1
 _SEAL_BYTES = 32
 _STDOUT_RAW = 5 << 3 | 2  # the field's tag
+_MOST_FIELDS = 1000  # of an ActionResult
 
 
 def pack(level: str, key: str, payload: bytes, secret: str) -> bytes:
@@ -71,7 +72,7 @@ def _find_field(data: bytes) -> bytes:
     """Returns field 5 of an ActionResult in which every field is bytes. Raises BadEntryError."""
     place = 0
     try:
-        while True:
+        for _ in range(_MOST_FIELDS):
             tag = data[place]
             size, place = _read_varint(data, place + 1)
             if tag & 7 != 2 or place + size > len(data):

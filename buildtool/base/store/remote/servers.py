@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import queue
+import socket
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -41,6 +42,9 @@ class Server(Protocol):
 
     def put(self, key: str, data: bytes) -> None:
         """Stores an entry."""
+
+    def interrupt(self) -> None:
+        """Makes a step fail that another thread is at, since a server can send without end."""
 
     def close(self) -> None:
         """Closes the connection."""
@@ -88,6 +92,13 @@ class HttpServer:
         status, _ = self._exchange("PUT", key, data)
         if status not in (200, 201, 202, 204):
             raise ServerError(_explain(status))
+
+    def interrupt(self) -> None:
+        """Ends the transfer of another thread."""
+        there = self._connection.sock
+        if there is not None:
+            with contextlib.suppress(OSError):  # not SSLSocket's own method, which changes what is being read
+                socket.socket.shutdown(there, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Closes the connection."""
@@ -144,6 +155,9 @@ class RedisServer:
         """Stores the string. The server's own policy decides how long it stays."""
         with self._plain_errors():
             self._client.set(f"buildtool:{key}", data)
+
+    def interrupt(self) -> None:
+        """Does nothing: a Redis server is trusted to send what it was asked for, and no more."""
 
     def close(self) -> None:
         """Closes the connection."""
