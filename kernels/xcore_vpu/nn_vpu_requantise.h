@@ -280,8 +280,9 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
     nn_vpu_vlsat(v, own->down);
 }
 
-/* The same with factors of 16 bits, as nearly as these allow (docs/internals/vpu16.md): 5 issues, 7 where
- * sums have fewer than 15 bits. y = offset + ((acc >> down) << up) * factor >> 14, halves up. */
+/* The same with factors of 16 bits, as nearly as these allow (docs/internals/vpu16.md): 5 issues, 7
+ * where sums have fewer than 15 bits. y = offset + ((acc >> down) << up) * factor >> 14, halves up.
+ */
 static inline void nn_vpu_scale_on16(nn_vpu *v, const nn_vpu_record *record) {
     nn_vpu_vsetc(v, NN_VPU_S16);
     nn_vpu_vlsat(v, record->as.on16.down);

@@ -494,8 +494,8 @@ int32_t replay_abi(void) {
 
 /* Runs steps of one region. Returns the number of correct steps; where it is below the number of
  * steps, the next step is wrong. */
-int64_t replay_run(const struct replay_model *model, const struct replay_step *steps,
-                          int64_t count, int32_t is_streamed) {
+int64_t replay_run(const struct replay_model *model, const struct replay_step *steps, int64_t count,
+                   int32_t is_streamed) {
     for (int64_t i = 0; i < count; i++) {
         if (!run_step(model, &steps[i], is_streamed)) {
             return i;

@@ -4,7 +4,8 @@
 PERSON_DEFINE_ARENA(arena);
 
 enum { COLUMNS = 96 };
-NN_STATIC_ASSERT(PERSON_ROW_BYTES == 3 * COLUMNS, "the network takes the camera's lines as they are");
+NN_STATIC_ASSERT(PERSON_ROW_BYTES == 3 * COLUMNS,
+                 "the network takes the camera's lines as they are");
 
 static uint16_t line[COLUMNS]; /* RGB565: all that is kept of the picture */
 
