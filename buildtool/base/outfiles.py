@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -37,6 +38,20 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
                     _publish(path, part, clean, undo)
         undo.pop_all()
     return sorted(files)
+
+
+def remove_parts(*folders: Path) -> None:
+    """Removes the unfinished files that killed processes left in these folders."""
+    for path in itertools.chain(*(folder.glob(".buildtool-*-*-*") for folder in folders)):
+        number = path.name.split("-")[1]
+        if path.suffix not in (".part", ".old") or not number.isdigit():
+            continue
+        with contextlib.suppress(PermissionError):  # a running process of another user
+            try:
+                if os.name == "posix":  # elsewhere 0 is a real signal, and the file stays
+                    os.kill(int(number), 0)
+            except ProcessLookupError:
+                path.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:

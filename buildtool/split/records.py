@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
-import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,16 +63,7 @@ class Records:
                 pass
         except OSError as error:
             raise _unwritable(folder, error) from None
-        for path in (*folder.glob(".buildtool-*-*-*"), *self.networks.glob(".buildtool-*-*-*")):
-            number = path.name.split("-")[1]
-            if path.suffix not in (".part", ".old") or not number.isdigit():
-                continue
-            with contextlib.suppress(PermissionError):  # a running process of another user
-                try:
-                    if os.name == "posix":  # elsewhere 0 is a real signal, and the file stays
-                        os.kill(int(number), 0)
-                except ProcessLookupError:
-                    path.unlink(missing_ok=True)
+        outfiles.remove_parts(folder, self.networks)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """All records of the file."""

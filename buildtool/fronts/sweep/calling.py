@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import BuildtoolError, UsageError
-from buildtool.base.outfiles import write
+from buildtool.base.outfiles import check_writable, write
 from buildtool.fronts.python.answers import frame
 from buildtool.fronts.python.progress import Progress, listening
 from buildtool.fronts.sweep import results, running
@@ -124,13 +125,16 @@ def run(
     with contextlib.ExitStack() as stack:
         if out is not None:
             stack.enter_context(results.alone(out))
+            check_writable(out / results.RESULTS)
+            check_writable(out / results.PAGE)
         record = results.Record(out)
-        keys: list[str] = []
+        keys, places = list[str](), dict[str, str]()
         count = Count(study.total, tell)
 
         def missing() -> Iterator[Job]:
             for job in study.jobs():
                 keys.append(job.key)
+                places.setdefault(str(job.about["network"]), _place(job, study.folder))
                 if job.key in record.rows:
                     count.skip()
                 else:
@@ -149,8 +153,8 @@ def run(
         rows = [results.in_order(record.rows[key]) for key in keys]
         title = Path(study.path).stem if study.path else "sweep"
         if out is None:
-            return Sweep(rows, title)
-        result = Sweep(rows, title, _write_networks(study, rows, out))
+            return Sweep(rows, title, places)
+        result = Sweep(rows, title, places | _write_networks(study, rows, places, set(keys), out))
         files = {results.RESULTS: results.json_lines(rows), results.PAGE: result.html().encode()}
         table = results.parquet(rows)
         write(files | ({} if table is None else {results.TABLE: table}), out)
@@ -167,17 +171,33 @@ def _processes(jobs: int | None) -> int:
     return jobs
 
 
-def _write_networks(study: Study, rows: Sequence[Row], out: Path) -> dict[str, str]:
+def _place(job: Job, folder: Path) -> str:
+    """Returns how a command in the folder names a job's network; "" where it is not a file."""
+    model = "" if job.make is not None else job.requests[0][1]["model"]
+    if not isinstance(model, Mapping) or "data" in model:
+        return model if isinstance(model, str) else ""
+    name, path = str(job.about["network"]), str(model["path"])
+    return name if os.path.normpath(folder / name) == path else _seen_from(Path(path), folder)
+
+
+def _write_networks(
+    study: Study, rows: Sequence[Row], known: Mapping[str, str], keys: Set[str], out: Path
+) -> dict[str, str]:
     """Writes the networks of the fronts that are not files yet, so that commands can name them.
 
-    Returns their paths as seen from the folder of the study.
+    Returns their paths as seen from the folder of the study. A function that now yields another network, or
+    fails, gives none.
     """
     wanted = {row["network"] for own in by_board(rows).values() for row in front(own)}
+    wanted = {name for name in wanted if not known[name]}
     files, places = dict[str, bytes](), dict[str, str]()
     one = replace(study, boards=study.boards[:1], choices=study.choices[:1])
-    for job in one.jobs():
+    for job in one.jobs() if wanted else ():
         name = str(job.about["network"])
-        data = network_bytes(job) if name in wanted else None
+        data = None
+        if name in wanted and job.key in keys:
+            with contextlib.suppress(Exception):  # of a user's code
+                data = network_bytes(job)
         if data is not None:
             stem, suffix = file_stem(name), "onnx" if name.endswith(".onnx") else "tflite"
             file = f"{results.NETWORKS}/{stem}.{suffix}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -26,7 +27,9 @@ from buildtool.target.registry import board_chain, load_board
 STEPS = {"plan": "plan", "emit": "emit", "link": "build", "validate": "validate", "profile": "profile"}
 _SCHEMA = 1  # of the keys
 _KEYS = ("networks", "boards", "steps", "options")
+_MOST_CHOICES = 1_000_000  # of a table
 _MOST_LISTED = 100_000  # jobs that are listed before the first one runs
+_OWN = frozenset(("network", "board", "status", "code", "error", "step", "hint"))  # columns
 _PATTERN = frozenset("*?[")
 Source = str | bytes | Callable[[], bytes]  # a path or a name of the zoo, a file's bytes, or what makes them
 Known = Mapping[str, Any]  # what is known of a network before, such as its accuracy: columns of its rows
@@ -137,7 +140,9 @@ class Names:
         self._names, self._path = set[str](), path
 
     def add(self, name: str) -> None:
-        """Adds a name. Raises UsageError where it is not new."""
+        """Adds a name. Raises UsageError where it is not new, or has a byte that is not of UTF-8."""
+        if any("\ud800" <= one <= "\udfff" for one in name):
+            raise UsageError(f"the name {name!r} is not Unicode", path=self._path, hint="rename it")
         if name in self._names:
             hint = "rename one, or give pairs of a name and a network"
             raise UsageError(f"two networks are called '{name}'", path=self._path, hint=hint)
@@ -147,7 +152,7 @@ class Names:
 def file_stem(name: str) -> str:
     """Returns a network's name as the name of a file, without its suffix."""
     stem = name.removesuffix(".tflite").removesuffix(".onnx")
-    return "".join(one if one.isalnum() or one in "-_." else "_" for one in stem).strip(".") or "network"
+    return "".join(one if one.isalnum() or one in "-_." else "_" for one in stem).strip(".")[:60] or "network"
 
 
 def _with_model(requests: Iterable[tuple[str, Choice]], model: Any) -> tuple[tuple[str, Choice], ...]:
@@ -200,11 +205,13 @@ def read_study(path: str) -> Study:
 
         if not networks:
             raise UsageError("the sweep has no networks", hint='networks = ["wake.tflite"]')
-        boards, steps = (tuple(map(str, _listed(table.get(key, [])))) for key in ("boards", "steps"))
+        boards, steps = (
+            tuple(dict.fromkeys(map(str, _listed(table.get(key, []))))) for key in ("boards", "steps")
+        )
         count = sum(map(len, entries)) if listed else None
         options = [product(one) for one in _listed(table.get("options", {})) or [{}]]
         return Study(
-            every, boards, tuple(itertools.chain(*options)), with_plan(steps), count, folder, path
+            every, boards, distinct(itertools.chain(*options)), with_plan(steps), count, folder, path
         ).check()
     except BuildtoolError as error:
         of_text = next((key for key in _KEYS if key.removesuffix("s") in error.text), "")
@@ -226,7 +233,15 @@ def product(table: Any) -> list[Choice]:
     lists = [_listed(value) for value in table.values()]
     if empty := [str(name) for name, values in zip(table, lists, strict=True) if not values]:
         raise UsageError("the list has no values", option=empty[0], hint=f"leave {empty[0]} out")
+    if (count := math.prod(map(len, lists))) > _MOST_CHOICES:
+        text = f"a table has {count:,} combinations, at most {_MOST_CHOICES:,} are possible"
+        raise UsageError(text, hint="give fewer values, or make several sweeps")
     return [dict(zip(table, values, strict=True)) for values in itertools.product(*lists)]
+
+
+def distinct(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    """Returns the choices without those that are there already: tables of options may overlap."""
+    return tuple({repr(sorted(choice.items())): choice for choice in choices}.values())
 
 
 def _listed(value: Any) -> list[Any]:
@@ -259,11 +274,14 @@ def _entry(entry: Any, folder: Path) -> Iterator[Entry]:
 
 
 def _of_text(text: str, folder: Path) -> Iterator[Entry]:
-    if _PATTERN & set(text):
-        paths = sorted(folder.glob(text))
+    if _PATTERN & set(text) and not (folder / text).is_file():
+        base = Path(Path(text).anchor or folder)  # a pattern may be absolute
+        paths = sorted(base.glob(text.removeprefix(Path(text).anchor)))
         if not paths:
             raise UsageError(f"no network matches '{text}'", hint=f"the pattern is relative to {folder}")
-        yield from ((path.relative_to(folder).as_posix(), str(path), {}) for path in paths)
+        for path in paths:
+            name = path.relative_to(folder) if base == folder else path
+            yield name.as_posix(), str(path), {}
     elif text.lower().endswith(MODEL_SUFFIXES):
         if not (folder / text).is_file():
             raise UsageError(f"there is no network file '{text}'", hint=f"paths are relative to {folder}")
@@ -286,8 +304,8 @@ def study_of(
     boards = [boards] if isinstance(boards, str | PathLike) else list(boards)
     entries = list(named(several.items() if isinstance(several, Mapping) else several, "network", folder))
     given = product({name: _texts(value) for name, value in options.items() if value is not None})
-    names, count = tuple(map(fspath, boards)), len(entries)
-    return Study(lambda: iter(entries), names, tuple(given), with_plan(steps), count, folder).check()
+    names, count = tuple(dict.fromkeys(map(fspath, boards))), len(entries)
+    return Study(lambda: iter(entries), names, distinct(given), with_plan(steps), count, folder).check()
 
 
 def _texts(value: Any) -> Any:
@@ -304,6 +322,8 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
     for number, one in enumerate(networks):
         parts = one if isinstance(one, tuple) and len(one) in (2, 3) else ("", one)
         name, source, known = parts if len(parts) == 3 else (*parts, {})
+        if not isinstance(name, str):
+            raise UsageError(f"{origin}: the name {name!r} of a network is not a text")
         if getattr(source, "outputs", ()):
             raise UsageError("a sweep ends networks itself", option="outputs", hint="give it outputs=...")
         source = getattr(source, "model", source)  # of `buildtool.open`
@@ -322,12 +342,22 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
 
 
 def _columns(origin: str, known: Mapping[str, Any]) -> Known:
-    """Returns what is known of a network as plain values. Raises UsageError for other values."""
+    """Returns what is known of a network as plain values, without None, NaN and infinity.
+
+    Raises UsageError for other values, and for names of the sweep's own columns.
+    """
     plain = {str(key): value.item() if hasattr(value, "item") else value for key, value in known.items()}
     for key, value in plain.items():
-        if value is not None and not isinstance(value, int | float | str):
-            raise UsageError(f"{origin}: '{key}' of a network is neither a number nor a text")
-    return plain
+        if value is not None and not isinstance(value, int | float if key == "top1" else int | float | str):
+            wanted = "not a number" if key == "top1" else "neither a number nor a text"
+            raise UsageError(f"{origin}: '{key}' of a network is {wanted}")
+        if key in _OWN or key.startswith("options."):
+            raise UsageError(f"{origin}: a sweep has a column '{key}' of its own", hint="give another name")
+    return {
+        key: value
+        for key, value in plain.items()
+        if value is not None and (isinstance(value, str) or math.isfinite(value))
+    }
 
 
 def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:

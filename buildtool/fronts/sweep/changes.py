@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from buildtool.base.errors import UsageError
 from buildtool.fronts.changes.compare import Change, Floor, Limit, changes, exceeded_limits
 from buildtool.fronts.changes.figures import COST, MEMORY, METRICS, Figures
 from buildtool.fronts.sweep.worker import FAILED, STATUS, Row
@@ -27,9 +28,12 @@ def compare(
     """Returns the candidates that differ, in the order of the later results.
 
     With limits, a candidate that only fails now exceeds them, too. Raises UsageError for a limit on a figure
-    that the results do not have.
+    that the results do not have, and for limits where no candidate is in both.
     """
     old, new = ({name_of(row): row for row in rows} for rows in (before, after))
+    if limits and old.keys().isdisjoint(new):
+        hint = "give the results of an earlier run of this sweep, or leave --fail-if out"
+        raise UsageError("the earlier results have none of these candidates", hint=hint)
     differing = [_compare(name, old.get(name), row, limits) for name, row in new.items()]
     gone = [CandidateChange(name, "removed") for name in old if name not in new]
     return [*(one for one in differing if one is not None), *gone]
@@ -61,5 +65,6 @@ def _compare(
 
 def _figures(name: str, row: Row) -> Figures:
     names = {metric.name: metric.unit for metric in METRICS} | {COST: str(row.get("cost_unit", ""))}
-    totals = {key: value for key, value in row.items() if key in names or key.startswith(MEMORY)}
+    own = {key: value for key, value in row.items() if key in names or key.startswith(MEMORY)}
+    totals = {key: value for key, value in own.items() if isinstance(value, int | float)}
     return Figures("", name, totals, {key: names.get(key, "bytes") for key in totals}, (), ())

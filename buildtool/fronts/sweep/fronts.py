@@ -28,7 +28,7 @@ def measures(rows: Sequence[Row]) -> list[Measure]:
     done = [row for row in rows if row[STATUS] == DONE]
 
     def everywhere(*keys: str) -> str:
-        return next((key for key in keys if done and all(key in row for row in done)), "")
+        return next((key for key in keys if done and all(row.get(key) is not None for row in done)), "")
 
     flash, time = everywhere("flash", "weights"), everywhere("ms", "cost")
     unit = done[0].get("cost_unit", "") if done else ""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from buildtool.base.errors import UsageError, described, did_you_mean
+from buildtool.base.errors import MachineError, UsageError, described, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,22 @@ def read_module(named: Path) -> Module:
 
 
 def call(named: Path) -> Iterable[Any]:
-    """Returns what the function FILE.py:NAME yields. Raises UsageError where it fails."""
+    """Returns what the function FILE.py:NAME yields. Raises UsageError where it fails or yields nothing."""
     module, name = read_module(named), str(named).rpartition(":")[2]
-    try:
-        yield from _run(module, name, {})
-    except TypeError as error:
-        raise UsageError(f"{name} yields no networks: {described(error)}", path=module.path) from None
+    several = _run(module, name, {})
+    if not isinstance(several, Iterable):
+        raise UsageError(f"{name} yields no networks: {type(several).__name__}", path=module.path)
+    rest, count = iter(several), 0
+    while True:
+        with _calling(name, module.path):
+            try:
+                one = next(rest)
+            except StopIteration:
+                break
+        yield one
+        count += 1
+    if not count:
+        raise UsageError(f"{name} yields no networks", path=module.path)
 
 
 def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
@@ -78,10 +89,20 @@ def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
         functions = [key for key, value in vars(loaded).items() if callable(value)]
         hint = did_you_mean(name, functions)
         raise UsageError(f"the module has no function '{name}'", path=module.path, hint=hint)
-    try:
+    with _calling(name, module.path):
         return function(**arguments)
-    except Exception as error:
-        raise UsageError(f"{name} failed: {described(error)}", path=module.path) from error
+
+
+@contextlib.contextmanager
+def _calling(name: str, path: str) -> Iterator[None]:
+    """A context for a user's code: its errors become UsageErrors, and what it prints is not our answer."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except MemoryError:  # of the machine: another attempt may succeed
+        raise MachineError(f"{name} needs more memory than there is", path=path) from None
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{name} failed: {described(error)}", path=path) from error
 
 
 @functools.lru_cache(maxsize=4)
@@ -91,8 +112,6 @@ def _load(path: str, text: str) -> ModuleType:
     loaded.__file__ = path
     if folder not in sys.path:
         sys.path.append(folder)  # it may import what is beside it
-    try:
+    with _calling("the import of the module", path):
         exec(compile(text, Path(path).name, "exec"), loaded.__dict__)  # rows name no folder
-    except Exception as error:
-        raise UsageError(f"the module cannot be imported: {described(error)}", path=path) from error
     return loaded

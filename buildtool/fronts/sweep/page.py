@@ -114,8 +114,13 @@ def _line(
 
 
 def commands(row: Mapping[str, Any], networks: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the commands that make a candidate's plan and its report."""
+    """Returns the commands that make a candidate's plan and its report; none for a network without a file,
+    and for one whose path cannot be shown.
+    """
     network = networks.get(row["network"], row["network"])
+    if not network or not f"{network}{row['board']}".isprintable():
+        return ()
+    network = f"./{network}" if network.startswith("-") else network  # it is no option
     lines = []
     for kind in ("plan", "report"):
         words = ["buildtool", kind, shlex.quote(network), "-b", shlex.quote(row["board"])]

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import UsageError
-from buildtool.base.locks import hold_lock
+from buildtool.base.locks import has_locks, hold_lock
+from buildtool.base.outfiles import remove_parts
 from buildtool.fronts.changes.figures import METRICS
 from buildtool.fronts.sweep.worker import STATUS, Row
 
@@ -28,6 +29,7 @@ ROWS, RESULTS, TABLE, PAGE, NETWORKS = (
     "networks",
 )
 _LOCK = ".lock"
+_EVERY = {"network", "board", STATUS}  # columns of every row
 # Failures that another machine, another moment or a newer version may not have: they are tried again.
 PASSING = ("TOOL", "MACHINE", "INTERNAL")
 
@@ -42,9 +44,10 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", path=str(folder)) from None
     try:
-        if mine is None:
+        if mine is None and has_locks():
             hint = "wait until it ends, or give this one another folder (--out)"
             raise UsageError("another sweep is writing to this folder", path=str(folder), hint=hint)
+        remove_parts(folder, folder / NETWORKS)
         yield
     finally:
         lock.__exit__(None, None, None)
@@ -60,12 +63,16 @@ class Record:
             self._read(self._path)
 
     def _read(self, path: Path) -> None:
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read the rows: {error.strerror}", path=str(path)) from None
         whole = data[: data.rfind(b"\n") + 1]
         for line in whole.splitlines():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 content = json.loads(line)
-                self.rows[str(content["key"])] = dict(content["row"])
+                if content["row"].keys() >= _EVERY:
+                    self.rows[str(content["key"])] = content["row"]
         if len(whole) < len(data):
             os.truncate(path, len(whole))
         self.rows = {key: row for key, row in self.rows.items() if row.get("code") not in PASSING}
@@ -76,10 +83,14 @@ class Record:
         self.rows |= dict(new)
         if self._path is not None and new:
             lines = [json.dumps({"key": key, "row": row}, sort_keys=True) for key, row in new]
-            with self._path.open("ab") as file:
-                file.write(("\n".join(lines) + "\n").encode())
-                file.flush()
-                os.fsync(file.fileno())
+            try:
+                with self._path.open("ab") as file:
+                    file.write(("\n".join(lines) + "\n").encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:
+                hint = "the same command continues when it can write"
+                raise UsageError(f"cannot write: {error.strerror}", path=str(self._path), hint=hint) from None
 
 
 def json_lines(rows: Sequence[Row]) -> bytes:
@@ -94,9 +105,9 @@ def read_results(path: str) -> list[Row]:
         rows = [json.loads(line) for line in Path(path).read_bytes().splitlines() if line.strip()]
     except OSError as error:
         raise UsageError(f"cannot read the results: {error.strerror}", path=path, hint=hint) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = [None]
-    if not all(isinstance(row, dict) and {"network", "board", STATUS} <= row.keys() for row in rows):
+    if not all(isinstance(row, dict) and row.keys() >= _EVERY for row in rows):
         raise UsageError("these are not the results of a sweep", path=path, hint=hint)
     return rows
 

@@ -25,6 +25,7 @@ from concurrent.futures import (
 from typing import Any
 
 from buildtool.base.errors import BuildtoolError, MachineError, UsageError
+from buildtool.base.identity import code_digest
 from buildtool.fronts.sweep import worker
 from buildtool.fronts.sweep.candidates import Job, Study
 from buildtool.fronts.sweep.module import Made
@@ -78,7 +79,7 @@ class Processes:
         self._pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             if child.pid not in self._before:
-                child.terminate()
+                child.kill()  # also where it is stopped (SIGSTOP): the command would wait for it
 
 
 def _check_sendable(job: Job) -> None:
@@ -115,6 +116,7 @@ class Cluster:
             hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`"
             raise UsageError(f"no Dask scheduler answers at '{address}': {error}", hint=hint) from None
         self._pool = self._client.get_executor(pure=False)
+        self._code = code_digest()
         self.lanes = 1  # its workers come and go, and may have caches of their own
 
     @property
@@ -124,7 +126,7 @@ class Cluster:
 
     def submit(self, jobs: Sequence[Job]) -> Future[Rows]:
         """Returns the future rows of a batch."""
-        future: Future[Rows] = self._pool.submit(worker.run_batch, jobs)
+        future: Future[Rows] = self._pool.submit(worker.run_batch_of, self._code, jobs)
         return future
 
     def reopen(self) -> None:

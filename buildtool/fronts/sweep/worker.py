@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.base.errors import BuildtoolError, from_exception
+from buildtool.base.errors import BuildtoolError, MachineError, from_exception
+from buildtool.base.identity import code_digest
 from buildtool.options import spell
 
 if TYPE_CHECKING:
@@ -29,6 +33,8 @@ def prepare() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # a command without stderr
+        os.dup2(2, 1)  # what functions of users print is not the answer of the command
     parent = multiprocessing.parent_process()
     if parent is not None:
 
@@ -44,6 +50,14 @@ def prepare() -> None:
 def ready() -> int:
     """Returns the process's number, as soon as it has started."""
     return os.getpid()
+
+
+def run_batch_of(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
+    """Returns the rows of a batch of another machine. Raises MachineError for another version."""
+    if code != code_digest():
+        hint = "install the same version of buildtool everywhere, and start the workers again"
+        raise MachineError("a worker of the cluster has another version of buildtool", hint=hint)
+    return run_batch(jobs)
 
 
 def run_batch(jobs: Sequence[Job]) -> list[tuple[str, Row]]:
@@ -67,8 +81,25 @@ def run_job(job: Job, session: Session) -> Row:
             row |= _figures(step, {**request, **model}, session)
     except Exception as error:
         reported = from_exception(error)
+        if _has_changed(job):  # they may be back for the next attempt
+            text = f"its files are not those with which the sweep began: {reported.text}"
+            reported = MachineError(text, hint="the same command plans it again")
         row |= failure(reported, step)
     return row
+
+
+def _has_changed(job: Job) -> bool:
+    """Whether a file of a job is gone or has another content now."""
+    values = (value for _, request in job.requests for value in request.values())
+    try:
+        return any(
+            hashlib.sha256(Path(one["path"]).read_bytes()).hexdigest() != one["sha256"]
+            for value in values
+            for one in (value if isinstance(value, list) else [value])
+            if isinstance(one, Mapping) and "sha256" in one
+        )
+    except OSError:
+        return True
 
 
 def failure(error: BuildtoolError, step: str) -> Row:

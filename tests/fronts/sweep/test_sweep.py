@@ -143,6 +143,63 @@ def test_a_stopped_sweep_continues_and_ends_with_the_same_bytes(folder, counted,
     assert {network for network, _, _ in counted[1:]} == {"more/a.tflite"} and len(counted) == 5
 
 
+def test_a_function_that_fails_or_yields_something_else_has_a_clear_error(folder, capsys):
+    (folder / "sweep.toml").write_text('networks = ["f.py:f"]\nboards = ["cortex-m4", "cortex-m4"]')
+
+    def status(body, *words):
+        (folder / "f.py").write_text(f"D = open('net.tflite', 'rb').read()\ndef f():\n    {body}\n")
+        return cli.run(["sweep", "sweep.toml", "--jobs", "0", *words])
+
+    wrong = {
+        "yield 'a', D; raise SystemExit(3)": "f failed: SystemExit: 3",
+        "yield from ()": "f yields no networks",
+        "return None": "f yields no networks: NoneType",
+        "yield 5, D": "the name 5 of a network is not a text",
+        "yield '\\udcff', D": "is not Unicode",
+        "yield 'a', D, {'top1': '70 %'}": "'top1' of a network is not a number",
+        "yield 'a', D, {'code': 1}": "a sweep has a column 'code' of its own",
+    }
+    for body, words in wrong.items():
+        assert status(body) == 2 and words in capsys.readouterr().err
+    # What it prints is no part of the answer, and NaN is not an accuracy.
+    body = "print('a word'); yield 'a', D, {'top1': float('nan')}; yield 'b', D, {'top1': 50.0}"
+    assert status(body, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["network"], row.get("top1")) for row in rows] == [("a", None), ("b", 50.0)]
+
+
+def test_a_network_that_was_away_for_a_moment_is_planned_again(folder, monkeypatch):
+    (folder / "sweep.toml").write_text('networks = ["net.tflite"]\nboards = ["cortex-m4"]')
+    away = folder / "away"
+
+    def run_job(job, session, run=worker.run_job):
+        (folder / "net.tflite").rename(away)
+        return run(job, session)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "run_job", run_job)
+        (row,) = calling.run(read_study("sweep.toml"), folder / "out", 0, None).rows
+    assert row["code"] == "MACHINE"
+    away.rename(folder / "net.tflite")
+    (row,) = calling.run(read_study("sweep.toml"), folder / "out", 0, None).rows
+    assert row["status"] == "done"
+
+
+def test_damaged_rows_and_parts_of_a_killed_command_do_no_harm(folder):
+    calling.run(read_study("sweep.toml"), folder / "out", 0, None)
+    whole, journal = files(folder / "out"), folder / "out/rows.jsonl"
+    first, *rest = journal.read_bytes().splitlines(keepends=True)
+    empty = json.dumps({"key": json.loads(first)["key"], "row": {}}).encode()
+    journal.write_bytes(b"\n".join([b"[" * 200_000, b"\0", b"[]", b'{"key": 1, "row": 2}', empty, *rest]))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for pid in (ended.pid, os.getpid()):
+        (folder / f"out/.buildtool-{pid}-00-0.part").touch()
+    calling.run(read_study("sweep.toml"), folder / "out", 0, None)
+    assert files(folder / "out") == whole
+    assert [one.name for one in (folder / "out").glob("*.part")] == [f".buildtool-{os.getpid()}-00-0.part"]
+
+
 def test_two_sweeps_do_not_write_into_one_folder(folder, capsys):
     with results.alone(folder / "out"):
         assert cli.run(["sweep", "sweep.toml", "-o", "out", "--jobs", "0"]) == 2
@@ -208,6 +265,17 @@ def test_the_page_keeps_names_as_text_and_names_commands_that_make_its_plans(fol
     assert "<iframe srcdoc=" in found._repr_html_() and len(found.front(BOARDS[0])) >= 1
 
 
+def test_commands_name_files_and_there_are_none_for_a_network_without_one(folder):
+    (folder / "-a.tflite").write_bytes(small())
+    networks = [("x" * 300, small()), ("b", small()), ("c", "net.tflite"), ("d", "ds_cnn"), "-a.tflite"]
+    buildtool.sweep(networks, BOARDS[0], jobs=0, out="out")
+    lines = re.findall(r"<code>buildtool plan ([^<]*) -b", (folder / "out/sweep.html").read_text())
+    written = f"out/networks/{'x' * 60}.tflite"
+    assert (folder / written).exists() and sorted(lines) == sorted(
+        [written, "ds_cnn", "net.tflite", "./-a.tflite"]
+    )
+
+
 def test_a_front_is_what_no_other_candidate_beats():
     draw = random.Random(0)
     for accuracy in (True, False):
@@ -243,6 +311,8 @@ def test_limits_on_what_changed(folder, capsys):
     assert capsys.readouterr().out.count("LIMIT EXCEEDED: ram+0") == len(
         [row for row in rows if row["status"] == "done"]
     )
+    (folder / "other.jsonl").write_bytes(results.json_lines([{**row, "board": "x"} for row in rows]))
+    assert cli.run([*words[:-2], "other.jsonl", "--fail-if", "ram+0"]) == 2  # nothing was compared
     assert cli.run([*words, "stack+0"]) == 2 and changes.compare(rows, rows) == []
     assert cli.run(["sweep", "sweep.toml", "-o", "out", "--diff", "sweep.toml"]) == 2
 
