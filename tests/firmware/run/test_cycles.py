@@ -43,6 +43,9 @@ class Shelf:
     def refuse(self, level, key):
         del self.held[level, key]
 
+    def count_memory(self, is_hit):
+        pass
+
 
 EXECUTED = Executed(
     (b"1", b"4444", b"666666"),
