@@ -36,6 +36,8 @@ PARSED = {
     "runs for ten seconds and more": (r"target check|front .*--hop|analyze mobilenetv2:", 4),
     "a plugin of the reader": (r"--board acme", 2),
     "a checkout of CMSIS-NN": (r"~/CMSIS-NN", 6),
+    "a file or a name of the reader": (r"buildtool (?:sweep|example) ", 12),
+    "an example that is not in its folder here": (r"scons .*judge", 2),
     "a program that signs": (r"--sign", 1),
     "a file that the page shows": (r"--board mine.toml", 3),
     "two answers for a data set": (r"diff before.json after.json .*top1", 1),

@@ -32,7 +32,7 @@ def test_hostile_frames_harm_nobody(tmp_path):
 
 @pytest.mark.slow
 def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
-    counts = fuzz.entries(24, 5, tmp_path)
+    counts = fuzz.entries(36, 5, tmp_path)
     assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
 
 
