@@ -74,7 +74,16 @@ TYPES = {
     parsers.normalise: "str",
     parsers.names: "str | Collection[str]",
 }
-WRITTEN = {"files": list[str], "changed": list[str], "removed": list[str]}  # names of files
+# Class -> the keys that name written files there, instead of the service's bytes.
+WRITTEN = {
+    "Trace": ("files",),
+    "Build": ("files", "removed"),
+    "Sources": ("files", "changed"),
+    "Bundle": ("files", "changed", "removed"),
+    "Description": ("files",),
+    "Quantized": ("files",),
+    "Arena": ("files",),
+}
 
 
 def stub() -> str:
@@ -115,10 +124,7 @@ def _answer_class(name: str, used: dict[str, str]) -> str:
     own: Any = getattr(answers, name)
     kind, number = KINDS[name]
     keys = typing.get_type_hints(answers_of(kind)[number])
-    written = {key for key in WRITTEN if key in (own.__doc__ or "")} | ({"files"} & set(keys))
-    if name in ("Plan", "Report"):
-        written = set()
-    keys |= {key: WRITTEN[key] for key in WRITTEN if key in written}
+    keys |= dict.fromkeys(WRITTEN.get(name, ()), list[str])
     lines = [f"class {name}({own.__bases__[0].__name__}):", _doc(own)]
     for key, value in keys.items():
         lines += ["    @property", f"    def {key}(self) -> {_type(value, used)}: ..."]

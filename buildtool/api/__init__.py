@@ -69,7 +69,8 @@ def caching(session: Session, subject: str = "", use: str = "on") -> Iterator[No
 
     `subject` is the text by which `cache explain` finds what was asked for ("": it does not).
     """
-    from buildtool.base.store.cache import Cache, Use
+    from buildtool.base.modes import Use
+    from buildtool.base.store.cache import Cache
 
     keeper = session.keeper
     if not isinstance(keeper, Cache):

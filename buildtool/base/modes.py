@@ -172,3 +172,11 @@ class Flip(enum.StrEnum):
 
     HALF = "half"
     NONE = "none"
+
+
+class Use(enum.StrEnum):
+    """How a request uses the cache. `renew` writes, but reads only entries that the same request made."""
+
+    ON = "on"
+    OFF = "off"
+    RENEW = "renew"

@@ -30,9 +30,9 @@ from buildtool.base import wire
 from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, PlanError, ToolError, to_data
 from buildtool.base.identity import code_digest
-from buildtool.base.modes import Objective, Strategy
+from buildtool.base.modes import Objective, Strategy, Use
 from buildtool.base.session import Session
-from buildtool.base.store.cache import Use, open_cache
+from buildtool.base.store.cache import open_cache
 from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # upper limit for the address space: a larger request fails, and the machine is safe

@@ -14,9 +14,10 @@ from paths import script
 
 from buildtool.base import compiler as compilers
 from buildtool.base.errors import ToolError
+from buildtool.base.modes import Use
 from buildtool.base.session import Session, working
 from buildtool.base.store import care
-from buildtool.base.store.cache import Cache, Use, open_cache
+from buildtool.base.store.cache import Cache, open_cache
 from buildtool.firmware import objects
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 

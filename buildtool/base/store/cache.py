@@ -6,7 +6,6 @@ that nobody waits for them.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import sys
 import time
@@ -19,6 +18,7 @@ import msgpack
 
 from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
+from buildtool.base.modes import Use
 from buildtool.base.store import NAMESPACES, EntryId
 from buildtool.base.store.disk import Disk
 
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
     from buildtool.base.store.remote.settings import Settings
 
 _SHOWN = 80  # upper limit for the characters of a part of a key in a report
-
-
-class Use(enum.StrEnum):
-    """How a request uses the cache. `renew` writes, but reads only entries that the same request made."""
-
-    ON = "on"
-    OFF = "off"
-    RENEW = "renew"
 
 
 class Cache:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean, from_exception, shown
+from buildtool.base.modes import Use
 from buildtool.base.outfiles import keep_inputs, keep_networks, write, write_changed
 from buildtool.client.planned import emitted_lines
 from buildtool.fronts import asking
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
 
 PathText = str | PathLike[str]
-CACHE = ("on", "off", "renew")
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,9 @@ class Settings:
         from buildtool.client import door
 
         door.mode(self.daemon)
-        if self.cache not in CACHE:
-            raise UsageError(f"unknown use of the cache '{self.cache}'", hint=did_you_mean(self.cache, CACHE))
+        if self.cache not in list(Use):
+            hint = did_you_mean(self.cache, list(Use))
+            raise UsageError(f"unknown use of the cache '{self.cache}'", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE, most_disk_bytes
 from buildtool.base.locks import hold_lock
+from buildtool.base.modes import Use
 from buildtool.base.session import Namespace, Session
 from buildtool.base.store import NAMESPACES, care, disk, notes
-from buildtool.base.store.cache import Cache, Use, open_cache
+from buildtool.base.store.cache import Cache, open_cache
 from buildtool.base.store.disk import ASIDE, evict
 from buildtool.base.store.notes import COUNTS, Notes
 
