@@ -40,6 +40,7 @@ _MADE = {
     "net.elf": ("build", *_MODEL, "--out", "."),
     "net.plan": ("plan", *_MODEL, "--out", "net.plan"),
     "net.html": ("report", *_MODEL, "--out", "net.html"),
+    "net.jsonl": ("sweep", "sweep.toml", "--jobs", "0", "--out", "swept"),
     "net.json": ("profile", *_MODEL, "--json"),
 }
 
@@ -58,6 +59,7 @@ class Reader:
         (self._kinds / "net.onnx").write_bytes(model.SerializeToString())
         (self._kinds / "net.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,32\n")
         (self._kinds / "net.toml").write_text('extends = "cortex-m4"\n')
+        (self._kinds / "sweep.toml").write_text('networks = ["net.tflite"]\nboards = ["cortex-m4"]\n')
         (self._kinds / "net.txt").write_text("0\n1\n")
         with wave.open(str(self._kinds / "net.wav"), "wb") as sound:
             sound.setparams((1, 2, 16000, 0, "NONE", ""))
@@ -94,6 +96,8 @@ class Reader:
         filled = []
         for word in words:
             name, value = re.fullmatch(r"((?:\w+=)?)(.*)", word).groups()  # type: ignore[union-attr]
+            if words[0] == "example":  # its folder has to be new
+                value = {"NAME": "cmake", "DIR": "new"}.get(value, value)
             assert value in known or not re.fullmatch(r"[A-Z]{2,}", value), f"no rule covers {value}"
             filled.append(name + known.get(value, value).replace("~/", f"{self.folder}/"))
         return filled
@@ -110,6 +114,9 @@ class Reader:
                 continue
             alike = [p for p in paths if p.suffix == path.suffix and p.is_file()]
             kind = self._kinds / (f"net{path.suffix}" if path.suffix else "pictures")
+            if "sweep" in words and path.suffix == ".toml":
+                shutil.copy(self._kinds / "net.tflite", self.folder)
+                kind = self._kinds / "sweep.toml"
             if (ours := ROOT / path.relative_to(self.folder)).is_file():  # a file of the checkout
                 kind = ours
             if "diff" in words and alike:  # of the same kind of answer
@@ -117,6 +124,8 @@ class Reader:
             if kind.name in _MADE and not kind.exists():
                 status, out, errors = self.run(_MADE[kind.name], self._kinds)
                 assert status == 0, errors
+                if kind.suffix == ".jsonl":
+                    shutil.copy(self._kinds / "swept/results.jsonl", kind)
                 if not kind.exists():
                     kind.write_text(out)
             path.parent.mkdir(parents=True, exist_ok=True)
