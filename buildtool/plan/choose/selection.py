@@ -156,12 +156,12 @@ def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search
     best plan costs no more than the first result of `search`, the least cost within that limit.
     """
     best = limits.best(earlier)
-    inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
-    if max(inside, default=0) <= limits.ram and (
-        search.first is None
-        or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
-    ):
+    least = search.first is None or (
+        search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight
+    )
+    if least and not front.may_fit_beyond(limits.ram):
         return []
+    inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
     plans: list[Plan] = []
 
     dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)

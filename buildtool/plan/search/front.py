@@ -13,6 +13,7 @@ tensor that does not feed its region.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -84,11 +85,28 @@ class Front:
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
         """Whether the arena that `within` finds for a point may fit into `most_bytes` bytes."""
-        if self._floors[index] <= most_bytes:
-            return True
-        way = self.points[index].way
+        return self._floors[index] <= most_bytes or self._tied_fits(self.points[index].way, most_bytes)
+
+    def _tied_fits(self, way: Way, most_bytes: float) -> bool:
+        """Whether the cheapest way with a way's work, within its bytes, may fit into `most_bytes` bytes."""
         tied = self.space.cheapest(way)
         return tied is not None and self._floor(tied) <= most_bytes
+
+    def may_fit_beyond(self, most_bytes: float) -> bool:
+        """Whether a point with more than `most_bytes` live bytes may have an arena within them.
+
+        The search begins no higher than such points lie, and ends at those within the bytes.
+        """
+        if math.isinf(most_bytes) or not self._most_beside:
+            return False
+        space, settings = self.space, self.settings
+        search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
+        for way in search.falling(int(most_bytes) + self._most_beside):
+            if way.bytes <= most_bytes:
+                break
+            if not search.exact or self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
+                return True
+        return not search.exact
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
@@ -101,10 +119,11 @@ class Front:
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
-        return tuple(
-            way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
-            for way in (point.way for point in self.points)
-        )
+        return tuple(self._exact_floor(point.way) for point in self.points)
+
+    def _exact_floor(self, way: Way) -> int:
+        """The bound of `_floors` for a way of an exact front."""
+        return way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """A lower bound in bytes of a way's arena. `saved` returns the bytes that a region may need less."""
@@ -134,6 +153,21 @@ class Front:
         read -= {boundaries.sources[region.first].tensor, *(e.makes[k] for k in inside)}
         dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
         return min(dying, boundaries.sizes[region.end - 1])
+
+    @cached_property
+    def _most_beside(self) -> int:
+        """An upper bound in bytes of `_beside` for all regions."""
+        e, sizes = self.space.elements, self.space.boundaries.sizes
+        inputs = zip(e.ops, (-1, *e.makes), e.beside, strict=False)
+        skipped = {
+            e.roots[t]
+            for op, before, beside in inputs
+            for t in (*(t for t in op.inputs if t != before), *beside)
+            if t in e.roots
+        }
+        dying = sum(e.sizes[t] for t in skipped if e.last_read[t] < e.count)
+        first = min((e.last_read[t] for t in skipped), default=e.count)
+        return min(dying, max(sizes[first:], default=0))
 
     def plan(self, index: int) -> Plan:
         """The placed plan of a point: the cheapest one that is found in the smallest arena that is found.
@@ -256,7 +290,7 @@ class Front:
         groups = []
         for block, group in zip(blocks, lean.groups, strict=True):
             free = room - self.space.elements.constants(block.first, block.last)
-            cheapest = self.space.blocks.cheapest(block, free)
+            cheapest = self.space.cost_tables.cheapest(block, free)
             groups.append(group if cheapest is None else cheapest.group)
         return replace(lean, groups=tuple(groups))
 
