@@ -14,7 +14,7 @@ tensor that does not feed its region.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -25,7 +25,7 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.workspace import Regions, known_costs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.paths import Search, Way
-from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.regions import INFINITE, Candidate
 from buildtool.plan.search.space import Settings, Space, Ways, space_of
 from buildtool.plan.types import Plan, Region
 from buildtool.target.costs import COST_UNITS
@@ -92,21 +92,27 @@ class Front:
         tied = self.space.cheapest(way)
         return tied is not None and self._floor(tied) <= most_bytes
 
-    def may_fit_beyond(self, most_bytes: float) -> bool:
-        """Whether a point with more than `most_bytes` live bytes may have an arena within them.
+    def fitting(self, most_bytes: float) -> Iterator[Way]:
+        """Yields the ways of the points whose arena may fit into `most_bytes` bytes, most live bytes first.
 
-        The search begins no higher than such points lie, and ends at those within the bytes.
+        A search of its own finds them: it begins no higher than such points lie, and goes on as they are
+        asked for. If its budget ends, the rest comes from `points`.
         """
-        if math.isinf(most_bytes) or not self._most_beside:
-            return False
-        space, settings = self.space, self.settings
-        search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
-        for way in search.falling(int(most_bytes) + self._most_beside):
-            if way.bytes <= most_bytes:
-                break
-            if not search.exact or self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
-                return True
-        return not search.exact
+        above = INFINITE
+        if not math.isinf(most_bytes):
+            space, settings = self.space, self.settings
+            search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
+            for way in search.falling(int(most_bytes) + self._most_beside):
+                if not search.exact:
+                    break
+                if self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
+                    yield way
+                above = way.bytes
+            if search.exact:
+                return
+        for index in reversed(range(len(self.points))):
+            if self.points[index].live_bytes < above and self.may_fit(index, most_bytes):
+                yield self.points[index].way
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
@@ -170,20 +176,20 @@ class Front:
         return min(dying, max(sizes[first:], default=0))
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found.
+        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found."""
+        return self.smallest(self.points[index].way)
 
-        The session caches it for every front of the same problem.
-        """
-        key = (*self._problem, self.settings, index)
-        return self.session.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
+    def smallest(self, way: Way) -> Plan:
+        """The placed plan of a point's way. The session caches it for every front of the same problem."""
+        key = (*self._problem, self.settings, way)
+        return self.session.remember("placed points", key, lambda: self.within(way), MOST_POINTS)
 
-    def within(self, index: int, enough: float = 0) -> Plan:
-        """A placed plan of a point. An arena of `enough` bytes is small enough.
+    def within(self, way: Way, enough: float = 0) -> Plan:
+        """A placed plan of a point's way. An arena of `enough` bytes is small enough.
 
         If the network is small enough for a search, the cheapest way with the point's work and within its
         bytes is placed. The point's own way is placed instead if its plan is better, copies included.
         """
-        way = self.points[index].way
         cheapest = self.space.cheapest(way)
         if cheapest is None:
             return self.cheap(way, enough)
@@ -255,20 +261,19 @@ class Front:
         timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
         return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
-    def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
-        """Yields the indices of points whose arena may fit into `most_bytes`, most live bytes first.
+    @staticmethod
+    def cheaper(ways: Iterable[Way], search: Search, below: Callable[[], float]) -> Iterator[Way]:
+        """Yields the ways of `fitting` up to the first one from which no plan may cost less than `below()`.
 
-        It ends where no further point may cost less than `below()`. No plan of a point costs less than the
-        cheapest way within its bytes, and that way costs more within fewer bytes. `search` is a search for
-        the least cost. None of its limits so far may be lower than the first one here.
+        No plan of a point costs less than the cheapest way within its bytes, and that way costs more within
+        fewer bytes. `search` is a search for the least cost. None of its limits so far may be lower than the
+        first one here.
         """
-        for index in reversed(range(len(self.points))):
-            if not self.may_fit(index, most_bytes):
-                continue
-            way = search.least(self.points[index].live_bytes)
-            if way is not None and search.exact and way.weight >= below() * COST_UNITS:
+        for way in ways:
+            cheapest = search.least(way.bytes)
+            if cheapest is not None and search.exact and cheapest.weight >= below() * COST_UNITS:
                 return
-            yield index
+            yield way
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
         return tuple(region.region(self.space.elements) for region in self._whole_regions(way))
