@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from buildtool.base.errors import PlanError
 from buildtool.emit.arguments import (
     geometry,
     invocation,
@@ -42,26 +41,10 @@ class Loading:
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
-            self._check(load)
             if load.by_turns or load.op in network.relocated_constants:
                 continue  # they are loaded while their region runs, see Turns
-            begin = firsts.get(plan.buffers[load.buffer].first)
-            if begin is None or begin > region_of[load.op]:
-                text = "a load does not begin with a region"
-                raise PlanError(text, operator=network.graph.ops[load.op].place)
-            self.begun[begin].append(load)
+            self.begun[firsts[plan.buffers[load.buffer].first]].append(load)
             self.needed[region_of[load.op]].append(load)
-
-    def _check(self, load: Load) -> None:
-        """Checks the sizes of a load and of its buffer; raises PlanError if they are wrong."""
-        graph, buffer = self.network.graph, self.network.plan.buffers[load.buffer]
-        place, block = graph.ops[load.op].place, self.blocks.get(load.op)
-        if block is None or block.size != load.size:
-            size = block.size if block else 0
-            raise PlanError(f"the plan loads {load.size} bytes of constants, not {size}", operator=place)
-        needed = load.slots * block.slice_bytes(load.channels) if load.channels else block.size
-        if buffer.size < needed or (load.channels and not block.channels):
-            raise PlanError(f"a buffer of {buffer.size} bytes for {needed} of constants", operator=place)
 
     def prologue(self, index: int) -> list[str]:
         """Returns the statements at the start of a region.
@@ -254,9 +237,6 @@ class StreamedLoads:
         group = parts(self._run, timeline, group_of(self.region, op))
         begins = {self._start + part.step: part.y0 for part in group}
         firsts = [self.network.plan.buffers[load.buffer].first for load in loads]
-        if any(first not in begins for first in firsts):
-            place = self.network.graph.ops[op].place
-            raise PlanError("constants are loaded while their group computes rows", operator=place)
         return [begins[first] for first in firsts]
 
 

@@ -231,17 +231,17 @@ class PythonReplay(Replay):
         return there.size == piece.size and bool((there == self._tag(tensor, piece)).all())
 
     def _tag(self, tensor: int, piece: Piece) -> np.ndarray:
-        return np.arange(piece.byte, piece.byte + piece.size) + (self.groups[tensor] << 32)
+        return np.arange(piece.byte, piece.byte + piece.size) + self.first_tags[tensor]
 
     def _own(self, area: Area) -> None:
         """Fills a buffer without a tensor with its tag."""
         self.refuse_outside(area.buffer)
-        self.tags[area.buffer.offset : area.buffer.offset + area.buffer.size] = area.tag
+        self.tags[area.buffer.offset : area.buffer.offset + area.size] = area.tag
 
     def _owns(self, area: Area) -> bool:
         """Whether all of a buffer still has its tag."""
-        there = self.tags[area.buffer.offset : area.buffer.offset + area.buffer.size]
-        return there.size == area.buffer.size and bool((there == area.tag).all())
+        there = self.tags[area.buffer.offset : area.buffer.offset + area.size]
+        return there.size == area.size and bool((there == area.tag).all())
 
 
 def _reads_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:

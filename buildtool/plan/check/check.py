@@ -32,6 +32,7 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, Op
+from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.check.contents import check_contents, check_loads
 from buildtool.plan.check.hazard import Life, check_coverage, lives_in_steps, unsafe
 from buildtool.plan.check.reads import sums_up
@@ -55,6 +56,7 @@ from buildtool.target.catalogue import (
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target, Windows
 
+_MOST_ALIGNMENT = 4096  # that compilers and linkers promise everywhere
 _MOST_AT_ONCE = 1 << 30  # rows, columns or channels: the emitted C adds them in 32 bits
 
 
@@ -85,12 +87,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     _check_brought(plan, graph, target, kernels)
     if streamed:
         _check_placement(plan, target, exact=False)
-        scratch: dict[int, list[Buffer]] = {}
-        for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH):
-            scratch.setdefault(buffer.op, []).append(buffer)
-        for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
-            needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
-            _refuse_scratch(op, needed, scratch.get(position, ()))
+        _check_scratch(plan, graph, kernels, timeline.columns, exact=made_for_it)
         _check_macs(plan, graph, replay(plan, timeline, kernels).items())
         return
     steps = [Step(*line) for line in timeline.steps.tolist()]
@@ -98,7 +95,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     groups = arena_groups(graph)
     lives = lives_in_steps(steps, graph, groups, plan.image)
     holders = _check_tensor_buffers(plan, graph, groups, lives)
-    _check_scratch(plan, graph, kernels, steps)
+    _check_scratch_lives(plan, graph, steps, _check_scratch(plan, graph, kernels, {}, exact=made_for_it))
     _check_placement(plan, target, exact=True)
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
@@ -122,9 +119,10 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
             raise PlanError(f"the plan is for {what}", hint="plan again")
     if plan.image not in tuple(Image):
         raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(Image))
-    if plan.alignment < 1 or plan.alignment % target.board.alignment:
+    if not 1 <= plan.alignment <= _MOST_ALIGNMENT or plan.alignment % target.board.alignment:
         raise PlanError(
             f"alignment {plan.alignment} is not a multiple of the board's {target.board.alignment}"
+            f" up to {_MOST_ALIGNMENT}"
         )
 
 
@@ -184,13 +182,14 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
     beside: dict[int, list[int]] = {}  # operator -> bytes of each constant operand
     needed: dict[int, int] = {}  # operator -> bytes of all its constants
     loaded = {load.op for load in plan.loads}
+    blocks = constants(graph, kernels) if plan.loads else {}
     all_come = bool(target.board.memory(target.board.weights).bandwidth)
     for position, kernel in enumerate(kernels):
         op = graph.ops[position]
         if kernel is None or (position not in loaded and not all_come):
             continue
-        constants = (t for t in operands(kernel, graph, op) if graph.tensors[t].is_constant)
-        beside[position] = [-(-graph.tensors[t].size // ALIGNMENT) * ALIGNMENT for t in constants]
+        read = (t for t in operands(kernel, graph, op) if graph.tensors[t].is_constant)
+        beside[position] = [-(-graph.tensors[t].size // ALIGNMENT) * ALIGNMENT for t in read]
         needed[position] = sum(beside[position]) + constants_bytes(kernel, graph, op)
     for load in plan.loads:
         op, kernel, size = graph.ops[load.op], kernels[load.op], needed.get(load.op, 0)
@@ -199,6 +198,9 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
         if load.channels and (kernel is None or beside[load.op] or not _is_slice(load, kernel, graph, op)):
             text = f"kernel '{plan.kernels[load.op]}' computes no slices of {load.channels} channels"
             raise PlanError(text, operator=op.place)
+        block, there = blocks.get(load.op), plan.buffers[load.buffer].size
+        if load.channels and (block is None or there < load.slots * block.slice_bytes(load.channels)):
+            raise PlanError(f"a buffer of {there} bytes is too small for slices", operator=op.place)
     for position, size in needed.items():
         if position not in loaded and (beside[position] or size):
             place = graph.ops[position].place
@@ -252,27 +254,37 @@ def _check_tensor_buffers(
 
 
 def _check_scratch(
-    plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], steps: Sequence[Step]
-) -> None:
-    """Checks that each step whose kernel needs scratch has one live buffer that is large enough and names the
-    step's operator: the emitted call takes that buffer.
+    plan: Plan,
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    columns: Mapping[int, int],
+    exact: bool,
+) -> dict[int, Buffer]:
+    """Checks that each kernel that needs scratch has one buffer that is large enough; the emitted calls take
+    the operator's first one, and tell the kernel its size. Returns operator -> its scratch.
+
+    `columns`: as Timeline.columns. `exact`: whether it must have no more bytes than it needs.
     """
-    live: list[list[Buffer]] = [[] for _ in steps]
-    for buffer in plan.buffers:
-        if buffer.kind is BufferKind.SCRATCH:
-            for number in range(max(buffer.first, 0), min(buffer.last + 1, len(steps))):
-                if buffer.op == steps[number].op:
-                    live[number].append(buffer)
+    scratch: dict[int, Buffer] = {}
+    for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH and 0 <= b.op < len(graph.ops)):
+        if scratch.setdefault(buffer.op, buffer) is not buffer:
+            raise PlanError("its bytes of scratch lie in two buffers", operator=graph.ops[buffer.op].place)
+    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
+        needed = scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
+        size = scratch[position].size if position in scratch else 0
+        if size < needed or (exact and size > needed):
+            raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {size}", operator=op.place)
+    return scratch
+
+
+def _check_scratch_lives(
+    plan: Plan, graph: Graph, steps: Sequence[Step], scratch: Mapping[int, Buffer]
+) -> None:
+    """Checks that an operator's scratch is live in each of its steps."""
     for number, step in enumerate(steps):
-        op, kernel = graph.ops[step.op], kernels[step.op]
-        _refuse_scratch(op, scratch_bytes(kernel, graph, op) if kernel else 0, live[number])
-
-
-def _refuse_scratch(op: Op, needed: int, there: Iterable[Buffer]) -> None:
-    """Raises PlanError if a kernel needs scratch and does not have one buffer of at least `needed` bytes."""
-    sizes = [buffer.size for buffer in there]
-    if needed and (len(sizes) != 1 or sizes[0] < needed):
-        raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {sizes}", operator=op.place)
+        buffer = scratch.get(step.op)
+        if buffer and not buffer.first <= number <= buffer.last:
+            raise PlanError("its scratch is not live when it runs", operator=graph.ops[step.op].place)
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool) -> None:

@@ -8,12 +8,16 @@ operator may be loaded again: at each turn of its group, or to another place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.states import arena_groups
 from buildtool.plan.schedule.delivery import delivered_image
-from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.timeline import Timeline, group_of
+from buildtool.plan.schedule.timeline import parts as parts_of_group
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
 _TENSORS = (BufferKind.TENSOR, BufferKind.RING)
@@ -96,9 +100,16 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
     if not 0 <= buffer.op < len(graph.ops):
         raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
     op = graph.ops[buffer.op]
-    needed = _SUM_BYTES * graph.tensors[op.as_seen.inputs[0]].nhwc[3]
+    if not sums_up(graph, op):
+        raise PlanError("it has accumulators, and adds nothing up", operator=op.place)
+    needed = sum_bytes(graph, op)
     if buffer.size < needed:
         raise PlanError(f"it needs {needed} bytes of accumulators, it has {buffer.size}", operator=op.place)
+
+
+def sum_bytes(graph: Graph, op: Op) -> int:
+    """Bytes of the accumulators of a global pooling."""
+    return _SUM_BYTES * graph.tensors[op.as_seen.inputs[0]].nhwc[3]
 
 
 def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
@@ -124,6 +135,7 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()
     latest: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
+    firsts: dict[int, list[int]] = {}  # operator -> the steps before which it is loaded, but for turns
     for load in plan.loads:
         is_there = load.op >= 0 and load.op in runs and 0 <= load.buffer < len(plan.buffers)
         if not is_there or load.buffer in taken:
@@ -145,11 +157,38 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
             text = f"a buffer of {buffer.size} bytes cannot hold its {load.size} bytes of constants"
         elif load.channels < 0 or (load.channels and life.first != life.last):
             text = "runs in slices of its channels, but in more than one step"
+        elif load.by_turns and before is not None:
+            text = "its constants are loaded at each turn, but not before they are loaded to another place"
+        elif buffer.first > life.last:
+            text = "its constants are loaded after it has run"
+        elif plan.second_at:
+            text = "its constants are loaded, but the arena lies in two memories"
         if text:
             raise PlanError(text, operator=graph.ops[load.op].place)
         latest[load.op] = buffer
+        if not load.by_turns:
+            firsts.setdefault(load.op, []).append(buffer.first)
         for o in (o for o in plan.overlaps if load.channels and o.op == load.op):
             refuse_mixed(graph, graph.ops[load.op], plan.buffers[o.input], plan.buffers[o.output])
+    for op, steps in firsts.items():
+        _check_beginnings(timeline, op, steps)
     for op, buffer in latest.items():
         if buffer.last < runs[op].last:
             raise PlanError("its constants do not live as long as it runs", operator=graph.ops[op].place)
+
+
+def _check_beginnings(timeline: Timeline, op: int, steps: Sequence[int]) -> None:
+    """Raises PlanError unless an operator's constants are loaded before regions, or else all of them before
+    its group computes some rows.
+    """
+    if set(steps) <= set(timeline.starts):
+        return
+    index = timeline.region_at(timeline.lives[op].first)
+    run, region = timeline.runs[index], timeline.regions[index]
+    begins = set[int]()
+    if region.is_streamed:
+        own = parts_of_group(run, timeline, group_of(region, op))
+        begins = {timeline.starts[index] + part.step for part in own}
+    if not begins.issuperset(steps):
+        text = "its constants are loaded in the middle of a region, while no group begins to compute rows"
+        raise PlanError(text, operator=timeline.graph.ops[op].place)

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 4
+#define REPLAY_ABI 5
 
-/* All structures are tables of 64-bit numbers; replay.py fills them in. */
+/* All structures are tables of 64-bit numbers; replay.py fills them in. Tags have 32 bits. */
 struct replay_tensor {
     int64_t offset; /* of its buffer; -1 without a buffer */
     int64_t kept_rows, kept_columns;
@@ -58,7 +58,7 @@ struct replay_step {
 };
 
 struct replay_model {
-    int64_t *tags;
+    uint32_t *tags;
     int64_t size; /* of the arena */
     const struct replay_tensor *tensors;
     const struct replay_operator *operators;
@@ -173,9 +173,9 @@ static int write_piece(const struct replay_model *m, int64_t tensor, struct piec
     if (!inside(m, p.address, p.size)) {
         return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
     }
-    int64_t *there = m->tags + p.address, tag = m->tensors[tensor].tag + p.byte;
+    uint32_t *there = m->tags + p.address, tag = (uint32_t)(m->tensors[tensor].tag + p.byte);
     for (int64_t i = 0; i < p.size; i++) {
-        there[i] = tag + i;
+        there[i] = tag + (uint32_t)i;
     }
     return 1;
 }
@@ -184,10 +184,10 @@ static int holds_piece(const struct replay_model *m, int64_t tensor, struct piec
     if (!inside(m, p.address, p.size)) {
         return 0;
     }
-    const int64_t *there = m->tags + p.address;
-    int64_t tag = m->tensors[tensor].tag + p.byte, wrong = 0;
+    const uint32_t *there = m->tags + p.address;
+    uint32_t tag = (uint32_t)(m->tensors[tensor].tag + p.byte), wrong = 0;
     for (int64_t i = 0; i < p.size; i++) {
-        wrong |= there[i] ^ (tag + i);
+        wrong |= there[i] ^ (tag + (uint32_t)i);
     }
     return !wrong;
 }
@@ -229,18 +229,18 @@ static int own(const struct replay_model *m, const struct replay_area *area) {
         return 0;
     }
     for (int64_t i = 0; i < area->size; i++) {
-        m->tags[area->offset + i] = area->tag;
+        m->tags[area->offset + i] = (uint32_t)area->tag;
     }
     return 1;
 }
 
 static int owns(const struct replay_model *m, const struct replay_area *area) {
-    int64_t wrong = 0;
+    uint32_t wrong = 0;
     if (!inside(m, area->offset, area->size)) {
         return 0;
     }
     for (int64_t i = 0; i < area->size; i++) {
-        wrong |= m->tags[area->offset + i] ^ area->tag;
+        wrong |= m->tags[area->offset + i] ^ (uint32_t)area->tag;
     }
     return !wrong;
 }

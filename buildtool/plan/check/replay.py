@@ -4,7 +4,8 @@ Each step checks that its reads find the right bytes, then overwrites the bytes 
 trusts no lifetimes or overlaps of the planner: a ring that is too short, a tensor that is overwritten too
 early, or a lifetime that is too short all lead to a read of the wrong byte.
 
-Steps run in C (replay.c). Every byte of the arena has a tag: the tensor and the byte of it that it holds.
+Steps run in C (replay.c). Every byte of the arena has a tag of four bytes: the bytes of all tensors are numbered
+through, and scratch, accumulators and constants of each operator have a number.
 tests/oracles/replay_twin.py runs the steps in Python. This module makes the tables of a graph and a plan for
 C, with lines of 64-bit numbers as in replay.c.
 """
@@ -16,7 +17,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from buildtool.graph.liveness import state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
-from buildtool.plan.check.contents import keeps_channels, refuse_mixed
+from buildtool.plan.check.contents import keeps_channels, refuse_mixed, sum_bytes
 from buildtool.plan.check.reads import Read, alias_groups, ends_rows, makes_planes, reads, sums_up
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
@@ -38,10 +39,9 @@ from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
 
-# Tags of bytes outside tensors. A tensor's byte has the tensor's number and its own, 32 bits each.
-_SCRATCH = -3  # less the operator's position
-CONSTANTS = 1 << 61  # plus the operator's position
-_SUMS = 1 << 62  # plus the position of the accumulating operator
+# Tags: 0 for bytes that nobody has written, three for each operator, then those of the tensors' bytes.
+_SCRATCH, _SUMS, _CONSTANTS = 1, 2, 3  # plus three times the operator's position
+_MOST_TAGS = 1 << 32
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
@@ -50,10 +50,18 @@ _TENSOR, _READ, _OPERATOR = 14, 10, 20  # numbers in a line of a table
 
 @dataclass(frozen=True)
 class Area:
-    """A buffer that belongs to no tensor, and the tag of its bytes."""
+    """A buffer that belongs to no tensor, the tag of its bytes, and how many of these are used."""
 
     buffer: Buffer
     tag: int
+    size: int
+
+    @classmethod
+    def of(cls, buffer: Buffer | None, tag: int, position: int, most: int | None = None) -> Area | None:
+        """The area of an operator; None without a buffer. `most`: the most bytes that are used of it."""
+        if buffer is None:
+            return None
+        return cls(buffer, tag + 3 * position, buffer.size if most is None else min(buffer.size, most))
 
 
 @dataclass(frozen=True)
@@ -79,11 +87,6 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     """Position -> operator. Aliases are left out."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
-
-    def area(position: int, kind: BufferKind, tag: int) -> Area | None:
-        buffer = served.get((position, kind))
-        return Area(buffer, tag) if buffer else None
-
     by_position = {}
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
@@ -95,6 +98,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
         contract = kernel.overlap if kernel and not again else Contract.NONE
         if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
             contract = Contract.NONE
+        sums = served.get((position, BufferKind.ACCUMULATOR))
         by_position[position] = Operator(
             op,
             read,
@@ -102,11 +106,29 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             contract in (Contract.ROW, Contract.PIXEL) and any(one.rows for one in read),
             sums_up(graph, op),
             makes_planes(graph, op),
-            area(position, BufferKind.SCRATCH, _SCRATCH - position),
-            area(position, BufferKind.ACCUMULATOR, _SUMS + position),
-            Area(plan.buffers[load.buffer], CONSTANTS + position) if load else None,
+            Area.of(served.get((position, BufferKind.SCRATCH)), _SCRATCH, position),
+            Area.of(sums, _SUMS, position, sum_bytes(graph, op) if sums else None),
+            _loaded(plan, load) if load else None,
         )
     return by_position
+
+
+def _loaded(plan: Plan, load: Load) -> Area | None:
+    """The bytes into which a load copies constants."""
+    most = None if load.channels else load.size
+    return Area.of(plan.buffers[load.buffer], _CONSTANTS, load.op, most)
+
+
+def _number_bytes(graph: Graph, groups: Mapping[int, int]) -> dict[int, int]:
+    """Tensor -> the tag of its first byte. Raises PlanError where 32 bits cannot number all bytes."""
+    sizes: dict[int, int] = {}
+    for t, group in groups.items():
+        sizes[group] = max(sizes.get(group, 0), graph.tensors[t].size)
+    ends = [1 + 3 * len(graph.ops), *sizes.values()]
+    firsts = dict(zip(sizes, accumulate(ends), strict=False))
+    if sum(ends) > _MOST_TAGS:
+        raise PlanError(f"the network's tensors have {sum(ends):,} bytes, more than a plan can be checked for")
+    return {t: firsts[group] for t, group in groups.items()}
 
 
 class _Model(ctypes.Structure):
@@ -124,7 +146,7 @@ class _Model(ctypes.Structure):
 _C = load_library(
     __file__,
     "replay",
-    4,
+    5,
     {
         "replay_run": (
             *(ctypes.c_int64, ctypes.POINTER(_Model), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32),
@@ -165,13 +187,14 @@ class Replay:
         self.operators = operators(plan, self.graph, kernels)
         self._check_windows()
         self.groups = alias_groups(self.graph)
+        self.first_tags = _number_bytes(self.graph, self.groups)
         self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in load_steps(timeline, plan.loads, plan.buffers):
             self._loads_at.setdefault(step, []).append(load)
         self._moves_at: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
             self._moves_at.setdefault(plan.buffers[move.target].first, []).append(move)
-        self.tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
+        self.tags = np.zeros(plan.arena_bytes + plan.state_bytes, np.uint32)
         self._fault: _Table = np.zeros(4, np.int64)
         self._holders: dict[int, Buffer] = {}
         self._tensors: _Table = np.zeros((len(self.graph.tensors), _TENSOR), np.int64)
@@ -205,7 +228,7 @@ class Replay:
             pitch, first = self.graph.tensors[part.whole].pixel_bytes, part.first * tensor.dtype.size
         layout = (offset, rows or height, columns or width, not rows, pitch, first, buffer_size)
         described = (batch, height, width, channels, channels * tensor.dtype.size, tensor.size)
-        return (*layout, *described, self.groups[t] << 32)
+        return (*layout, *described, self.first_tags[t])
 
     def run(self) -> dict[int, int]:
         """Runs the whole plan: see `replay`."""
@@ -331,12 +354,13 @@ class Replay:
         """Runs the loads that begin with a step."""
         for load in self._loads_at.get(number, ()):
             buffer = self.plan.buffers[load.buffer]
-            constants = Area(buffer, CONSTANTS + load.op)
+            constants = _loaded(self.plan, load)
+            assert constants is not None
             if constants != self.operators[load.op].constants:
                 self.operators[load.op] = replace(self.operators[load.op], constants=constants)
                 self._tables[0][load.op, -3:] = _area(constants)
             self.refuse_outside(buffer)
-            self.tags[buffer.offset : buffer.offset + buffer.size] = constants.tag
+            self.tags[buffer.offset : buffer.offset + constants.size] = constants.tag
 
     def refuse_outside(self, buffer: Buffer) -> None:
         """Raises PlanError unless a buffer lies inside the arena."""
@@ -383,4 +407,4 @@ def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
 
 def _area(area: Area | None) -> tuple[int, int, int]:
     """The struct replay_area of replay.c."""
-    return (area.buffer.offset, area.buffer.size, area.tag) if area else _NOWHERE
+    return (area.buffer.offset, area.size, area.tag) if area else _NOWHERE

@@ -12,7 +12,6 @@ from loaded import plain_xcore
 from planmutants import with_buffer, with_load
 
 from buildtool.base.errors import PlanError
-from buildtool.emit.sources import emit
 from buildtool.plan.assemble.arrivals import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.assemble.loads import Loading
@@ -100,6 +99,7 @@ def test_faults_in_loads_are_found():
         (replace(plan, loads=(replace(load, buffer=999),)), "cannot take the constants"),
         (replace(plan, loads=(replace(load, slots=3),)), "cannot hold its"),
         (with_load(tight, cut, slots=9), "cannot hold its"),
+        (with_buffer(tight, cut.buffer, size=tight.buffers[cut.buffer].size - 16), "too small for slices"),
     ]
     for broken, says in faults:
         with pytest.raises(PlanError, match=says):
@@ -143,12 +143,15 @@ def test_a_streamed_plan_whose_constants_are_overwritten_is_refused():
         check(with_buffer(plan, load.buffer, offset=window.offset), graph, target)
 
 
-def test_a_plan_for_constants_of_another_size_is_not_emitted():
+def test_a_load_that_no_emitted_code_would_begin_is_refused():
     graph, target, _, _ = parts()
-    _, plan = loaded(1 << 20)
-    wrong = replace(plan, loads=(replace(plan.loads[0], size=16), *plan.loads[1:]))
-    with pytest.raises(PlanError, match="the plan loads 16 bytes"):
-        emit(graph, wrong, target, "net")
+    _, plan = loaded(1 << 20, "0-6x4")
+    load = next(load for load in plan.loads if load.op > 6)
+    assert plan.regions[0].is_streamed
+    with pytest.raises(PlanError, match="in the middle of a region"):
+        check(with_buffer(plan, load.buffer, first=1), graph, target)
+    with pytest.raises(PlanError, match="two memories"):
+        check(replace(plan, second_at=16), graph, target)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

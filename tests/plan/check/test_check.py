@@ -173,8 +173,11 @@ DAMAGES = {  # the words that refuse them -> plans
         for i, b in _buffers(made, BufferKind.SCRATCH)
         for damaged in (
             _with_buffer(made, i, size=b.size - 1),
+            _with_buffer(made, i, size=b.size + 16),  # the emitted call would tell the kernel this size
             _with_buffer(made, i, op=b.op + 1),
             _restacked(made, (*made.buffers, replace(b, offset=made.arena_bytes))),
+            # the emitted call takes the first one, which is dead when the operator runs
+            _restacked(made, (replace(b, size=0, first=b.last + 1, last=b.last + 1), *made.buffers)),
         )
     ],
     ".": lambda made: [
@@ -246,6 +249,7 @@ def test_aliases_share_their_buffer():
         ({"image": "rotated"}, "image mode"),
         ({"alignment": 8}, "alignment"),
         ({"alignment": 0}, "alignment"),
+        ({"alignment": 1 << 40}, "alignment"),
         ({"macs": 1}, "MACs"),
         ({"macs_layerwise": 1}, "MACs"),
         ({"kernels": ()}, "kernels"),
