@@ -184,15 +184,7 @@ def assemble(
         macs_layerwise=total_macs(graph),
         cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved_sizes)),
         cost_unit=target.cost_unit,
-        accounting=(
-            _INPUTS[timeline.image],
-            "the network's outputs are in the arena until the end",
-            "reshaped tensors share their bytes",
-            _OVERLAPS[in_place],
-            "kernel scratch is in the arena during its operator",
-            f"offsets and sizes are rounded up to {alignment} bytes",
-            "stack, weights and the application's memory are not in the arena",
-        ),
+        accounting=accounting(timeline.image, in_place, alignment),
         moves=moves,
         states=state_buffers(graph, timeline.last, alignment),
         second_passes=graph.second_passes,
@@ -200,7 +192,22 @@ def assemble(
     )
 
 
-# The sentences that say what the arena's bytes include, by image mode and by `in_place`.
+def accounting(image: str, in_place: str, alignment: int, *, is_loaded: bool = False) -> tuple[str, ...]:
+    """The sentences that say what the arena's bytes include. `is_loaded`: constants are loaded into it."""
+    weights = "weights are in the arena while their operator runs, and while they come"
+    others = "stack and the application's memory are not in the arena"
+    return (
+        _INPUTS[image],
+        "the network's outputs are in the arena until the end",
+        "reshaped tensors share their bytes",
+        _OVERLAPS[in_place],
+        "kernel scratch is in the arena during its operator",
+        f"offsets and sizes are rounded up to {alignment} bytes",
+        *((weights, others) if is_loaded else (others.replace("stack and", "stack, weights and"),)),
+    )
+
+
+# Of these sentences, those that depend on the image mode and on `in_place`.
 _INPUTS = {
     "overwritable": "the network's inputs are in the arena; their memory is used again once read",
     "resident": "the network's inputs are in the arena to the end",

@@ -23,7 +23,7 @@ from buildtool.base.work import Work
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.arrivals import FARTHEST, HEAD, Arrivals, Constants, Demand, Room, Way, begins
 from buildtool.plan.assemble.arrivals import room as room_of
-from buildtool.plan.assemble.assemble import assemble, region_bounds
+from buildtool.plan.assemble.assemble import accounting, assemble, region_bounds
 from buildtool.plan.assemble.workspace import RegionFacts, Regions, with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
@@ -35,10 +35,6 @@ MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 PRICED = 1 << 16  # bytes of the load from which the cost per byte is computed
 PARTS = (2, 4, 8, 16)  # numbers of slices that are tried where an operator would wait for its constants
 ATTEMPTS = 8  # attempts to meet a limit, each with a smaller one than before
-_COUNTED = (
-    "weights are in the arena while their operator runs, and while they come",
-    "stack and the application's memory are not in the arena",
-)
 
 
 class Haste(NamedTuple):
@@ -196,7 +192,8 @@ class Loading:
         if complete is None:
             return self.placed(limit, enough, haste)
         cost = placed.cost + self._arrivals.cost(complete)
-        return replace(complete, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
+        counted = accounting(placed.image, self.in_place, placed.alignment, is_loaded=True)
+        return replace(complete, cost=cost, accounting=counted)
 
     def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
         """Adds to a plan the loads of constants that happen while regions run.

@@ -4,10 +4,10 @@ Each step checks that its reads find the right bytes, then overwrites the bytes 
 trusts no lifetimes or overlaps of the planner: a ring that is too short, a tensor that is overwritten too
 early, or a lifetime that is too short all lead to a read of the wrong byte.
 
-Steps run in C (replay.c). Every byte of the arena has a tag of four bytes: the bytes of all tensors are numbered
-through, and scratch, accumulators and constants of each operator have a number.
-tests/oracles/replay_twin.py runs the steps in Python. This module makes the tables of a graph and a plan for
-C, with lines of 64-bit numbers as in replay.c.
+Steps run in C (replay.c). Every byte of the arena has a tag of four bytes: each byte of each tensor has a
+number, and so have scratch, accumulators and constants of each operator. tests/oracles/replay_twin.py runs the
+steps in Python. This module makes the tables of a graph and a plan for C, with lines of 64-bit numbers as in
+replay.c.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def _number_bytes(graph: Graph, groups: Mapping[int, int]) -> dict[int, int]:
     ends = [1 + 3 * len(graph.ops), *sizes.values()]
     firsts = dict(zip(sizes, accumulate(ends), strict=False))
     if sum(ends) > _MOST_TAGS:
-        raise PlanError(f"the network's tensors have {sum(ends):,} bytes, more than a plan can be checked for")
+        raise PlanError(
+            f"the network's tensors have {sum(ends):,} bytes, more than a plan can be checked for"
+        )
     return {t: firsts[group] for t, group in groups.items()}
 
 

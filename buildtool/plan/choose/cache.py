@@ -4,7 +4,7 @@ A key has exactly what the value depends on. It has no names, weights or quantis
 the board's name or toolchain, so that a network that was trained again, or a board with another compiler,
 uses the same entries. A refusal names operators, so its key has the names.
 
-Every plan that is read from bytes passes `Plan.check` before it is used.
+Every plan that is read from bytes passes `Plan.check` and the checks of `stated` before it is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from buildtool.base.errors import PlanError, from_data, to_data
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Namespace
 from buildtool.graph.topology import topology_digest
-from buildtool.plan.choose.limits import Limits, limit_cost
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.digest import planning_digest
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
 
-_SCHEMA = 2  # of the payloads
+_SCHEMA = 3  # of the payloads
 _MOST_REFUSALS = 256
 # Bytes of a choice. A real one has about 200 for each operator; hostile bytes of 16 MB would take minutes.
 _MOST_BYTES, _MOST_BYTES_PER_OP = 1 << 16, 1 << 12
@@ -125,31 +124,28 @@ def _pack(choice: Choice, prepared: Prepared) -> bytes:
 
     if not holds(prepared.target.with_firmware(choice.firmware).board, choice.plan):
         return b""
-    return bytes(
-        msgpack.packb(
-            [choice.index, choice.factor, choice.ended, to_bytes(choice.plan), _taken(choice.firmware)]
-        )
-    )
+    return bytes(msgpack.packb([choice.index, choice.factor, choice.ended, to_bytes(choice.plan)]))
 
 
 def _unpack(data: bytes, prepared: Prepared) -> Choice:
     """Reads a choice from `data` and checks its plan. Raises an exception for any other data."""
+    from buildtool.plan.choose.stated import firmware_beside, refuse_another, refuse_wrong_cost
     from buildtool.plan.codec import from_bytes
 
     if len(data) > _MOST_BYTES + _MOST_BYTES_PER_OP * len(prepared.graph.ops):
         raise ValueError("longer than any plan of this network")
-    index, factor, ended, plan_bytes, needs = msgpack.unpackb(data)
+    index, factor, ended, plan_bytes = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
     is_factor = isinstance(factor, float) and math.isfinite(factor) and factor >= 1.0
     if not is_factor or not isinstance(ended, bool) or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
-    check_plan(plan, prepared.graph_for(index, plan), prepared)
-    limits = Limits.of(limit_cost(prepared.options, prepared.target), prepared.target, prepared.ram)
-    if not limits.allow(plan) or plan.image != prepared.options.image:
-        raise ValueError("a plan beyond the limits")
-    firmware = tuple(FirmwareUse(str(memory), str(what), int(size)) for memory, what, size in needs)
+    graph = prepared.graph_for(index, plan)
+    refuse_another(plan, graph, prepared)
+    check_plan(plan, graph, prepared)
+    refuse_wrong_cost(plan, graph, prepared)
+    firmware = firmware_beside(plan, graph, prepared)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")
     return Choice(index, plan, factor, firmware, ended)

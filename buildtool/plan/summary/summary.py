@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from buildtool.base.layers import short_names
 from buildtool.base.session import Session
@@ -87,18 +88,12 @@ def summarize(
     `session`: it may already have the plan's timeline.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    model, at = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
-    moving: dict[int, list[int]] = {}  # step -> bytes of what is moved before it
-    for move in plan.moves:
-        target = plan.buffers[move.target]
-        moving.setdefault(target.first, []).append(target.size)
-    loads: dict[int, list[Load]] = {}
-    for _, load in load_steps(timeline, plan.loads, plan.buffers):
-        loads.setdefault(load.op, []).append(load)
+    at = ArenaUse(plan, graph)
     found: list[RegionSummary] = []
     without = 0
-    for run, first in zip(timeline.runs, timeline.starts, strict=False):
-        summary, bare = _region(plan, run, first, at, model, moving.get(first, []), loads)
+    works = _list_work(plan, timeline, CostModel(graph, kernels, costs))
+    for run, first, work in zip(timeline.runs, timeline.starts, works, strict=False):
+        summary, bare = _region(plan, run, first, at, work)
         found.append(summary)
         without = max(without, bare)
     live = max((r.fullest.bytes for r in found), default=0)
@@ -106,33 +101,59 @@ def summarize(
     return Summary(tuple(found), place, live, without)
 
 
-def _region(
+def estimate_cost(
     plan: Plan,
-    run: Run,
-    first: int,
-    at: ArenaUse,
-    model: CostModel,
-    moved: Sequence[int],
-    loads: Mapping[int, Sequence[Load]],
-) -> tuple[RegionSummary, int]:
-    """The summary of one region, and its most live bytes without buffers of constants.
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    costs: Costs,
+    session: Session | None = None,
+) -> float:
+    """The plan's cost, from what it does; the arguments are those of `summarize`."""
+    timeline = Timeline.of(graph, plan.regions, plan.image, session)
+    return sum(work.total.cost for work in _list_work(plan, timeline, CostModel(graph, kernels, costs)))
 
-    `loads`: operator -> its loads, one for each time that its constants are loaded.
+
+class _RegionWork(NamedTuple):
+    """What a region does: each operator's work, the delivered rows of a streamed image, the bytes of tensors
+    that are moved before it, and the sum of the work.
     """
-    region, last = run.region, first + run.count - 1
+
+    operators: Mapping[int, Work]
+    delivered: int
+    moved: int
+    total: Work
+
+
+def _list_work(plan: Plan, timeline: Timeline, model: CostModel) -> Iterator[_RegionWork]:
+    """Yields the work of each region."""
+    graph = timeline.graph
+    moving: dict[int, list[int]] = {}  # step -> bytes of what is moved before it
+    for move in plan.moves:
+        target = plan.buffers[move.target]
+        moving.setdefault(target.first, []).append(target.size)
+    loads: dict[int, list[Load]] = {}  # operator -> its loads, one for each time that its constants come
+    for _, load in load_steps(timeline, plan.loads, plan.buffers):
+        loads.setdefault(load.op, []).append(load)
+    for region, first in zip(timeline.regions, timeline.starts, strict=False):
+        does, moved = region_calls(graph, region, plan.image), moving.get(first, [])
+        own = {}
+        for op in region.ops:  # with what it costs that its weights are brought into the arena
+            calls, here = does.operators[op], graph.ops[op]
+            cost = model.operator(op, calls, region.is_streamed) + sum(map(model.loading, loads.get(op, [])))
+            own[op] = Work(pixel_macs(graph, here, calls.pixels), op_macs(graph, here), calls.times, cost)
+        beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
+        total = _together(own.values(), does.delivered, beside)
+        yield _RegionWork(own, does.delivered, sum(moved), total)
+
+
+def _region(plan: Plan, run: Run, first: int, at: ArenaUse, work: _RegionWork) -> tuple[RegionSummary, int]:
+    """The summary of one region, and its most live bytes without buffers of constants."""
+    region, last, own = run.region, first + run.count - 1, work.operators
     buffers = at.buffers(region, first, last)
     fullest, live, alive = at.fullest(region, buffers, first, run.steps)
     bare = [h for h in buffers if h.use is not Use.WEIGHTS]
     least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
-    does = region_calls(model.graph, region, plan.image)
-    own = {}
-    for op in region.ops:  # with what it costs that its weights are brought into the arena
-        calls, here = does.operators[op], model.graph.ops[op]
-        cost = model.operator(op, calls, region.is_streamed) + sum(map(model.loading, loads.get(op, [])))
-        macs = pixel_macs(model.graph, here, calls.pixels)
-        own[op] = Work(macs, op_macs(model.graph, here), calls.times, cost)
-    beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
     summary = RegionSummary(
         first=first,
         last=last,
@@ -141,11 +162,11 @@ def _region(
         shared=sum(size for _, size in parts) - fullest.bytes,
         buffers=tuple(buffers),
         at_fullest=tuple(live),
-        work=_together(own.values(), does.delivered, beside),
+        work=work.total,
         groups=tuple(_together(own[op] for op in group.ops) for group in region.groups),
-        delivered=does.delivered,
+        delivered=work.delivered,
         operators=tuple((op, alive.get(op, 0), own[op]) for op in region.ops),
-        moved=sum(moved),
+        moved=work.moved,
     )
     return summary, least.bytes
 

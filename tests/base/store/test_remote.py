@@ -237,10 +237,10 @@ def test_another_machine_finds_what_the_first_one_made(server, plan, capsys):
 
 def shift(payload):
     """Returns a choice whose plan has its first buffer a little higher."""
-    index, factor, ended, data, needs = msgpack.unpackb(payload)
+    index, factor, ended, data = msgpack.unpackb(payload)
     plan = from_bytes(data)
     shifted = with_buffer(plan, 0, offset=plan.buffers[0].offset + plan.alignment)
-    return msgpack.packb([index, factor, ended, to_bytes(shifted), needs])
+    return msgpack.packb([index, factor, ended, to_bytes(shifted)])
 
 
 def test_an_illegal_plan_and_one_beyond_the_limits_are_planned_anew(server, plan):
