@@ -65,7 +65,7 @@ def test_every_module_is_in_a_package():
         assert (path.parent / "__init__.py").is_file(), path
 
 
-EXTRAS = {"reference", "onnx", "images", "serial", "redis", "mcuboot", "quantize", "sound", "split", "sweep"}
+EXTRAS = {"reference", "onnx", "images", "serial", "mcuboot", "quantize", "sound", "split", "sweep"}
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cmakeprojects import CMakeProject, cmake_dir
 from daemons import eventually
-from needs import needs_package, needs_tool
+from needs import needs_tool
 from programs import scons, with_tools
 from sharedcache import Loopback
 from zeronet import small
@@ -89,44 +89,48 @@ def nginx(folder: Path, tls: str = "") -> Iterator[str]:
 
 
 @contextmanager
-def nginx_with_tls(folder: Path) -> Iterator[str]:
-    """A server with a certificate of its own, which this process trusts."""
+def certified(folder: Path) -> Iterator[list[str]]:
+    """Files with a key and with a certificate of its own for this machine, which this process trusts."""
     own = [f"{folder}/key.pem", f"{folder}/certificate.pem"]
-    words = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-subj",
-        "/CN=test",
-        "-keyout",
-        own[0],
-        "-out",
-        own[1],
-    ]
-    words += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=test", "-keyout", own[0]]
+    words += ["-out", own[1], "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run([needs_tool("openssl"), *words], check=True, capture_output=True)
-    tls = f" ssl; ssl_certificate {own[1]}; ssl_certificate_key {own[0]}"
-    with nginx(folder, tls) as url, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", own[1])
+        yield own
+
+
+@contextmanager
+def nginx_with_tls(folder: Path) -> Iterator[str]:
+    with (
+        certified(folder) as (key, certificate),
+        nginx(folder, f" ssl; ssl_certificate {certificate}; ssl_certificate_key {key}") as url,
+    ):
         yield url
 
 
 @contextmanager
-def redis(folder: Path) -> Iterator[str]:
-    needs_package("redis")
+def redis(folder: Path, tls: str = "") -> Iterator[str]:
     program, port = needs_tool("redis-server"), free_port()
     # Everybody but `reader` needs the password, and `reader` may only read.
     rules = f'user default off\nuser ci on ">{PASSWORD}" allkeys allcommands\n'
-    rules += "user reader on nopass allkeys +@read +ping\n"
-    (folder / "conf").write_text(f'port {port}\nbind 127.0.0.1\nsave ""\ndir {folder}\n{rules}')
+    rules += "user reader on nopass allkeys +@read +select\n"
+    where = f"port 0\ntls-port {port}\n{tls}" if tls else f"port {port}\n"
+    (folder / "conf").write_text(f'{where}bind 127.0.0.1\nsave ""\ndir {folder}\n{rules}')
     with served(port, program, str(folder / "conf")):
-        yield f"redis://127.0.0.1:{port}"
+        yield f"redis{'s' if tls else ''}://127.0.0.1:{port}/2"
+
+
+@contextmanager
+def redis_with_tls(folder: Path) -> Iterator[str]:
+    with certified(folder) as (key, certificate):
+        files = f"tls-cert-file {certificate}\ntls-key-file {key}\ntls-ca-cert-file {certificate}\n"
+        with redis(folder, f"{files}tls-auth-clients no\n") as url:
+            yield url
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [nginx, nginx_with_tls, redis], ids=["nginx", "TLS", "redis"])
+@pytest.mark.parametrize("start", [nginx, nginx_with_tls, redis, redis_with_tls])
 def test_ci_fills_a_real_server_and_people_read_it(
     start: Callable[[Path], Iterator[str]],
     tmp_path: Path,

@@ -31,7 +31,7 @@ _OPTIONS = {
     "nginx": ("nginx",),
     "platformio": ("pio",),
     "quantize": ("ai_edge_quantizer", "onnxruntime"),
-    "redis": ("redis-server", "redis"),
+    "redis": ("redis-server",),
     "split": ("keras", "tensorflow"),
     "sweep": ("distributed", "pyarrow"),
     "xtensa": ("xtensa-lx106-elf-gcc",),

@@ -5,9 +5,9 @@ trusts no lifetimes or overlaps of the planner: a ring that is too short, a tens
 early, or a lifetime that is too short all lead to a read of the wrong byte.
 
 Steps run in C (replay.c). Every byte of the arena has a tag of four bytes: each byte of each tensor has a
-number, and so have scratch, accumulators and constants of each operator. tests/oracles/replay_twin.py runs the
-steps in Python. This module makes the tables of a graph and a plan for C, with lines of 64-bit numbers as in
-replay.c.
+number, and so have scratch, accumulators and constants of each operator. tests/oracles/replay_twin.py runs
+the steps in Python. This module makes the tables of a graph and a plan for C, with lines of 64-bit numbers as
+in replay.c.
 """
 
 from __future__ import annotations

@@ -153,6 +153,39 @@ def test_a_server_that_sends_without_end_keeps_no_thread(machine):
         eventually(lambda: set(threading.enumerate()) <= before)
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"$4194306\r\n" + bytes(4194308), "sent more than it was asked for"),
+        (b"$99999999999999999999\r\n", "sent more than it was asked for"),
+        (b"$-2\r\n", "sent more than it was asked for"),
+        (b"$five\r\n", "sent no valid answer"),
+        (b"+" + b"O" * 5000, "sent no valid answer"),
+        (b"*1000000000\r\n", "sent no valid answer"),
+        (b"-NOAUTH of ada\r\n", "credentials are missing or wrong"),
+        (b"-ERR s3cr3t-words\r\n", "answered with an error (ERR)"),
+        (b"$5\r\nab", "cannot be reached"),
+        (b"$-1\r\n", ""),
+        (b"$0\r\n\r\n", ""),
+    ],
+)
+def test_no_answer_of_redis_is_read_beyond_what_was_asked_for(machine, answer, said):
+    def send():
+        client, _ = there.accept()
+        with client, contextlib.suppress(OSError):
+            asked.append(client.recv(1000))
+            client.sendall(answer)
+
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        threading.Thread(target=send, daemon=True).start()
+        data, warnings = find(machine(f"redis://127.0.0.1:{there.getsockname()[1]}"))
+    assert data is None and len(warnings) == bool(said) and said in "".join(warnings)
+    assert "s3cr3t" not in str(warnings)
+    words = [b"GETRANGE", b"buildtool:" + NAME.encode(), b"0", b"4194304"]
+    assert asked == [b"*4\r\n" + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)]
+
+
 def test_a_connection_that_the_server_has_closed_is_made_anew(server, machine):
     reader = machine(server.url)
     fill(machine(server.url, "ci"), NAME)

@@ -21,13 +21,13 @@ from buildtool.base.folders import short_name
 from buildtool.base.store import OFF_FILE
 from buildtool.base.store.disk import MOST_BYTES, BadEntryError
 from buildtool.base.store.remote.entries import pack, unpack
+from buildtool.base.store.remote.redisserver import RedisServer
 from buildtool.base.store.remote.servers import (
     CONNECT_SECONDS,
     MOST_SENT,
     SEND_SECONDS,
     Helper,
     HttpServer,
-    RedisServer,
     Server,
     ServerError,
 )
@@ -144,11 +144,7 @@ class Remote:
         """Returns the result of a step. A connection that the server has closed meanwhile is made anew."""
         if self._server is None or self._helper is None:
             is_http = split_url(self.settings.url).scheme.startswith("http")
-            try:
-                self._server = HttpServer(self.settings) if is_http else RedisServer(self.settings)
-            except ImportError:
-                text = "cannot be used: the package redis is missing (pip install redis)"
-                raise ServerError(text) from None
+            self._server = HttpServer(self.settings) if is_http else RedisServer(self.settings)
             self._helper = Helper()
         server, helper = self._server, self._helper
         was_open = server.is_open

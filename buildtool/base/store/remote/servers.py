@@ -1,18 +1,17 @@
 """Servers that store entries, and a limit on the time that they may take.
 
 http, https     GET and PUT of URL/ac/KEY, as Bazel's cache: bazel-remote, nginx with WebDAV, ...
-redis, rediss   GETRANGE and SET of buildtool:KEY, with the package redis
+redis, rediss   GETRANGE and SET of buildtool:KEY: see redisserver.py
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import queue
 import socket
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from buildtool import __version__
@@ -119,66 +118,6 @@ class HttpServer:
         if not answer.isclosed():  # there is more, or less came than the header says
             self.close()
         return answer.status, data
-
-
-class RedisServer:
-    """A Redis server with entries as strings called buildtool:KEY."""
-
-    def __init__(self, settings: Settings) -> None:
-        from redis import Redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-
-        self.is_open = False
-        self._client: Any = Redis.from_url(
-            settings.url,
-            username=settings.user or None,
-            password=settings.password or settings.token or None,
-            socket_connect_timeout=CONNECT_SECONDS,
-            socket_timeout=SEND_SECONDS,
-            retry=Retry(NoBackoff(), 0),
-        )
-
-    def connect(self) -> None:
-        """Connects to the server."""
-        with self._plain_errors():
-            self._client.ping()
-        self.is_open = True
-
-    def get(self, key: str) -> bytes | None:
-        """Returns the string, or None."""
-        with self._plain_errors():
-            data: bytes = self._client.getrange(f"buildtool:{key}", 0, MOST_SENT)
-        return data or None
-
-    def put(self, key: str, data: bytes) -> None:
-        """Stores the string. The server's own policy decides how long it stays."""
-        with self._plain_errors():
-            self._client.set(f"buildtool:{key}", data)
-
-    def interrupt(self) -> None:
-        """Does nothing: a Redis server is trusted to send what it was asked for, and no more."""
-
-    def close(self) -> None:
-        """Closes the connection."""
-        self.is_open = False
-        self._client.connection_pool.disconnect()
-
-    @contextlib.contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        """A context in which the package's errors become those of an HTTP server, without their texts."""
-        from redis import exceptions
-
-        try:
-            yield
-        except exceptions.TimeoutError:
-            raise TimeoutError from None
-        except (exceptions.AuthenticationError, exceptions.NoPermissionError):
-            raise ServerError("does not allow it: credentials are missing or wrong") from None
-        except exceptions.ConnectionError:
-            raise ConnectionResetError(errno.ECONNRESET, "no connection") from None
-        except exceptions.ResponseError as error:
-            raise ServerError(f"answered with an error ({type(error).__name__})") from None
 
 
 def _explain(status: int) -> str:
