@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgpack
@@ -29,6 +30,8 @@ from buildtool.base.folders import (
     REMOTE_URL,
     REMOTE_USER,
 )
+from buildtool.base.modes import CostUnit
+from buildtool.base.store import care
 from buildtool.base.store.cache import Cache
 from buildtool.base.store.disk import BadEntryError
 from buildtool.base.store.remote import cache as remotes
@@ -36,7 +39,9 @@ from buildtool.base.store.remote import entries
 from buildtool.base.store.remote.servers import Helper
 from buildtool.base.store.remote.settings import Settings
 from buildtool.fronts.cli import main as cli
+from buildtool.graph.hop.types import Hop
 from buildtool.plan.codec import from_bytes, to_bytes
+from buildtool.plan.types import Narrowed, Removed
 
 KEY = "a secret of the team"
 NAME = "a" * 64
@@ -241,7 +246,8 @@ def plan(tmp_path, monkeypatch, capsys):
             monkeypatch.setenv(name, value)
         monkeypatch.setenv(folders.CACHE, str(tmp_path / folder))
         session = open_session()
-        asked = [kind, str(tmp_path / "net.tflite"), "--board", "cortex-m4", "--json", *words]
+        board = () if "--board" in words else ("--board", "cortex-m4")
+        asked = [kind, str(tmp_path / "net.tflite"), *board, "--json", *words]
         assert cli.run(asked, session) == 0
         session.keeper.share()
         said = capsys.readouterr()
@@ -268,12 +274,53 @@ def test_another_machine_finds_what_the_first_one_made(server, plan, capsys):
     assert cli.run(["cache", "stats"]) == 0 and "\nremote " in capsys.readouterr().out
 
 
-def shift(payload):
-    """Returns a choice whose plan has its first buffer a little higher."""
+def forge(payload, lie):
+    """Returns a choice with another plan."""
     index, factor, ended, data = msgpack.unpackb(payload)
-    plan = from_bytes(data)
-    shifted = with_buffer(plan, 0, offset=plan.buffers[0].offset + plan.alignment)
-    return msgpack.packb([index, factor, ended, to_bytes(shifted)])
+    return msgpack.packb([index, factor, ended, to_bytes(lie(from_bytes(data)))])
+
+
+def shift(plan):
+    """Returns the plan with its first buffer a little higher."""
+    return with_buffer(plan, 0, offset=plan.buffers[0].offset + plan.alignment)
+
+
+# Legal plans that say something wrong. The first three would build other code than the request asks for.
+LIES = {
+    "hop": lambda plan: replace(plan, hop=Hop(2)),
+    "narrowed": lambda plan: replace(plan, narrowed=(Narrowed(0, 16, 8),)),
+    "removed": lambda plan: replace(plan, removed=(Removed(0, (0,)),)),
+    "cost": lambda plan: replace(plan, cost=plan.cost - 1),
+    "unit": lambda plan: replace(plan, cost_unit=CostUnit.ISSUES),
+    "strategy": lambda plan: replace(plan, strategy="the best one"),
+    "accounting": lambda plan: replace(plan, accounting=("nothing",)),
+    "image": lambda plan: replace(plan, image="resident"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_a_plan_says_of_itself_is_not_believed(server, plan, lie):
+    cold = plan("", "none")
+    assert plan(server.url, "ci", mode="write") == cold
+    (path,) = server.entries
+    payload = forge(entries.unpack(server.entries[path], "plans", path[-64:], ""), LIES[lie])
+    server.entries[path] = entries.pack("plans", path[-64:], payload, "")
+    assert plan(server.url, "victim") == cold
+    assert care.stats()["places"]["remote"]["errors"] == 1
+
+
+def test_what_the_firmware_takes_beside_the_arena_is_found_anew(server, plan):
+    """On this board code and arena share a memory, so that a wrong size would be a wrong limit."""
+    words = ("--board", "xcore")
+    cold = plan("", "none", *words)
+    assert plan(server.url, "ci", *words, mode="write") == cold
+    assert all(
+        len(msgpack.unpackb(entries.unpack(data, "plans", path[-64:], ""))) == 4
+        for path, data in server.entries.items()
+    )
+    assert plan(server.url, "people", *words) == cold
+    remote = care.stats()["places"]["remote"]
+    assert remote["hits"] and not remote["errors"]
 
 
 def test_an_illegal_plan_and_one_beyond_the_limits_are_planned_anew(server, plan):
@@ -292,7 +339,7 @@ def test_an_illegal_plan_and_one_beyond_the_limits_are_planned_anew(server, plan
     (slowest,) = slow - set(made.values())
     index, _, *others = msgpack.unpackb(slowest)
     endless = msgpack.packb([index, math.inf, *others])  # JSON has no infinity
-    for number, lie in enumerate((slowest, endless, *(shift(payload) for payload in made.values()))):
+    for number, lie in enumerate((slowest, endless, *(forge(payload, shift) for payload in made.values()))):
         for path in asked:
             server.entries[path] = entries.pack("plans", path[-64:], lie, "")
         assert plan(server.url, f"victim {number}", *options) == cold
