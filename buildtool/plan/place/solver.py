@@ -113,12 +113,23 @@ class _Solver:
         return Solution(tuple(offsets), arena.height(self.problem, offsets))
 
 
+def _least_height(problem: Problem) -> int:
+    """A lower bound of all placements: that of live bytes, and the ends of items at fixed offsets.
+
+    The search leaves out items that are never live, but they count as part of a placement's height.
+    """
+    ends = (
+        i.offset + size for i, size in zip(problem.items, problem.sizes, strict=True) if i.offset is not None
+    )
+    return max(problem.bound.bytes, max(ends, default=0))
+
+
 def decide(problem: Problem, capacity: int, budget: int, work: Work | None = None) -> Result:
     """Returns any placement of at most `capacity` bytes. The status is OPTIMAL if it is as low as the bound.
 
     `work`: the budget that is spent.
     """
-    least = problem.bound.bytes
+    least = _least_height(problem)
     if work is not None:
         work.spend(SETTING_UP * len(problem.items))
     if least > capacity:
@@ -141,7 +152,7 @@ def solve(problem: Problem, budget: int) -> Result:
     """
     top = sum(size + item.alignment for size, item in zip(problem.sizes, problem.items, strict=True))
     top += max((i.offset or 0 for i in problem.items), default=0)
-    first = decide(problem, max(top, problem.bound.bytes), budget)
+    first = decide(problem, max(top, _least_height(problem)), budget)
     if first.solution is None or first.status is Status.OPTIMAL:
         return first
     rest = minimise(problem, first.solution, budget - first.nodes)
@@ -154,7 +165,7 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     It tries the bound first: if the bound can be reached, this is often easy. Then it tries the middle
     between the highest height that failed and the best height, until no height is between them.
     """
-    least = problem.bound.bytes
+    least = _least_height(problem)
     if start.height <= least:
         return Result(Status.OPTIMAL, start, least, 0)
     solver = _Solver(problem, budget)

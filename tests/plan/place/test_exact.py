@@ -71,6 +71,13 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
     assert improve(problem, solution, BUDGET) == solution
 
 
+@pytest.mark.parametrize("others", [(), (Item(0, 20, 3),), (Item(17, 17, 3), Item(0, 2, 9))])
+def test_an_item_that_is_never_live_ends_the_search_where_it_lies(others: tuple[Item, ...]) -> None:
+    problem = Problem((Item(17, 17, 1, 1, 7), *others))
+    assert solved(problem).height == lowest(problem, TOP)
+    assert decide(problem, 7, BUDGET).status is Status.INFEASIBLE
+
+
 def test_numbers_that_are_too_large_for_the_arrays_are_refused() -> None:
     for size in (1 << 29, 1 << 40, 1 << 50, 1 << 60, 1 << 80):
         with pytest.raises(UnsupportedError, match="add up to"):
