@@ -184,6 +184,8 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
     loaded = {load.op for load in plan.loads}
     blocks = constants(graph, kernels) if plan.loads else {}
     all_come = bool(target.board.memory(target.board.weights).bandwidth)
+    if loaded and not all_come:
+        raise PlanError("the plan loads constants, but the board reads them in place")
     for position, kernel in enumerate(kernels):
         op = graph.ops[position]
         if kernel is None or (position not in loaded and not all_come):
