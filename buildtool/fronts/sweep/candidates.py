@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -28,6 +29,7 @@ STEPS = {"plan": "plan", "emit": "emit", "link": "build", "validate": "validate"
 _SCHEMA = 1  # of the keys
 _KEYS = ("networks", "boards", "steps", "options")
 _MOST_CHOICES = 1_000_000  # of a table
+_PATIENCE = 0.25  # seconds in which a batch is filled
 _MOST_LISTED = 100_000  # jobs that are listed before the first one runs
 _OWN = frozenset(("network", "board", "status", "code", "error", "step", "hint"))  # columns
 _PATTERN = frozenset("*?[")
@@ -363,7 +365,8 @@ def _columns(origin: str, known: Mapping[str, Any]) -> Known:
 def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:
     """Yields jobs in batches: in turn from each of `lanes` equal parts of all jobs.
 
-    Neighbours share tables. Processes that work in different parts do not compute the same ones at once.
+    Neighbours share tables. Processes that work in different parts do not compute the same ones at once. A
+    batch is sent before it is full if its jobs have come slowly.
     """
     rest = iter(jobs)
     if lanes > 1:
@@ -371,5 +374,11 @@ def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence
         length = max(-(-len(every) // (lanes * size)), 1) * size  # of a part: whole batches
         starts = [lane * length + at for at in range(0, length, size) for lane in range(lanes)]
         yield from (every[start : start + size] for start in starts if start < len(every))
-    while batch := list(itertools.islice(rest, size)):
+    batch, began = list[Job](), time.monotonic()
+    for job in rest:
+        batch.append(job)
+        if len(batch) == size or time.monotonic() - began > _PATIENCE:
+            yield batch
+            batch, began = [], time.monotonic()
+    if batch:
         yield batch
