@@ -15,6 +15,7 @@ from buildtool.base.locks import FOLDER, hold_lock
 from buildtool.base.modes import FlashPart, Format
 
 _ELF = b"\x7fELF"
+_LOOKED_AT, _COMPARED = 64, 10  # bytes by which the kind of a text is known
 _ARENA = "_arena.json"  # the end of the name of the file that names the network
 
 
@@ -38,6 +39,24 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
                     _publish(path, part, clean, undo)
         undo.pop_all()
     return sorted(files)
+
+
+def write_text(path: Path, data: bytes) -> list[str]:
+    """Writes a file of text that the user has named; returns its name. Raises UsageError as `write` does, and
+    where a file is there that does not begin like this text: a network, or somebody's program.
+    """
+    with _report_errors(path):
+        is_there = path.is_file()
+        old = path.open("rb").read(_LOOKED_AT) if is_there else b""
+    if old and _beginning(old) != _beginning(data):
+        text = "a file of another kind is there, which this one would overwrite"
+        raise UsageError(text, path=str(path), hint="give another name, or remove that file")
+    return write({path.name: data}, path.parent)
+
+
+def _beginning(data: bytes) -> bytes:
+    """The first signs of a text, without its line ends and spaces."""
+    return b"".join(data[:_LOOKED_AT].split())[:_COMPARED]
 
 
 def remove_parts(*folders: Path) -> None:

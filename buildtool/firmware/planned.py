@@ -33,6 +33,7 @@ from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
+from buildtool.options import spell
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.channels import Simplified, simplify, simplify_as
@@ -42,7 +43,7 @@ from buildtool.plan.choose.hops import Hopping, hopping_as, list_hoppings
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
-from buildtool.plan.locked import Locked, from_text, is_text, operators
+from buildtool.plan.locked import COMMAND, Locked, from_text, is_text, name_files, operators
 from buildtool.plan.models import MOST_MODELS, Model, Network, load_network, read_graph
 from buildtool.plan.summary.fit import available_bytes, fit
 from buildtool.plan.types import Plan
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
 
 MOST_PLAN_BYTES = 1 << 28
-_AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out FILE")
+_AGAIN = Hint(f"make a plan that fits: {COMMAND}")
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def plan_or_read(
         return plan_model(spec, choice, options, session)
     planned = read_plan(spec, choice, lock.file, session)
     if why := _find_excess(planned.plan, options, planned.target, lock.image):
-        raise PlanError(why, path=lock.file.path, hint=_AGAIN)
+        error, image = PlanError(why, path=lock.file.path, hint=_AGAIN), lock.image or planned.plan.image
+        raise _named(error, planned.model, choice, lock.file, replace(options, image=Image(image)))
     return replace(planned, options=options)
 
 
@@ -192,12 +194,24 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
         graph = _find_order(plan, simplified.graph if hop is None else hop.graph)
         _check_plan(locked, graph, target)
     except PlanError as error:
-        raise error.at(path=file.path) from None
+        raise _named(error, network.model, choice, file, PlanOptions()).at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
     options = PlanOptions(hop=plan.hop.rows if plan.hop else None)
     return Planned(
         network.model, network.source, graph, target, plan, choice, options, session, simplified, hop=hop
     )
+
+
+def _named(
+    error: PlanError, model: Model, choice: TargetChoice, file: File, options: PlanOptions
+) -> PlanError:
+    """Puts names and limits into the hints that have the command that makes a plan. Returns `error`."""
+    error.hints = error.hints or (_AGAIN,)
+    usual, limits = PlanOptions(), ("image", "ram", "max_flash", "max_f", "max_cost", "max_ms", "hop")
+    given = {name: getattr(options, name) for name in limits}
+    settings = (spell(name, value) for name, value in given.items() if value != getattr(usual, name))
+    board = choice.board if isinstance(choice.board, str) else choice.board.path
+    return name_files(error, model.path, board, file.path, " ".join(settings))
 
 
 def _read_locked(file: File) -> Locked:

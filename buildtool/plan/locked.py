@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shlex
 from typing import Any
 
 from buildtool.base.errors import PlanError
@@ -19,6 +21,7 @@ from buildtool.plan.types import Plan
 
 FORMAT = "buildtool locked plan"
 SCHEMA = 1
+COMMAND = "buildtool plan MODEL --board BOARD --out FILE"  # in hints; `name_files` puts the names in
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +31,20 @@ class Locked:
     plan: Plan
     board: str
     operators: tuple[str, ...]
+
+
+def name_files(error: PlanError, model: str, board: str, file: str, settings: str) -> PlanError:
+    """Puts the names of files into the hints that have the line COMMAND. Returns `error`.
+
+    `file`: that of the refused plan. `settings`: further options of the command.
+    """
+    stem, suffix = os.path.splitext(file)  # noqa: PTH122 - a Path would change how it is written
+    out = f"{stem}_new{suffix if suffix not in ('', '.tflite', '.onnx') else '.plan'}"
+    words = ["buildtool", "plan", model, "--board", board, *settings.split(), "--out", out]
+    error.hints = tuple(
+        hint._replace(text=hint.text.replace(COMMAND, shlex.join(words))) for hint in error.hints
+    )
+    return error
 
 
 def operators(graph: Graph) -> tuple[str, ...]:
@@ -71,11 +88,10 @@ def from_text(data: bytes) -> Locked:
     """
     try:
         content = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_map_without_duplicates)
-    except json.JSONDecodeError as error:
-        hint = "a locked plan is written by: buildtool plan MODEL --board BOARD --out FILE"
-        raise PlanError("not a locked plan: it is not JSON", line=error.lineno, hint=hint) from None
-    except (ValueError, RecursionError):
-        raise PlanError("not a locked plan: it is not JSON") from None
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
+        hint = f"a locked plan is written by: {COMMAND}"
+        raise PlanError("not a locked plan: it is not JSON", line=line, hint=hint) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f"not a locked plan: its format is not '{FORMAT}'")
     schema = content.get("schema")

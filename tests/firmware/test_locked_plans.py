@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import json
+import re
+import shlex
 
 import pytest
 from hypothesis import given, settings
@@ -208,6 +210,32 @@ def test_the_command_writes_the_file_and_builds_by_it(tmp_path, capsys):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == answered("emit")["files"]
     assert run(["emit", *words, "--plan", str(out), "--out", str(folder), "--ram", "1K"]) == 1
     assert f"{out}: error: the plan's arena requires" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("before", "wrong"),
+    [
+        (["--ram", "20K"], ["--image", "stream", "--ram", "12K"]),
+        (["--board", "hifive1", "--image", "stream"], []),  # a board without these kernels
+        (None, ["--max-f", "1.2"]),  # no plan at all
+    ],
+)
+def test_the_command_of_the_hint_makes_a_plan_that_is_taken(tmp_path, monkeypatch, capsys, before, wrong):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert run(["zoo", NET, "--out", "."]) == 0
+    words = ["plan", f"{NET}.tflite", "--board", BOARD]
+    if before is None:
+        (folder / "my net.plan").write_bytes((folder / f"{NET}.tflite").read_bytes())
+    else:
+        assert run([*words, *before, "--out", "my net.plan"]) == 0
+    capsys.readouterr()
+    assert run([*words, *wrong, "--plan", "my net.plan"]) == 1
+    (command,) = re.findall("buildtool (plan .*)", capsys.readouterr().err)
+    pasted = shlex.split(command)
+    assert run(pasted) == 0
+    assert run([*words, *wrong, "--plan", pasted[-1]]) == 0
 
 
 EVIL = '*/\n#error "evil'

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from buildtool.base.errors import did_you_mean
-from buildtool.base.outfiles import write
+from buildtool.base.outfiles import write_text
 from buildtool.fronts.asking import as_json
 
 Value = Any  # of JSON, or bytes
@@ -124,9 +124,8 @@ class Plan(Answer):
     _text = "plan:text"
 
     def save(self, path: str | Path) -> None:
-        """Writes the plan to a file, for `plan=` of later requests and for builds."""
-        out = Path(path)
-        write({out.name: self.locked}, out.parent)
+        """Writes the plan to a file, which may replace a plan, for `plan=` of requests and for builds."""
+        write_text(Path(path), self.locked)
 
     def _figures(self) -> list[str]:
         return [f"arena {self.arena_bytes:,} bytes", f"F {self.f:.3f}"]
@@ -164,9 +163,8 @@ class Report(Answer):
         return page(self._values, PYTHON.setting).decode()
 
     def save(self, path: str | Path) -> None:
-        """Writes the page to a file."""
-        out = Path(path)
-        write({out.name: self.html().encode()}, out.parent)
+        """Writes the page to a file, which may replace a page."""
+        write_text(Path(path), self.html().encode())
 
     def _figures(self) -> list[str]:
         return [f"arena {self.arena_bytes:,} bytes", f"F {self.f:.3f}"]

@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, Any
 from buildtool.api.requests import options_of
 from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean, from_exception, shown
 from buildtool.base.modes import Use
-from buildtool.base.outfiles import keep_inputs, keep_networks, write, write_changed
+from buildtool.base.outfiles import keep_inputs, keep_networks, write, write_changed, write_text
 from buildtool.client.planned import emitted_lines
 from buildtool.fronts import asking
 from buildtool.fronts.firmware import check_quantized, write_firmware
 from buildtool.fronts.python import answers
+from buildtool.fronts.python.commands import spell_error
 from buildtool.fronts.python.progress import Progress, listening
 from buildtool.fronts.python.signatures import OFFERED, offers_options, python_options
-from buildtool.options import BY_NAME, PYTHON
+from buildtool.options import BY_NAME
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
@@ -140,7 +141,10 @@ class Network:
         request = self._request("trace", {"board": board, **options})
         answer = self._send(request, options)
         keep_inputs([(Path(out), None)], asking.input_files(request))
-        return answers.Trace({**answer, "files": _write(out, answer)}, trace_text(answer, str(out)))
+        return answers.Trace(
+            {**answer, "files": write_text(Path(out), *answer["files"].values())},
+            trace_text(answer, str(out)),
+        )
 
     @offers_options
     def build(self, out: PathText, board: PathText, **options: Any) -> answers.Build:
@@ -286,7 +290,7 @@ def _spelled() -> Iterator[None]:
     try:
         yield
     except BuildtoolError as error:
-        error.front = PYTHON
+        spell_error(error)
         raise
     except (OSError, MemoryError) as error:  # without a daemon
         raise from_exception(error) from error

@@ -16,12 +16,12 @@ from typing import Any
 from buildtool.base.errors import BuildtoolError, UsageError
 from buildtool.base.outfiles import check_writable, write
 from buildtool.fronts.python.answers import frame
+from buildtool.fronts.python.commands import spell_error
 from buildtool.fronts.python.progress import Progress, listening
 from buildtool.fronts.sweep import results, running
 from buildtool.fronts.sweep.candidates import Job, Study, batches, file_stem, read_study, study_of
 from buildtool.fronts.sweep.fronts import by_board, front
 from buildtool.fronts.sweep.worker import FAILED, STATUS, Row, network_bytes
-from buildtool.options import PYTHON
 
 PathText = str | PathLike[str]
 Tell = Callable[[str], object]
@@ -114,7 +114,7 @@ def sweep(
             tell = (lambda text: listen({"progress": {"text": text}})) if listen else (lambda _: None)
             return run(study, None if out is None else Path(out), jobs, scheduler, tell)
     except BuildtoolError as error:
-        error.front = PYTHON
+        spell_error(error)
         raise
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from buildtool.base.errors import BuildtoolError, Hint, PlanError
+from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.graph.hop.build import Origin, build
 from buildtool.graph.hop.choices import choices, keep_all
 from buildtool.graph.hop.moments import Analysis, analyse
@@ -15,7 +15,6 @@ from buildtool.graph.hop.types import Hop
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 
-_ANOTHER = Hint("make a plan for this network: buildtool plan MODEL --board BOARD --out FILE")
 MOST_TRIED = 12  # choices of what is kept that are planned
 
 
@@ -87,11 +86,11 @@ def hopping_as(window: Graph, hop: Hop) -> Hopping:
     try:
         needs = needs_of(analyse(window, hop.rows), hop) if hop.rows > 0 else None
     except BuildtoolError as error:
-        raise PlanError(f"the plan is for another network: {error.text}", hint=_ANOTHER) from None
+        raise PlanError(f"the plan is for another network: {error.text}") from None
     hopping = _make(window, needs, hop.in_columns) if needs else None
     if hopping is None or hopping.hop != hop:
         text = "the plan is for another network: it keeps rows that this one does not read"
-        raise PlanError(text, hint=_ANOTHER)
+        raise PlanError(text)
     return hopping
 
 

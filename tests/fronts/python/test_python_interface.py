@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,26 @@ def test_a_plan_is_saved_and_taken_by_later_requests(net, tmp_path):
     assert with_file == with_answer and with_file.arena_bytes == plan.arena_bytes
 
 
+def test_an_answer_replaces_only_a_file_of_its_kind(net, tmp_path):
+    kinds = {"plan": net.plan(BOARD), "html": net.report(BOARD)}
+    for name, answer in (*kinds.items(), *kinds.items()):
+        answer.save(f"new.{name}")
+    for name, answer in kinds.items():
+        (tmp_path / "empty").write_bytes(b"")
+        answer.save("empty")
+        for other in ("net.tflite", *(f"new.{one}" for one in kinds if one != name)):
+            before = (tmp_path / other).read_bytes()
+            with pytest.raises(buildtool.UsageError, match="of another kind is there"):
+                answer.save(other)
+            assert (tmp_path / other).read_bytes() == before
+    (tmp_path / "other.tflite").write_bytes(small())
+    for words in (["plan", "--out"], ["plan", "--trace"], ["report", "--out"]):
+        assert cli.run([words[0], "net.tflite", "--board", BOARD, words[1], "other.tflite"]) == 2
+    with pytest.raises(buildtool.UsageError, match="of another kind is there"):
+        net.trace(BOARD, "other.tflite")
+    assert (tmp_path / "other.tflite").read_bytes() == small()
+
+
 def test_errors_spell_options_as_keyword_arguments(net):
     wrong = [
         (lambda: net.plan(BOARD, rma="2K"), "plan has no option 'rma' [USAGE]\n  hint: did you mean 'ram'?"),
@@ -147,6 +168,15 @@ def test_errors_spell_options_as_keyword_arguments(net):
         with pytest.raises(buildtool.UsageError) as caught:
             call()
         assert words in str(caught.value)
+    with pytest.raises(buildtool.UsageError, match=r"buildtool.boards\(\) lists all boards"):
+        net.plan("none")
+    net.plan("hifive1").save("of hifive1.plan")
+    with pytest.raises(buildtool.PlanError, match="is not valid on board") as caught:
+        net.plan(BOARD, plan="of hifive1.plan", ram="64K")
+    (call,) = re.findall(r"that fits: (.*)", caught.value.hint)
+    assert eval(call) is None  # it saves a plan
+    (saved,) = re.findall(r"save\('(.*)'\)", call)
+    assert net.plan(BOARD, plan=saved).arena_bytes
     with pytest.raises(buildtool.PlanError, match=r"hint: ram=\d+ \(the smallest arena"):
         net.plan(BOARD, ram=64)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import keep_inputs
+from buildtool.base.outfiles import keep_inputs, write_text
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts import asking
 from buildtool.fronts.cli import console
@@ -199,14 +199,16 @@ def input_files(args: argparse.Namespace) -> list[str]:
     return asking.input_files(request_of(args))
 
 
-def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | None = None) -> list[str]:
-    """Writes a file. Raises UsageError if it is an input of the request.
+def write_file(
+    args: argparse.Namespace, name: str, data: bytes, again: str | None = None, *, is_text: bool = False
+) -> list[str]:
+    """Writes a file. Raises UsageError if it is an input of the request, or text over something else.
 
     `again` is an input that it may replace.
     """
     path, protected = Path(name), {os.path.realpath(read) for read in input_files(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)
-    return write_files({path.name: data}, path.parent)
+    return write_text(path, data) if is_text else write_files({path.name: data}, path.parent)
 
 
 def paths_in(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:

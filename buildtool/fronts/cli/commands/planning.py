@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import keep_inputs
-from buildtool.base.outfiles import write as write_files
+from buildtool.base.outfiles import keep_inputs, write_text
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli.commands import (
     Own,
@@ -107,12 +106,12 @@ def plan(args: argparse.Namespace) -> Result:
     text = report.text(answer, buffers=args.buffers)
     written = []
     if args.out:
-        written += write_file(args, args.out, answer["locked"], again=args.plan)
+        written += write_file(args, args.out, answer["locked"], again=args.plan, is_text=True)
         text += f"\n\nwritten: {args.out}"
     if args.trace:
         trace: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
         (data,) = trace["files"].values()
-        written += write_file(args, args.trace, data)
+        written += write_file(args, args.trace, data, is_text=True)
         text += f"\n\n{report.trace_text(trace, args.trace)}"
     return ({**answer, "files": written} if written else answer), text, 0
 
@@ -197,7 +196,7 @@ def report(args: argparse.Namespace) -> Result:
     replaceable = os.path.realpath(args.against) if args.against else ""  # it is read completely before
     protected = {os.path.realpath(read) for read in [*input_files(args), *filter(None, [args.profiled])]}
     keep_inputs([(out, None)], protected - {replaceable})
-    written = write_files({out.name: page(answer, spell)}, out.parent)
+    written = write_text(out, page(answer, spell))
     return {**answer, "files": written}, f"written: {name}", 0
 
 
@@ -275,6 +274,5 @@ def arena(args: argparse.Namespace) -> Result:
     answer: ArenaAnswer = ask(args)
     solved, written = list(answer["files"].values()), list[str]()
     if args.out and solved:
-        out = Path(args.out)
-        written = write_files({out.name: solved[0]}, out.parent)
+        written = write_text(Path(args.out), solved[0])
     return {**answer, "files": written}, builds.arena_text(answer), 0 if solved else 1
