@@ -7,7 +7,7 @@ and limits believe: its cost, the strategy and the options that it follows, and 
 from __future__ import annotations
 
 from buildtool.base.errors import PlanError
-from buildtool.base.modes import InPlace, Strategy
+from buildtool.base.modes import Strategy
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import accounting
@@ -35,7 +35,7 @@ def refuse_another(plan: Plan, graph: Graph, prepared: Prepared) -> None:
         raise PlanError("the plan is beyond the limits")
     if plan.removed or plan.narrowed or plan.hop is not None:  # the request decides that
         raise PlanError("the plan is for another network")
-    if not _follows(plan, graph, options.strategy) or (options.in_place == InPlace.NONE and plan.overlaps):
+    if not _follows(plan, graph, options.strategy):
         raise PlanError("the plan follows another strategy")
     counted = (
         accounting(plan.image, options.in_place, plan.alignment, is_loaded=one) for one in (False, True)
