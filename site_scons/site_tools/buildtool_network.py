@@ -630,10 +630,25 @@ def _linker_script(env, script: answers.Script | None, work):
 
 def _with_script_and_map(target, source, env):
     """Makes a program depend on script and linker, and adds the linker's map as a second target."""
+    _check_linked([*source, *flatten([env.get("LIBS", ())])])
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
     program = target[0]
     table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")
     return [*target, table], source
+
+
+def _check_linked(nodes):
+    """Raises an error if two networks of a program have one name: the linker would take the code of one."""
+    named = {}
+    for env in (node.env for node in nodes if isinstance(node, Base) and node.env):
+        if "NETWORK_REQUEST" not in env:
+            continue
+        net, asked = _network(env["BOARD_ANSWER"])["net"], env["NETWORK_REQUEST"]
+        line, other = named.setdefault(net, (env["NETWORK_LINE"], asked))
+        if other != asked:
+            both = f"'{other['model']}' ({line}) and '{asked['model']}' ({env['NETWORK_LINE']})"
+            hint = f"give one of them another name, such as name='{net}_2'"
+            raise _mistake(UsageError(f"two networks of one program are called '{net}': {both}", hint=hint))
 
 
 def _map_flags(target, source, env, for_signature):

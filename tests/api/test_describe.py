@@ -203,6 +203,7 @@ def test_mistakes_are_refused():
         ({"board": "host", "model": "ds_cn"}, UsageError, "no zoo network is called"),
         ({"board": "cortex-m4", "toolchain": "clangg"}, ToolError, "has no toolchain"),
         ({"board": "host", "name": "x"}, UsageError, "no effect without a model"),
+        ({"board": "host", "model": NET, "image_version": "1.2"}, UsageError, "no effect without 'sign'"),
         ({"board": "host", "modle": NET}, UsageError, "modle"),
         ({"board": "host", "options": {"ram": "8K"}}, UsageError, "ram"),
     ):

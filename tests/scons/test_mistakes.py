@@ -15,6 +15,7 @@ env = Environment(
 """
 BOARD = 'env.UseBoard("cortex-m4")\n'
 NETWORK = BOARD + 'net = env.NeuralNetwork("own.tflite")\n'
+TWO = NETWORK + 'other = env.NeuralNetwork("own.tflite", "elsewhere", ram="64K")\n'
 OTHERS = BOARD + 'env.Command("build/cortex-m4/own/src/own.c", [], "")\n'
 
 # (The script; its last line has the mistake), (what the error says).
@@ -38,6 +39,9 @@ AT_READ_TIME = [
     (NETWORK + 'env.RunNetwork(net, "own.elf")', "RunNetwork needs the network's firmware"),
     (NETWORK + 'env.RunNetwork(net, env.NetworkFirmware(net), inputs="many")', "inputs: 'many' is not"),
     (NETWORK + 'env.NeuralNetwork("own.tflite", ram="64K")', "is called 'own' too"),
+    (TWO + 'env.Program("app", [net.library, other.library])', "'own.tflite' (SConstruct:"),
+    (TWO + 'env.Program("app", net.library, LIBS=[other.reserving])', "called 'own': 'own.tflite'"),
+    (NETWORK + 'env.NetworkFirmware(net, image_version="1.2.3")', "it has no effect without 'sign'"),
     (OTHERS + 'env.NeuralNetwork("own.tflite")', "different actions were specified for the same target"),
 ]
 
