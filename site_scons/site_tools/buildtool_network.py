@@ -639,7 +639,7 @@ def _with_script_and_map(target, source, env):
 
 def _check_linked(nodes):
     """Raises an error if two networks of a program have one name: the linker would take the code of one."""
-    named = {}
+    named: dict[str, tuple[str, Any]] = {}
     for env in (node.env for node in nodes if isinstance(node, Base) and node.env):
         if "NETWORK_REQUEST" not in env:
             continue
