@@ -16,7 +16,7 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Group, Move, Overlap, Plan, Region, Scheme
+from buildtool.plan.types import Buffer, BufferKind, Group, Load, Move, Overlap, Plan, Region, Scheme
 from buildtool.target import catalogue
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import Contract, Target
@@ -198,6 +198,13 @@ def test_damage_is_refused_in_words_for_it(words):
     assert damaged
     for one in damaged:
         _refused(one, graph, match=words)
+
+
+def test_a_board_that_reads_its_constants_in_place_loads_none():
+    graph, made = _made()
+    room = Buffer(BufferKind.WEIGHTS, "constants", (), 4096, 0, 0, made.arena_bytes, op=0)
+    loading = replace(made, buffers=(*made.buffers, room), loads=(Load(0, len(made.buffers), 4096),))
+    _refused(_restacked(loading, loading.buffers), graph, match="reads them in place")
 
 
 def test_an_overlap_that_the_kernel_does_not_allow_is_refused():
