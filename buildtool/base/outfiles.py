@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import itertools
 import json
@@ -55,8 +56,8 @@ def write_text(path: Path, data: bytes) -> list[str]:
 
 
 def _beginning(data: bytes) -> bytes:
-    """The first signs of a text, without its line ends and spaces."""
-    return b"".join(data[:_LOOKED_AT].split())[:_COMPARED]
+    """The first signs of a text, without a byte order mark, line ends and spaces."""
+    return b"".join(data[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).split())[:_COMPARED]
 
 
 def remove_parts(*folders: Path) -> None:
