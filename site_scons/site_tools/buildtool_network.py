@@ -23,6 +23,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ from buildtool.client import (
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
-    from buildtool.client import answers
+    from buildtool.client import Objects, answers
 
 PLANNING = tuple(option.name for option in options_of("emit", table.Group.PLANNING))
 # Options of UseBoard beside the board and its compiler.
@@ -77,6 +78,8 @@ EMITTED = "emitted"  # in answers, the root that stands for a network's own fold
 _OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
 
 _clients: dict[str, Client] = {}
+_caches: dict[str, Objects] = {}  # by top folder
+_opening = threading.Lock()  # SCons compiles in several threads
 
 
 def generate(env):
@@ -511,10 +514,39 @@ def _own(env, **variables):
     It decides by content, whatever Decider the user has set. It knows the user's line, for errors in the
     build; as a variable that no command has, so that nothing is built again if the line moves.
     """
-    own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), **variables)
+    spawn = _CachedSpawn(env["SPAWN"], env.Dir("#").abspath, env["NETWORK_CACHE"])
+    own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
     return own
+
+
+class _CachedSpawn:
+    """Runs command lines in the top folder as `spawn` does, but takes the objects that the cache has."""
+
+    def __init__(self, spawn, top: str, use: str):
+        self._spawn, self._top, self._use = spawn, top, use
+
+    def __call__(self, sh, escape, cmd, args, env):
+        """Returns the exit status. `args` are the words of the command line, quoted for the shell."""
+        words = shlex.split(" ".join(args))
+
+        def run(longer):
+            return self._spawn(sh, escape, cmd, [*args, *map(shlex.quote, longer[len(words) :])], env)
+
+        variables = {name: str(value) for name, value in env.items()}
+        return _cached_objects(self._top, self._use).compile(words, run, variables, Path(self._top))[0]
+
+
+def _cached_objects(top: str, use: str) -> Objects:
+    """Returns the cache of objects for the whole build in the folder `top`."""
+    with _opening:
+        if top not in _caches:
+            from buildtool.client import Objects  # a build with nothing to do does not need it
+
+            _caches[top] = Objects(use)
+            atexit.register(_caches[top].close)
+        return _caches[top]
 
 
 def _objects(own, name, directory, emitted=None):
