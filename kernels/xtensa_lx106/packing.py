@@ -35,12 +35,16 @@ OFFSET = 128  # from signed to unsigned bytes
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Packs blocks of two output channels. A word has two taps of both; missing channels are zeros."""
+    """Packs blocks of two output channels. A word has two taps of one, then of the other.
+
+    Missing channels are zeros.
+    """
     weights = filter_weights(graph, op)
     head, remaining = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
     padded = np.pad(remaining, ((0, len(remaining) % 2), (0, -remaining.shape[1] % QUAD)))
     natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
-    return head + np.ascontiguousarray(natural.reshape(-1, 2, natural.shape[1]).transpose(0, 2, 1)).tobytes()
+    pairs = natural.reshape(-1, 2, natural.shape[1] // 2, 2).transpose(0, 2, 1, 3)
+    return head + np.ascontiguousarray(pairs).tobytes()
 
 
 def depthwise_words(graph: Graph, op: Op) -> bytes:
