@@ -3,9 +3,9 @@
  * A tile's inputs are brought into quads first, once for all output channels: four taps of the
  * first pixel in a word, the same of the others behind it, then the next four taps. Weights lie in
  * words of two taps of two channels: both of the first channel, then both of the second. */
-#include "nn_lx106.h"
+#include "nn_mul32_scale.h"
 #include "nn_patch.h"
-#include "nn_xtensa.h"
+#include "nn_mul32.h"
 
 #define PIXELS 4
 #define CHANNELS 2
@@ -16,7 +16,7 @@
 /* What tiles get in the place of constants: nn_patch_walk reads the first member. */
 typedef struct {
     nn_conv_constants common;
-    const nn_lx106_head *head;
+    const nn_mul32_head *head;
     uint32_t *quads;
 } job;
 
@@ -31,10 +31,10 @@ static inline __attribute__((always_inline)) int32_t take(uint32_t *to, const in
         const uint32_t word =
             aligned ? *(const uint32_t *)(const void *)from
                     : b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-        const uint32_t natural = word ^ NN_LX106_BYTES;
+        const uint32_t natural = word ^ NN_MUL32_BYTES;
         *to = natural;
-        even += natural & NN_LX106_PAIRS;
-        odd += natural >> 8 & NN_LX106_PAIRS;
+        even += natural & NN_MUL32_PAIRS;
+        odd += natural >> 8 & NN_MUL32_PAIRS;
     }
     return (int32_t)((even & 0xFFFF) + (even >> 16) + (odd & 0xFFFF) + (odd >> 16));
 }
@@ -48,11 +48,11 @@ NN_OUTLINE int32_t take_loose(uint32_t *to, const int8_t *from, int32_t words) {
 }
 
 /* The last one to three bytes, the others of their word being 0. */
-NN_LX106_ONCE int32_t take_rest(uint32_t *to, const int8_t *from, int32_t bytes) {
+NN_MUL32_ONCE int32_t take_rest(uint32_t *to, const int8_t *from, int32_t bytes) {
     int32_t sum = 0;
     uint32_t word = 0;
     for (int32_t i = 0; i < bytes; i++) {
-        const int32_t natural = nn_lx106_natural(from + i);
+        const int32_t natural = nn_mul32_natural(from + i);
         sum += natural;
         word |= (uint32_t)natural << (8 * i);
     }
@@ -123,7 +123,7 @@ NN_OUTLINE void sum2(int32_t *sums, const uint8_t *x, const uint32_t *weights, c
 #if defined(__XTENSA_CALL0_ABI__)
 /* The compiler runs out of registers where all 15 suffice. a2: sums, later scratch; a3: x; a4:
  * weights; a5, on the stack: end. Sums: a8 to a15; a6, a7: a tap's weights; a0: a word of them. */
-void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
+void nn_mul32_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
     __attribute__((visibility("hidden")));
 /* Macros of the assembler's, because C limits the length of strings. */
 __asm(".macro nn_mac at, s0, s1\n"
@@ -141,12 +141,12 @@ __asm(".macro nn_mac at, s0, s1\n"
       "nn_mac \\tap + 8, a12, a13\n"
       "nn_mac \\tap + 12, a14, a15\n"
       ".endm\n");
-__asm(".section .text.nn_lx106_sum4, \"ax\", @progbits\n"
+__asm(".section .text.nn_mul32_sum4, \"ax\", @progbits\n"
       ".balign 4\n"
-      ".global nn_lx106_sum4\n"
-      ".hidden nn_lx106_sum4\n"
-      ".type nn_lx106_sum4, @function\n"
-      "nn_lx106_sum4:\n"
+      ".global nn_mul32_sum4\n"
+      ".hidden nn_mul32_sum4\n"
+      ".type nn_mul32_sum4, @function\n"
+      "nn_mul32_sum4:\n"
       "addi a1, a1, -32\n"
       "s32i.n a0, a1, 0\n"
       "s32i.n a12, a1, 4\n"
@@ -190,7 +190,7 @@ __asm(".section .text.nn_lx106_sum4, \"ax\", @progbits\n"
       "l32i.n a15, a1, 16\n"
       "addi a1, a1, 32\n"
       "ret.n\n"
-      ".size nn_lx106_sum4, . - nn_lx106_sum4\n"
+      ".size nn_mul32_sum4, . - nn_mul32_sum4\n"
       ".purgem nn_mac\n"
       ".purgem nn_tap\n"
       ".text\n");
@@ -200,7 +200,7 @@ __asm(".section .text.nn_lx106_sum4, \"ax\", @progbits\n"
  * summed up, and so are the products themselves, modulo 2^32: less the upper sum in its place, that
  * is the lower sum. r0: x; r1: weights; r5: a mask of both bytes; products: r6 to r9; upper halves:
  * r10, r11, r12, lr. */
-void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
+void nn_mul32_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
     __attribute__((visibility("hidden")));
 __asm(".macro nn_mac at, product, upper\n"
       "ldrb r4, [r0, #\\at]\n"
@@ -234,13 +234,13 @@ __asm(".macro nn_mac at, product, upper\n"
       "adds r0, #8\n"
       ".endm\n");
 __asm(".syntax unified\n"
-      ".section .text.nn_lx106_sum4, \"ax\", %progbits\n"
+      ".section .text.nn_mul32_sum4, \"ax\", %progbits\n"
       ".balign 4\n"
-      ".global nn_lx106_sum4\n"
-      ".hidden nn_lx106_sum4\n"
+      ".global nn_mul32_sum4\n"
+      ".hidden nn_mul32_sum4\n"
       ".thumb_func\n"
-      ".type nn_lx106_sum4, %function\n"
-      "nn_lx106_sum4:\n"
+      ".type nn_mul32_sum4, %function\n"
+      "nn_mul32_sum4:\n"
       "push {r0, r3, r4, r5, r6, r7, lr}\n"
       "mov r4, r8\n"
       "mov r5, r9\n"
@@ -279,7 +279,7 @@ __asm(".syntax unified\n"
       "pop {r0, r3, r4, r5, r6, r7, pc}\n"
       ".balign 4\n"
       "3: .word 0x00ff00ff\n"
-      ".size nn_lx106_sum4, . - nn_lx106_sum4\n"
+      ".size nn_mul32_sum4, . - nn_mul32_sum4\n"
       ".purgem nn_mac\n"
       ".purgem nn_tap\n"
       ".purgem nn_two_taps\n"
@@ -288,7 +288,7 @@ __asm(".syntax unified\n"
 #elif defined(__ARM_ARCH_7M__)
 /* All 14 registers. r1: x; r2: weights; r3: end; sums: r4 to r11; r0, r12: a tap's weights; lr: an
  * input. */
-void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
+void nn_mul32_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
     __attribute__((visibility("hidden")));
 __asm(".macro nn_mac at, s0, s1\n"
       "ldrb lr, [r1, #\\at]\n"
@@ -304,13 +304,13 @@ __asm(".macro nn_mac at, s0, s1\n"
       "nn_mac \\tap + 12, r10, r11\n"
       ".endm\n");
 __asm(".syntax unified\n"
-      ".section .text.nn_lx106_sum4, \"ax\", %progbits\n"
+      ".section .text.nn_mul32_sum4, \"ax\", %progbits\n"
       ".balign 4\n"
-      ".global nn_lx106_sum4\n"
-      ".hidden nn_lx106_sum4\n"
+      ".global nn_mul32_sum4\n"
+      ".hidden nn_mul32_sum4\n"
       ".thumb_func\n"
-      ".type nn_lx106_sum4, %function\n"
-      "nn_lx106_sum4:\n"
+      ".type nn_mul32_sum4, %function\n"
+      "nn_mul32_sum4:\n"
       "push {r0, r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
       "movs r4, #0\n"
       "movs r5, #0\n"
@@ -332,12 +332,12 @@ __asm(".syntax unified\n"
       "ldr r0, [sp]\n"
       "stmia r0, {r4, r5, r6, r7, r8, r9, r10, r11}\n"
       "pop {r0, r4, r5, r6, r7, r8, r9, r10, r11, pc}\n"
-      ".size nn_lx106_sum4, . - nn_lx106_sum4\n"
+      ".size nn_mul32_sum4, . - nn_mul32_sum4\n"
       ".purgem nn_mac\n"
       ".purgem nn_tap\n"
       ".text\n");
 #else
-NN_OUTLINE void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights,
+NN_OUTLINE void nn_mul32_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights,
                               const uint8_t *end) {
     sum_quads(sums, x, weights, end, 4);
 }
@@ -347,20 +347,20 @@ NN_OUTLINE void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *w
 
 /* A channel of `pixels`; sums are eight bytes apart. */
 static inline __attribute__((always_inline)) void
-put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
+put(const nn_mul32_head *head, const nn_mul32_channel *channel, const int32_t *sums,
     const int32_t *inputs, int8_t *out, int32_t step, int32_t pixels, int odd, int wide) {
-    const nn_lx106_factor f =
-        nn_lx106_split(channel->multiplier, channel->shift, head->common.output_zero_point);
+    const nn_mul32_factor f =
+        nn_mul32_split(channel->multiplier, channel->shift, head->common.output_zero_point);
     const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
     const int32_t bias = channel->bias;
     for (const int32_t *end = inputs + pixels; inputs != end; out += step, sums += CHANNELS) {
         const int32_t value = nn_wrapping_add(nn_wrapping_add(*sums, bias), *inputs++);
-        *out = (int8_t)nn_clamp(nn_lx106_scale(value, &f, odd, wide), low, high);
+        *out = (int8_t)nn_clamp(nn_mul32_scale(value, &f, odd, wide), low, high);
     }
 }
 
 #define PUT(name, odd, wide)                                                                       \
-    NN_OUTLINE void name(const nn_lx106_head *head, const nn_lx106_channel *channel,               \
+    NN_OUTLINE void name(const nn_mul32_head *head, const nn_mul32_channel *channel,               \
                          const int32_t *sums, const int32_t *inputs, int8_t *out, int32_t step,    \
                          int32_t pixels) {                                                         \
         put(head, channel, sums, inputs, out, step, pixels, odd, wide);                            \
@@ -370,7 +370,7 @@ PUT(put_odd, 1, 0)
 PUT(put_plain_wide, 0, 1)
 PUT(put_odd_wide, 1, 1)
 
-NN_LX106_ONCE void put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
+NN_MUL32_ONCE void put_general(const nn_mul32_head *head, const nn_mul32_channel *channel,
                                const int32_t *sums, const int32_t *inputs, int8_t *out,
                                int32_t step, int32_t pixels) {
     for (int32_t p = 0; p < pixels; p++, out += step) {
@@ -381,12 +381,12 @@ NN_LX106_ONCE void put_general(const nn_lx106_head *head, const nn_lx106_channel
 
 /* Calls by name, not by address: the stack that they take can be told from the code. */
 static inline __attribute__((always_inline)) void
-put_any(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
+put_any(const nn_mul32_head *head, const nn_mul32_channel *channel, const int32_t *sums,
         const int32_t *inputs, int8_t *out, int32_t step, int32_t pixels) {
     const int32_t mode = head->mode;
-    if (mode == NN_LX106_GENERAL) {
+    if (mode == NN_MUL32_GENERAL) {
         put_general(head, channel, sums, inputs, out, step, pixels);
-    } else if (mode == NN_LX106_PLAIN) {
+    } else if (mode == NN_MUL32_PLAIN) {
         if (head->wide) {
             put_plain_wide(head, channel, sums, inputs, out, step, pixels);
         } else {
@@ -405,9 +405,9 @@ static inline __attribute__((always_inline)) void tile(const void *constants, co
                                                        int8_t *out, int32_t channels,
                                                        const int32_t pixels) {
     const job *j = (const job *)constants;
-    const nn_lx106_head *head = j->head;
-    const nn_lx106_channel *channel = nn_lx106_channels(head);
-    const uint32_t *weights = nn_lx106_weights(head, (channels + 1) & ~1);
+    const nn_mul32_head *head = j->head;
+    const nn_mul32_channel *channel = nn_mul32_channels(head);
+    const uint32_t *weights = nn_mul32_weights(head, (channels + 1) & ~1);
     const int32_t words = (runs->count * runs->bytes + 3) >> 2, step = runs->out_step;
     const uint8_t *first = (const uint8_t *)j->quads, *end = first + 4 * PIXELS * words;
     int32_t inputs[PIXELS], sums[PIXELS * CHANNELS];
@@ -418,7 +418,7 @@ static inline __attribute__((always_inline)) void tile(const void *constants, co
         } else if (pixels == 2) {
             sum2(sums, first, weights, end);
         } else {
-            nn_lx106_sum4(sums, first, weights, end);
+            nn_mul32_sum4(sums, first, weights, end);
         }
         put_any(head, channel++, sums, inputs, out + c, step, pixels);
         if (c + 1 < channels) {
@@ -441,10 +441,10 @@ static int32_t quads_bytes(const nn_conv_geometry *g, const nn_view *in) {
     return PIXELS * ((g->kernel_h * g->kernel_w * in->channels + 3) & ~3);
 }
 
-void nn_conv2d_s8_lx106(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+void nn_conv2d_s8_mul32(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window, void *scratch) {
     static nn_tile *const tiles[PIXELS] = {tile1, tile2, tile3, tile4};
-    const nn_lx106_head *head = (const nn_lx106_head *)constants;
+    const nn_mul32_head *head = (const nn_mul32_head *)constants;
     const job j = {head->common, head, (uint32_t *)scratch};
     /* A run is a whole number of words, or the taps are collected. */
     const int32_t shortest = (geometry->kernel_w * in->channels & 3) != 0 ? NEVER : SHORTEST_RUN;
@@ -452,7 +452,7 @@ void nn_conv2d_s8_lx106(const nn_conv_geometry *geometry, const void *constants,
                   tiles, PIXELS, shortest);
 }
 
-int32_t nn_conv2d_s8_lx106_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+int32_t nn_conv2d_s8_mul32_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                          const nn_view *out) {
     return quads_bytes(geometry, in) + nn_patch_bytes(geometry, in, out, PIXELS);
 }
