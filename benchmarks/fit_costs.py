@@ -197,7 +197,7 @@ def shapes() -> list[single.Single]:
         ]
     ]
     found += [
-        single.emit_clamp(*sizes)
+        single.cut(*sizes)
         for sizes in [
             *[((5, 1, 40), (1, 0, 0), (4, 1, 40)), ((21, 1, 64), (1, 0, 0), (20, 1, 64))],
             *[((12, 12, 32), (0, 0, 16), (12, 12, 16)), ((10, 10, 30), (2, 2, 0), (6, 6, 30))],
@@ -535,7 +535,8 @@ def _fitted(
 ) -> dict[str, str]:
     """Prints and returns the formulas of a family's kernels."""
     costs = {}
-    own = {kernel.name: kernel for kernel in target.kernels if kernel.sources[0].startswith(family + "/")}
+    names = load_family(kernels_root() / family).names
+    own = {kernel.name: kernel for kernel in target.kernels if kernel.name in names}
     for kernel, text, count, largest, mean in fit([*own.values()], measured, unit):
         costs[kernel.name] = text
         error = f"{count} shapes, error {mean:.1%} on average, {largest:.1%} at most"

@@ -36,12 +36,14 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
 LARGE_LX106 = str(TESTS / "support/boards/esp8266-large.toml")
+M3_MUL32 = str(TESTS / "support/boards/cortex-m3-mul32.toml")
+M3_RISCV = str(TESTS / "support/boards/cortex-m3-riscv.toml")
 BOARDS = {
     "cortex_m_dsp": "cortex-m4",
     "cortex_m_mve": "cortex-m55",
     "riscv": "qemu-virt-rv32",
     "riscv_v": "qemu-virt-rv32v",
-    "xtensa_lx106": LARGE_LX106,
+    "mul32": LARGE_LX106,
 }
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
@@ -197,7 +199,7 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
 @contextlib.contextmanager
 def recording(family: str) -> Iterator[Recorder]:
     """Records calls for the kernels of `family` on its board of BOARDS."""
-    if family == "xtensa_lx106":
+    if family == "mul32":
         needs_tool("xtensa-lx106-elf-gcc")
         needs_tool("qemu-system-xtensa")
     recorder = Recorder(BOARDS[family], family)
