@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from buildtool.target.family import Catalogue
 
 GROUP = ENTRY_POINTS
+CORES = "cores/"  # before the name of a core that a board file extends
 NEAR = 3  # known boards that the error about an unknown one names
 
 
@@ -77,7 +78,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
             path = _find_board_file(name_or_path)
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
-    board = parse_board(resolve(path, _find_board_file, data=data), path.stem, str(path), data)
+    board = parse_board(resolve(path, _find_extended_file, data=data), path.stem, str(path), data)
     if _find_plugin(board.family) is None:
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
@@ -90,7 +91,7 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
     path = Path(name_or_path) if name_or_path.endswith(".toml") else _find_board_file(name_or_path)
     paths: list[Path] = []
     with contextlib.suppress(TargetError):  # `load_board` raises the error
-        for file, _ in chain(path, _find_board_file):
+        for file, _ in chain(path, _find_extended_file):
             paths.append(file)
     return tuple(paths)
 
@@ -349,6 +350,20 @@ def _find_board_file(name: str) -> Path:
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     hint += "'buildtool boards' lists all boards; a path to a board's file ends in .toml"
     raise TargetError(f"unknown board '{name}'", hint=hint)
+
+
+def _find_extended_file(name: str) -> Path:
+    """Returns the file of the board, or of the core "cores/NAME", that a file extends; raises TargetError."""
+    if not name.startswith(CORES):
+        return _find_board_file(name)
+    core, names = name.removeprefix(CORES), []
+    for plugins in (_own_plugins, _other_plugins):
+        for plugin in plugins().values():
+            for path in getattr(plugin, "core_files", tuple)():
+                if path.stem == core:
+                    return path
+                names.append(path.stem)
+    raise TargetError(f"unknown core '{core}'", hint=did_you_mean(core, names))
 
 
 @cache
