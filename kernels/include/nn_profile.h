@@ -13,7 +13,9 @@
  *   invoke ends        hint #0xc2     addi x0, x0, 0x182
  *
  * On Xtensa the code of one byte that the table shows behind Arm's 0x40 is in the registers of a
- * conditional move to itself: moveqz a[code >> 4], a[code >> 4], a[code & 15].
+ * conditional move to itself: moveqz a[code >> 4], a[code >> 4], a[code & 15]. Arm's v6-M has no
+ * hint of 32 bits: there the code's three octal digits are three reserved hints of 16 bits, 0xbf80
+ * + 16 * digit, the highest first.
  *
  * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
  * firmware of a board has calls in their place, which read the core's own counter.
@@ -38,6 +40,12 @@ void nn_cycles_invoke_end(void);
 #if defined(__GNUC__) && defined(__thumb2__)
 /* hint.w, by its encoding: GNU as does not know the mnemonic. */
 #define NN_MARK_(code) __asm volatile(".inst.w 0xf3af8040 + %c0" : : "i"(code) : "memory")
+#elif defined(__GNUC__) && defined(__ARM_ARCH_6M__)
+#define NN_MARK_(code)                                                                             \
+    __asm volatile(".inst.n 0xbf80 + %c0\n.inst.n 0xbf80 + %c1\n.inst.n 0xbf80 + %c2"              \
+                   :                                                                               \
+                   : "i"(((code) >> 6) * 16), "i"(((code) >> 3 & 7) * 16), "i"(((code) & 7) * 16)  \
+                   : "memory")
 #elif defined(__GNUC__) && defined(__riscv)
 #define NN_MARK_(code) __asm volatile("addi x0, x0, %0" : : "i"(0x100 + (code)) : "memory")
 #elif defined(__GNUC__) && defined(__xtensa__)

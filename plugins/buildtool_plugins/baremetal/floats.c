@@ -1,5 +1,7 @@
 /* What compilers call for single precision where the core has no floating-point unit: IEEE 754,
  * rounded to nearest, halves to even; every NaN that comes out is the same quiet one. */
+#include "names.h"
+
 #include <stdint.h>
 
 #define SIGN 0x80000000U
@@ -212,6 +214,20 @@ float __floatunsisf(uint32_t value) {
     return from_size(0, value);
 }
 
+#if __riscv_xlen == 64 /* by which clang converts an unsigned int, too */
+float __floatundisf(uint64_t value);
+
+float __floatundisf(uint64_t value) {
+    int32_t shift = 0;
+    uint32_t lost = 0;
+    for (; value >> 32 != 0; value >>= 1, shift++) {
+        lost |= (uint32_t)value & 1;
+    }
+    const uint32_t bits = bits_of(from_size(0, (uint32_t)value | lost));
+    return from_bits(bits + ((uint32_t)shift << 23));
+}
+#endif
+
 /* Toward zero; what does not fit saturates. */
 int32_t __fixsfsi(float value) {
     const uint32_t bits = bits_of(value), size = bits & ~SIGN;
@@ -265,3 +281,19 @@ int32_t __gesf2(float a, float b) {
 int32_t __unordsf2(float a, float b) {
     return is_nan(bits_of(a)) || is_nan(bits_of(b));
 }
+
+#if defined(__arm__)
+/* Comparisons by the names of Arm's run-time ABI: whether the relation holds, which it never does
+ * with a NaN. */
+#define HOLDS(name, relation)                                                                      \
+    int32_t name(float a, float b);                                                                \
+    int32_t name(float a, float b) {                                                               \
+        return relation;                                                                           \
+    }
+
+HOLDS(__aeabi_fcmpeq, compare(a, b, 1) == 0)
+HOLDS(__aeabi_fcmplt, compare(a, b, 1) < 0)
+HOLDS(__aeabi_fcmple, compare(a, b, 1) <= 0)
+HOLDS(__aeabi_fcmpgt, compare(a, b, -1) > 0)
+HOLDS(__aeabi_fcmpge, compare(a, b, -1) >= 0)
+#endif

@@ -1,4 +1,6 @@
 /* What compilers call for 64-bit integers on a 32-bit core where they do not put it in line. */
+#include "names.h"
+
 #include <stdint.h>
 
 typedef union {
@@ -55,7 +57,8 @@ int64_t __ashrdi3(int64_t value, int32_t count) {
     return to.whole;
 }
 
-#if !defined(__xtensa__) /* which multiplies 32 bits to 32: xtensa/products.c */
+#if !defined(__xtensa__) && !defined(__ARM_ARCH_6M__) &&                                           \
+    (!defined(__riscv) || defined(__riscv_mul)) /* those: products.c */
 /* The halves' products; the upper two only matter modulo 2^32. */
 int64_t __muldi3(int64_t a, int64_t b) {
     wide x = {a}, y = {b}, product;

@@ -48,15 +48,19 @@ LDFLAGS = (
 
 @dataclass(frozen=True)
 class Tools:
-    """A compiler, with the flags by which it compiles and links for the family."""
+    """A compiler, with the flags by which it compiles and links for the family.
+
+    `sources`: functions that it calls and does not bring.
+    """
 
     compiler: Compiler
     cflags: tuple[str, ...]
     ldflags: tuple[str, ...]
+    sources: tuple[str, ...] = ()
 
 
-def clang(target: str) -> Tools:
-    """Returns clang and its lld for a target triple.
+def clang(target: str, sources: tuple[str, ...] = ()) -> Tools:
+    """Returns clang and its lld for a target triple; `sources` as in `Tools`.
 
     Headers of an installed C library are not used: baremetal/include/ has the freestanding ones.
     """
@@ -64,7 +68,7 @@ def clang(target: str) -> Tools:
 
     compiler = find_clang()
     select = f"--target={target}"
-    return Tools(compiler, (select, "-nostdlibinc"), (select, f"--ld-path={find_lld(compiler)}"))
+    return Tools(compiler, (select, "-nostdlibinc"), (select, f"--ld-path={find_lld(compiler)}"), sources)
 
 
 def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
@@ -141,7 +145,12 @@ class BaremetalPlugin(Family):
             cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
             ldflags=(*core, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross(board)),
-            objects=(*(str(self.root / file) for file in self.startup), *map(str, shared), *chip.sources),
+            objects=(
+                *(str(self.root / file) for file in self.startup),
+                *tools.sources,
+                *map(str, shared),
+                *chip.sources,
+            ),
             includes=(str(baremetal.ROOT), *chip.includes),
             script=LinkerScript(f"{board.name}.ld", script),
         )

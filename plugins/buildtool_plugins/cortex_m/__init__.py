@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.target.types import Board, Library
+from buildtool_plugins.baremetal import ARITHMETIC
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang, gcc
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ class CortexMPlugin(BaremetalPlugin):
         """Returns Thumb in the core's version. Its mark is `udf #165`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
-        versions = {"armv7e-m": "7em", "armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"}
+        versions = {
+            **{"armv6-m": "6m", "armv7-m": "7m", "armv7e-m": "7em"},
+            **{"armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"},
+        }
         version = versions.get(board.core.isa.partition("+")[0], "7em")
         options = ("-arm-implicit-it=always",)
         return Isa(f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", options)
@@ -47,10 +51,12 @@ class CortexMPlugin(BaremetalPlugin):
         return "arm-none-eabi-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """Returns clang or Arm's gcc."""
+        """Returns clang or Arm's gcc, whose library has what cores without a floating-point unit call."""
         from buildtool_plugins.tools.find import APT_GCC_ARM
 
-        return clang("arm-none-eabi") if name == "clang" else gcc("arm-none-eabi-gcc", APT_GCC_ARM)
+        if name == "gcc":
+            return gcc("arm-none-eabi-gcc", APT_GCC_ARM)
+        return clang("arm-none-eabi", () if "-mfloat-abi=hard" in board.core.cflags else ARITHMETIC)
 
 
 plugin = CortexMPlugin()

@@ -21,7 +21,11 @@
 #define CFSR_STKOF (1U << 20)
 #define CFSR_MMARVALID (1U << 7)
 #define CFSR_BFARVALID (1U << 15)
-#define EXCEPTION_USAGE 6
+#ifdef __ARM_ARCH_6M__
+#define EXCEPTION_UNDEFINED 3 /* every fault is a HardFault */
+#else
+#define EXCEPTION_UNDEFINED 6 /* UsageFault */
+#endif
 #define EXIT_FAULT 100 /* + the exception's number */
 
 /* From the linker script. */
@@ -68,8 +72,12 @@ static void limit_stack(void) {
 }
 
 static void start(void) {
+#ifdef __ARM_ARCH_6M__
+    SCB_CCR |= 1U << 3; /* an unaligned access is a fault: always so there, not on a later core */
+#else
     SCB_SHCSR |= 7U << 16; /* memory, bus and usage faults of their own, for their names */
     SCB_CCR |= 1U << 4;    /* a division by zero is a fault */
+#endif
     limit_stack();
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
     memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
@@ -79,6 +87,23 @@ static void start(void) {
     semihosting_exit(main());
 }
 
+#ifdef __ARM_ARCH_6M__
+__attribute__((noreturn)) void reset_handler(void) {
+    start();
+    __builtin_unreachable();
+}
+
+/* The stack may be what broke: the report gets a fresh one. */
+__attribute__((naked)) void fault_handler(void) {
+    __asm volatile("mrs r0, msp\n"
+                   "mrs r1, ipsr\n"
+                   "ldr r2, =__stack_top\n"
+                   "mov sp, r2\n"
+                   "ldr r2, =fault_report\n"
+                   "bx r2\n"
+                   ".ltorg\n");
+}
+#else
 /* No prologue may touch a floating-point register before the unit is enabled. */
 __attribute__((naked)) void reset_handler(void) {
     __asm volatile("ldr r0, =0xE000ED88\n" /* CPACR: full access to CP10 and CP11 */
@@ -105,6 +130,7 @@ __attribute__((naked)) void fault_handler(void) {
                    "b fault_report\n"
                    ".ltorg\n");
 }
+#endif
 
 static const char *exception_name(uint32_t exception) {
     switch (exception) {
@@ -149,7 +175,7 @@ __attribute__((used)) void fault_report(const uint32_t *frame, uint32_t exceptio
     if (frame < __stack_bottom || frame + 8 > __stack_top || (cfsr & CFSR_STKOF) != 0) {
         semihosting_print_hex(" after a stack overflow, sp=", (uint32_t)frame);
     } else {
-        if (exception == EXCEPTION_USAGE) {
+        if (exception == EXCEPTION_UNDEFINED) {
             print_reason(frame);
         }
         semihosting_print_hex(" at pc=", frame[6]);

@@ -5,6 +5,7 @@ count.c counts instructions. blocks.c also counts blocks of code, and waits for 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from buildtool_plugins.tools.find import find_host_compiler
 
 SOURCE = Path(__file__).resolve().parent / "count.c"
 BLOCKS_SOURCE = SOURCE.with_name("blocks.c")
+HEADER = SOURCE.with_name("plugin.h")
 FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
 OUTPUT = "counts.txt"  # in the run's folder
 LINES = ("block", "ran", "reads")  # the first words of the lines that only blocks.c writes
@@ -33,7 +35,9 @@ _LINE = re.compile(
 def counting_plugin(source: Path = SOURCE) -> Path:
     """Returns the plugin's shared object; raises ToolError where it cannot be compiled."""
     cc = find_host_compiler()
-    return program(cc, f"{source.stem}.so", (source,), FLAGS, "QEMU's counting plugin", source)
+    header = hashlib.sha256(HEADER.read_bytes()).hexdigest()  # another header makes another program
+    flags = (*FLAGS, f"-DHEADER_{header}")
+    return program(cc, f"{source.stem}.so", (source,), flags, "QEMU's counting plugin", source)
 
 
 def parse_running(text: bytes) -> int | None:

@@ -90,17 +90,41 @@ static int marker_code(const struct qemu_plugin_insn *insn) {
     return code >= 0 && code < CODES ? code : -1;
 }
 
+/* A digit of a marker of Arm's v6-M, or -1. */
+static int marker_digit(const struct qemu_plugin_insn *insn) {
+    const uint8_t *bytes = qemu_plugin_insn_data(insn);
+    if (isa != ARM || qemu_plugin_insn_size(insn) != 2 || bytes[1] != 0xBF || (bytes[0] & 15) != 0) {
+        return -1;
+    }
+    return (bytes[0] >> 4) - 8;
+}
+
+/* The digits of a marker run one after the other; the last one is the marker. */
+static void on_digit(unsigned cpu, void *data) {
+    static unsigned digits, code;
+    static uint64_t address;
+    address = digits == 0 ? address_of(data) : address;
+    code = code << 3 | code_of(data);
+    if (++digits == 3) {
+        const unsigned whole = code;
+        digits = code = 0;
+        if (whole < CODES) {
+            on_marker(cpu, (void *)(uintptr_t)(address << 8 | whole));
+        }
+    }
+}
+
 static void on_block(plugin_id id, struct qemu_plugin_tb *tb) {
     (void)id;
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        const int code = marker_code(insn);
+        const int digit = marker_digit(insn), code = digit < 0 ? marker_code(insn) : digit;
         if (code < 0) {
             on_plain(insn);
         } else {
             const uint64_t data = qemu_plugin_insn_vaddr(insn) << 8 | (unsigned)code;
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, CB_NO_REGS,
-                                                   (void *)(uintptr_t)data);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, digit < 0 ? on_marker : on_digit,
+                                                   CB_NO_REGS, (void *)(uintptr_t)data);
             on_cut();
         }
     }

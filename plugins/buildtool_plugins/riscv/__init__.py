@@ -1,4 +1,4 @@
-"""The RISC-V family: 32-bit microcontrollers, emulated by QEMU; compiled by clang."""
+"""The RISC-V family: microcontrollers of 32 and 64 bits, emulated by QEMU; compiled by clang."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ GUARD_BYTES, GUARD_LIMIT = 4096, 1 << 20
 FIRST_WITH_ZICSR = (17,)  # version of clang
 
 
+def _triple(board: Board) -> str:
+    return "riscv64-unknown-elf" if board.core.isa.startswith("rv64") else "riscv32-unknown-elf"
+
+
 class RiscvPlugin(BaremetalPlugin):
     """The plugin for RISC-V boards; see buildtool.target.plugin.TargetPlugin."""
 
@@ -26,15 +30,15 @@ class RiscvPlugin(BaremetalPlugin):
     root = Path(__file__).resolve().parent
     toolchains = ("clang",)
     cflags = ("-msmall-data-limit=0",)  # no separate sections for small globals, because no code sets gp
-    startup = ("startup.c", "semihosting_call.S", *ARITHMETIC)
+    startup = ("startup.c", "semihosting_call.S")
     kernels = ("riscv", "riscv_v")
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
     def isa(self, board: Board) -> Isa:
-        """Returns RV32. Its mark is `ecall`, which no kernel contains."""
+        """Returns RV32 or RV64. Its mark is `ecall`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
-        return Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall")
+        return Isa(_triple(board), bytes.fromhex("73000000"), "ecall")
 
     def cross(self, board: Board) -> str:
         """Returns the prefix of the GNU tools' names, the same for every RISC-V core."""
@@ -42,7 +46,7 @@ class RiscvPlugin(BaremetalPlugin):
 
     def tools(self, name: str, board: Board) -> Tools:
         """Returns clang, the only toolchain."""
-        return clang("riscv32-unknown-elf")
+        return clang(_triple(board), ARITHMETIC)
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
         """Returns the core's flags. Clang before 17 has Zicsr's instructions, but does not know the name."""

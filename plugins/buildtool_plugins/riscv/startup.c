@@ -1,4 +1,4 @@
-/* Start-up of a 32-bit RISC-V core in machine mode without a C library: memory, vectors, traps. */
+/* Start-up of a RISC-V core in machine mode without a C library: memory, vectors, traps. */
 #include "semihosting.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ extern uint8_t __stack_guard[], __stack_bottom[], __stack_top[];
 int main(void);
 __attribute__((noreturn)) void reset_handler(void);
 void trap_handler(void);
-__attribute__((noreturn)) void trap_report(uint32_t cause, uint32_t pc, uint32_t value,
-                                           uint32_t sp);
+__attribute__((noreturn)) void trap_report(uintptr_t cause, uintptr_t pc, uintptr_t value,
+                                           uintptr_t sp);
 
 #define READ_CSR(name, to) __asm volatile("csrr %0, " name : "=r"(to))
 
@@ -25,7 +25,7 @@ __attribute__((noreturn)) void trap_report(uint32_t cause, uint32_t pc, uint32_t
 static void limit_stack(void) {
     const uint32_t bytes = (uint32_t)(__stack_bottom - __stack_guard);
     if (bytes != 0) {
-        const uint32_t address = (uint32_t)__stack_guard >> 2 | ((bytes >> 3) - 1);
+        const uintptr_t address = (uintptr_t)__stack_guard >> 2 | ((bytes >> 3) - 1);
         __asm volatile("csrw pmpaddr0, %0\n"
                        "csrw pmpcfg0, %1"
                        :
@@ -65,7 +65,7 @@ __attribute__((naked, aligned(4))) void trap_handler(void) {
                    "tail trap_report\n");
 }
 
-static const char *cause_name(uint32_t cause) {
+static const char *cause_name(uintptr_t cause) {
     static const char *const names[] = {
         "instruction address misaligned",
         "instruction access fault",
@@ -80,16 +80,17 @@ static const char *cause_name(uint32_t cause) {
 }
 
 /* Prints the trap's registers and ends the program. */
-__attribute__((used)) void trap_report(uint32_t cause, uint32_t pc, uint32_t value, uint32_t sp) {
+__attribute__((used)) void trap_report(uintptr_t cause, uintptr_t pc, uintptr_t value,
+                                       uintptr_t sp) {
     semihosting_print("fault: ");
     semihosting_print(cause_name(cause));
-    if (sp < (uint32_t)__stack_bottom || sp > (uint32_t)__stack_top) {
+    if (sp < (uintptr_t)__stack_bottom || sp > (uintptr_t)__stack_top) {
         semihosting_print(" after a stack overflow");
     }
-    semihosting_print_hex(" at pc=", pc);
-    semihosting_print_hex(" sp=", sp);
-    semihosting_print_hex(" mcause=", cause);
-    semihosting_print_hex(" address=", value);
+    semihosting_print_hex(" at pc=", (uint32_t)pc);
+    semihosting_print_hex(" sp=", (uint32_t)sp);
+    semihosting_print_hex(" mcause=", (uint32_t)cause);
+    semihosting_print_hex(" address=", (uint32_t)value);
     semihosting_print("\n");
     semihosting_exit(EXIT_FAULT + (int)(cause & 31));
 }

@@ -30,7 +30,7 @@ class XtensaPlugin(BaremetalPlugin):
     root = Path(__file__).resolve().parent
     toolchains = ("gcc",)
     cflags = ("-fno-jump-tables",)  # only calls jump to computed addresses, so that the stack can be computed
-    startup = ("startup_vectors.S", "startup.c", "semihosting_call.c", "products.c", *ARITHMETIC)
+    startup = ("startup_vectors.S", "startup.c", "semihosting_call.c", *ARITHMETIC)
     kernels = ("xtensa_lx106",)
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
