@@ -31,6 +31,7 @@ from buildtool.base.errors import (
 from buildtool.base.identity import ENTRY_POINTS
 from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
+from buildtool.target.kept_facts import kept_facts
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
@@ -78,7 +79,10 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
             path = _find_board_file(name_or_path)
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
-    board = parse_board(resolve(path, _find_extended_file, data=data), path.stem, str(path), data)
+    files = [*chain(path, _find_extended_file, data)]
+    board = parse_board(resolve(files), path.stem, str(path), data)
+    if kept := kept_facts(files):
+        board = dataclasses.replace(board, note="; ".join(filter(None, (board.note, kept))))
     if _find_plugin(board.family) is None:
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
