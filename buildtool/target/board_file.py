@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
@@ -209,8 +208,9 @@ def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
     for path, table in reversed(files):
         own = {key: value for key, value in table.items() if key != WITHOUT}
         with mistakes(str(path)):
-            names = texts(table.get(WITHOUT, []), WITHOUT)
-            merged = merge(reduce(_leave_out, names, merged), own)
+            for name in texts(table.get(WITHOUT, []), WITHOUT):
+                merged = _leave_out(merged, name)
+        merged = merge(merged, own)
     return merged
 
 
@@ -229,8 +229,8 @@ def chain(
 ) -> Iterator[tuple[Path, Table]]:
     """Yields `path` and every file that it extends, the nearest first, each with its own table.
 
-    `known` returns the file of a board's or a core's name; it raises TargetError for an unknown one. `data` is
-    the content of `path`, if it has been read already.
+    `known` returns the file of a board's or a core's name; it raises TargetError for an unknown one. `data`
+    is the content of `path`, if it has been read already.
     """
     seen: list[Path] = []
 

@@ -1,7 +1,7 @@
 """What a board file keeps of the board that it extends, although its chip is another one.
 
-A board by `extends` has all keys of that board that it does not state: also the clock, the start-up code, the
-serial port and the tools that flash it. Where the core or the addresses differ, these facts are probably wrong.
+A board by `extends` has all keys of that board that it does not state: also the clock, the start-up code,
+the serial port and the tools that flash it. Where the core or the addresses differ, these are probably wrong.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FACTS = ("clock_hz", "chip", "uart", "probe")  # keys that belong to a chip or i
 def kept_facts(files: Sequence[tuple[Path, Table]]) -> str:
     """Returns a sentence about the facts that are kept, or "". `files`: those of `board_file.chain`.
 
-    A file is about another chip if it changes the base of a memory of the board that it extends; or, where that
-    board is a product ([chip] or [probe]) and not an emulated machine, the size of a memory or the core.
+    A file is about another chip if it changes the base of a memory of the board that it extends; or, where
+    that board is a product ([chip] or [probe]) and not an emulated machine, a memory's size or the core.
     """
     changed = [at for at in range(len(files) - 1) if _is_another_chip(files[at][1], resolve(files[at + 1 :]))]
     if not changed:
@@ -33,7 +33,8 @@ def kept_facts(files: Sequence[tuple[Path, Table]]) -> str:
         return ""
     facts = ", ".join(f"{_spell(fact, table[fact])} of {name}" for fact, name in kept)
     names = ", ".join(f'"{fact}"' for fact, _ in kept)
-    return f"the memories or the core are another chip's, but kept are {facts}: state them, or write without = [{names}]"
+    kept_text = f"memories or core are another chip's, but kept are {facts}"
+    return f"{kept_text}: state them, or write without = [{names}]"
 
 
 def _states(own: Table, fact: str) -> bool:
@@ -50,7 +51,9 @@ def _is_another_chip(own: Table, base: Table) -> bool:
     if not isinstance(own_memories, dict) or not isinstance(memories, dict):
         return False
     keys = ("base", "size") if is_product else ("base",)
-    return any(_differs(own_memories[name], memories[name], keys) for name in own_memories if name in memories)
+    return any(
+        _differs(own_memories[name], memories[name], keys) for name in own_memories if name in memories
+    )
 
 
 def _differs(own: object, base: object, keys: Sequence[str]) -> bool:

@@ -79,7 +79,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
             path = _find_board_file(name_or_path)
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
-    files = [*chain(path, _find_extended_file, data)]
+    files = [*chain(path, find_extended_file, data)]
     board = parse_board(resolve(files), path.stem, str(path), data)
     if kept := kept_facts(files):
         board = dataclasses.replace(board, note="; ".join(filter(None, (board.note, kept))))
@@ -95,7 +95,7 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
     path = Path(name_or_path) if name_or_path.endswith(".toml") else _find_board_file(name_or_path)
     paths: list[Path] = []
     with contextlib.suppress(TargetError):  # `load_board` raises the error
-        for file, _ in chain(path, _find_extended_file):
+        for file, _ in chain(path, find_extended_file):
             paths.append(file)
     return tuple(paths)
 
@@ -356,11 +356,13 @@ def _find_board_file(name: str) -> Path:
     raise TargetError(f"unknown board '{name}'", hint=hint)
 
 
-def _find_extended_file(name: str) -> Path:
+def find_extended_file(name: str) -> Path:
     """Returns the file of the board, or of the core "cores/NAME", that a file extends; raises TargetError."""
     if not name.startswith(CORES):
         return _find_board_file(name)
-    core, names = name.removeprefix(CORES), []
+    core = name.removeprefix(CORES)
+    names: list[str] = []
+    path: Path
     for plugins in (_own_plugins, _other_plugins):
         for plugin in plugins().values():
             for path in getattr(plugin, "core_files", tuple)():
@@ -368,6 +370,12 @@ def _find_extended_file(name: str) -> Path:
                     return path
                 names.append(path.stem)
     raise TargetError(f"unknown core '{core}'", hint=did_you_mean(core, names))
+
+
+def core_names() -> list[str]:
+    """Returns the names of the cores that buildtool's own plugins have files of, sorted."""
+    plugins = _own_plugins().values()
+    return sorted(path.stem for each in plugins for path in getattr(each, "core_files", tuple)())
 
 
 @cache
