@@ -39,7 +39,7 @@ def read_linker_script(text: str) -> ChipFacts:
             unknown.append(name)
             continue
         names |= {f"ORIGIN_{name}": base, f"LENGTH_{name}": size}
-        is_flash = re.search(r"flash|rom|mram|xip", name, re.IGNORECASE) is not None
+        is_flash = re.search(r"flash|rom|\bmram|xip", name, re.IGNORECASE) is not None
         writable = "w" in attributes.lower() if attributes else not is_flash
         add_region(regions, name, MemoryKind.RAM if writable and not is_flash else MemoryKind.ROM, base, size)
     if not regions:
