@@ -43,9 +43,11 @@ static inline void stm32_usart_pins(void) {
     stm32_pin(WIRE_RX_PORT, WIRE_RX_PIN);
 }
 
-/* The divider for 16 samples a bit, rounded. `clock` is what the bus really has. */
+/* The divider for 16 samples a bit, rounded, without arithmetic of 64 bits. `clock` is what the bus
+ * really has. */
 static inline uint32_t stm32_divider(uint32_t clock) {
-    return (uint32_t)(((uint64_t)clock * WIRE_STEPS + WIRE_BAUD / 2) / WIRE_BAUD);
+    const uint32_t rest = clock % WIRE_BAUD * WIRE_STEPS;
+    return clock / WIRE_BAUD * WIRE_STEPS + (rest + WIRE_BAUD / 2) / WIRE_BAUD;
 }
 
 #endif
