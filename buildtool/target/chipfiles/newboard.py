@@ -184,7 +184,7 @@ def _in_machine(regions: Sequence[Region], core: str, rom: str) -> str:
     bases, beyond = {rom: code.base}, max(end for _, end in windows)
     for region in others:
         window = next((w for w in windows[1:] if w[1] - w[0] >= region.size), None)
-        if window is None:  # nothing of it is used unless an option selects it
+        if window is None:  # a program uses it only where an option selects it
             window = [beyond, beyond]
             beyond += region.size
         bases[region.name] = window[0]
