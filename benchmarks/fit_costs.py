@@ -197,7 +197,7 @@ def shapes() -> list[single.Single]:
         ]
     ]
     found += [
-        single.emit_clamp(*sizes)
+        single.cut(*sizes)
         for sizes in [
             *[((5, 1, 40), (1, 0, 0), (4, 1, 40)), ((21, 1, 64), (1, 0, 0), (20, 1, 64))],
             *[((12, 12, 32), (0, 0, 16), (12, 12, 16)), ((10, 10, 30), (2, 2, 0), (6, 6, 30))],

@@ -83,6 +83,7 @@ _NETWORKS = {
     "autoencoder": Network("dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)"),
     "densenet": Network("DenseNet-BC, 40 layers of growth 12, 32x32x3, 10 classes"),
     "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)"),
+    "magic_wand": Network("gestures, 128x3x1 accelerations, 4 classes (TensorFlow Lite Micro's magic wand)"),
     "mbv2_w035_144": Network("MobileNet V2 0.35, 144x144x3, 1000 classes (as released with MCUNet)"),
     "mcunet_320k": Network("MCUNet for 320 KB of RAM and 1 MB of flash, 176x176x3, 1000 classes"),
     "mcunet_vww5": Network("MCUNet for visual wake words at 5 frames a second, 80x80x3, 2 classes"),

@@ -4,7 +4,7 @@ Sources: MobileNet V2 (Sandler et al., 2018, table 2; channels rounded as Keras'
 (Lin et al., 2020, released configurations), MLPerf Tiny v1.x reference networks, SqueezeNet v1.1 (Iandola
 et al., 2016, and its authors' release), MobileNet V3 small (Howard et al., 2019, table 2), DenseNet-BC
 (Huang et al., 2017, section 3; activations follow convolutions here, so that normalisation folds into
-them).
+them), the magic wand of TensorFlow Lite Micro's examples.
 """
 
 from __future__ import annotations
@@ -336,6 +336,16 @@ def _densenet(b: Builder) -> int:
     return _pool_dense_softmax(b, x, 10)
 
 
+def _magic_wand(b: Builder) -> int:
+    """Adds two convolutions along time with maxima of three samples, and two dense layers."""
+    x = b.conv(b.input, 8, _same(b, b.input, (4, 3)), RELU, "conv1")
+    x = b.max_pool(x, Window((3, 3), (3, 3)), "pool1")
+    x = b.conv(x, 16, _same(b, x, (4, 1)), RELU, "conv2")
+    x = b.max_pool(x, Window((3, 1), (3, 1)), "pool2")
+    x = b.reshape(x, (1, math.prod(b.shape(x)[1:])), "features")
+    return b.softmax(_dense(b, b.dense(x, 16, RELU, "dense"), 4), "probabilities")
+
+
 def _v3_image(size: int) -> Feed:
     """Returns a square input image with more calibration samples, as a gate has one value per sample."""
     return replace(image(size), samples=16 if size > 128 else 48)
@@ -346,6 +356,7 @@ _FEEDS: dict[str, Feed | Callable[[int], Feed]] = {
     "autoencoder": Feed((640,), Fraction(2, 5), 89, 64),  # five frames of 128 log-mel bins
     "densenet": _BYTES,
     "ds_cnn": Feed((49, 10, 1), Fraction(3, 5), 83, 16),  # 49 frames of 10 cepstral coefficients
+    "magic_wand": Feed((128, 3, 1), Fraction(32), 0, 16),  # 128 samples of three axes, in thousandths of g
     "mbv2_w035_144": image(144, SIGNED_UNIT, -1),
     "mcunet_320k": image(176, SIGNED_UNIT, 0),
     "mcunet_vww5": image(80, SIGNED_UNIT, 0),
@@ -361,6 +372,7 @@ _MAKERS: dict[str, Callable[..., int]] = {
     "autoencoder": _autoencoder,
     "densenet": _densenet,
     "ds_cnn": partial(_separables, kernel=(10, 4), stem=64, rows=((1, 64),) * 4, classes=12),
+    "magic_wand": _magic_wand,
     "mbv2_w035_144": partial(
         _inverted_residuals, rows=_MBV2_W035_144, stem=16, last=448, head=_mean_dense, classes=1000
     ),

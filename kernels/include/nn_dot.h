@@ -4,6 +4,14 @@
 
 #include "nn_conv.h"
 
+/* Whether four outputs are computed at once, which takes more code: not where the compiler is asked
+ * for small code (-Os). */
+#ifdef __OPTIMIZE_SIZE__
+#define NN_FOURS 0
+#else
+#define NN_FOURS 1
+#endif
+
 /* Adds the dot products of x and four rows of weights, `stride` bytes apart, to sums. */
 NN_OUTLINE void nn_dot4(int32_t sums[4], const int8_t *x, const int8_t *weights, int32_t stride,
                         int32_t count) {

@@ -95,7 +95,7 @@ static inline void compute_group(const patch *p, const nn_conv_block *block, int
     const nn_channel *channel = block->channels + group * p->outputs;
     const int8_t *weights = block->weights + group * p->outputs * p->size;
     int32_t left = p->outputs;
-    for (; left >= 4; left -= 4, channel += 4, out += 4, weights += 4 * p->size) {
+    for (; NN_FOURS && left >= 4; left -= 4, channel += 4, out += 4, weights += 4 * p->size) {
         int32_t sums[4];
         sum_inside4(sums, p, weights, first);
         if (border != 0) {

@@ -16,7 +16,7 @@ void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_vi
             const int8_t *weights = first;
             int8_t *result = nn_out_pixel(out, y, x);
             int32_t c = 0;
-            for (; c + 4 <= outputs; c += 4, weights += 4 * inputs) {
+            for (; NN_FOURS && c + 4 <= outputs; c += 4, weights += 4 * inputs) {
                 int32_t sums[4] = {0, 0, 0, 0};
                 nn_dot4(sums, values, weights, inputs, inputs);
                 for (int32_t i = 0; i < 4; i++) {

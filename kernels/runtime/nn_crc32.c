@@ -72,7 +72,7 @@ static const uint32_t *tap(const uint32_t *ring, uint32_t at, uint32_t back) {
     return ring + (at >= back ? at - back : at + WORDS - back);
 }
 
-static uint32_t by_words(uint32_t crc, const uint32_t *data, uint32_t words, uint32_t *ring) {
+__attribute__((unused)) static uint32_t by_words(uint32_t crc, const uint32_t *data, uint32_t words, uint32_t *ring) {
     const uint32_t *const last = data + words - WORDS; /* the words from here on stay */
     uint32_t at = 0;
     for (uint32_t i = 0; i < WORDS; i++) {
@@ -117,6 +117,9 @@ __attribute__((weak)) uint32_t nn_crc32(uint32_t crc, const void *data, uint32_t
                                         void *scratch) {
     const uint8_t *from = data;
     crc = ~crc;
+#ifdef __OPTIMIZE_SIZE__ /* a kilobyte of code less */
+    (void)scratch;
+#else
     if (scratch != NULL && bytes >= 3U * NN_CRC32_SCRATCH_BYTES) {
         const uint32_t head = (uint32_t)(-(uintptr_t)from & 3U);
         const uint32_t words = (bytes - head) / sizeof(uint32_t);
@@ -125,5 +128,6 @@ __attribute__((weak)) uint32_t nn_crc32(uint32_t crc, const void *data, uint32_t
         from += head + words * sizeof(uint32_t);
         bytes -= head + words * (uint32_t)sizeof(uint32_t);
     }
+#endif
     return ~by_nibbles(crc, from, bytes);
 }

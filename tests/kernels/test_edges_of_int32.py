@@ -82,7 +82,7 @@ def test_as_many_products_as_are_accepted(kind, zero_point):
 FAMILIES = {
     "cortex_m_dsp": "cortex-m4",
     "riscv": "qemu-virt-rv32",
-    "xtensa_lx106": "esp8266",
+    "mul32": "esp8266",
     "xcore_vpu": "xcore",
 }
 

@@ -59,7 +59,7 @@ KINDS = {
     },
     "riscv": {kind: strategy for kind, strategy in STRATEGIES.items() if kind != "spread depthwise"},
     "riscv_v": STRATEGIES,
-    "xtensa_lx106": {
+    "mul32": {
         kind: strategy for kind, strategy in STRATEGIES.items() if kind not in ("table", "spread depthwise")
     },
 }
@@ -73,7 +73,7 @@ IMAGES = {
     "cortex_m_mve": (("cortex-m55", "clang"), ("cortex-m55", "gcc")),
     "riscv": (("qemu-virt-rv32", ""),),
     "riscv_v": (("qemu-virt-rv32v", ""), ("qemu-virt-rv32v256", "")),
-    "xtensa_lx106": ((LARGE_LX106, ""),),
+    "mul32": ((LARGE_LX106, ""),),
 }
 
 

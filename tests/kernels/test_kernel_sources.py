@@ -21,7 +21,7 @@ RUNTIME = {
     "cortex_m_mve": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr4")},
     "riscv": MEMORY,
     "riscv_v": MEMORY,
-    "xtensa_lx106": MEMORY
+    "mul32": MEMORY
     | {f"__{word}di3" for word in ("mul", "umulsi", "ashl", "lshr", "ashr")}
     | {f"__{word}si3" for word in ("div", "mod", "udiv", "umod")},
 }
@@ -38,7 +38,7 @@ BOARDS = [
     ("cortex_m_mve", "cortex-m55", "gcc"),
     ("riscv", "qemu-virt-rv32", ""),
     ("riscv_v", "qemu-virt-rv32v", ""),
-    ("xtensa_lx106", "esp8266", ""),
+    ("mul32", "esp8266", ""),
 ]
 # Cores that no emulated board has.
 ELSEWHERE = [
@@ -63,7 +63,7 @@ def check(family, objects):
 @slow
 @pytest.mark.parametrize(("family", "board", "tool"), BOARDS)
 def test_no_warnings_and_nothing_needed_but_the_runtime(family, board, tool, tmp_path):
-    if family == "xtensa_lx106":
+    if family == "mul32":
         needs_tool("xtensa-lx106-elf-gcc")
     check(family, kernel_objects(board, tool, family_files(family), tmp_path))
 

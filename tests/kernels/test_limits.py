@@ -20,7 +20,7 @@ from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 slow = pytest.mark.slow
-families = pytest.mark.parametrize("family", sorted(BOARDS.keys() - {"xtensa_lx106"}))
+families = pytest.mark.parametrize("family", sorted(BOARDS.keys() - {"mul32"}))
 MORE_THAN_16_BITS = 65600
 
 
@@ -86,7 +86,7 @@ def test_poolings_of_the_vector_unit_at_its_limits():
 
 
 @slow
-@pytest.mark.parametrize("family", ["xcore_vpu", "xtensa_lx106"])
+@pytest.mark.parametrize("family", ["xcore_vpu", "mul32"])
 def test_the_same_on_the_vector_unit_and_the_lx106(family):
     """Only a few of them, because the unit's model is slow."""
     cases = [LONG["conv of 512 products, -128"], LONG["conv of all products"], LONG["dense of all products"]]

@@ -20,7 +20,7 @@ KINDS = {
     "cortex_m_mve": (CONV, DEPTHWISE, DENSE),
     "riscv": (CONV, DENSE),
     "riscv_v": (CONV, DEPTHWISE, DENSE),
-    "xtensa_lx106": (CONV, DENSE),
+    "mul32": (CONV, DENSE),
     "xcore_vpu": (CONV, DEPTHWISE, DENSE),
 }
 
@@ -49,4 +49,4 @@ def test_whole_kernels_agree_with_what_stands_for_them(family):
                 expected = run_graph(layer.graph, layer.inputs)[layer.op.outputs[0]]
                 np.testing.assert_array_equal(run_whole(layer), expected.reshape(layer.out_shape))
     assert compared.kernels.total() == 2 * len(KINDS[family]) * len(SEEDS)
-    compared.check("" if family == "xtensa_lx106" else "clang")
+    compared.check("" if family == "mul32" else "clang")

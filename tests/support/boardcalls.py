@@ -41,7 +41,7 @@ BOARDS = {
     "cortex_m_mve": "cortex-m55",
     "riscv": "qemu-virt-rv32",
     "riscv_v": "qemu-virt-rv32v",
-    "xtensa_lx106": LARGE_LX106,
+    "mul32": LARGE_LX106,
 }
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
@@ -197,7 +197,7 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
 @contextlib.contextmanager
 def recording(family: str) -> Iterator[Recorder]:
     """Records calls for the kernels of `family` on its board of BOARDS."""
-    if family == "xtensa_lx106":
+    if family == "mul32":
         needs_tool("xtensa-lx106-elf-gcc")
         needs_tool("qemu-system-xtensa")
     recorder = Recorder(BOARDS[family], family)

@@ -56,8 +56,8 @@ REQUANTISERS = (
     Requantiser("mve", "cortex_m_mve", "fully_connected_mve", DENSE),
     Requantiser("riscv", "riscv", "conv_tiles", CONV),
     Requantiser("rvv", "riscv", "conv_vector", CONV),
-    Requantiser("lx106", "xtensa_lx106", "conv_quads", CONV),
-    Requantiser("lx106", "xtensa_lx106", "dense_quads", DENSE),
+    Requantiser("lx106", "mul32", "conv_quads", CONV),
+    Requantiser("lx106", "mul32", "dense_quads", DENSE),
     Requantiser("reference", "reference", "conv_plain", CONV),
     Requantiser("reference", "reference", "fully_connected_plain", DENSE),
 )

@@ -21,7 +21,10 @@ class CortexMPlugin(BaremetalPlugin):
     toolchains = ("clang", "gcc")
     cflags = ("-fshort-enums",)  # the two compilers' defaults differ
     startup = ("startup.c", "semihosting_call.c")
-    kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
+    kernels = (
+        *("cortex_m0", "cortex_m3", "cortex_m_dsp", "cortex_m_mve"),
+        *("cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve"),
+    )
 
     debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
 

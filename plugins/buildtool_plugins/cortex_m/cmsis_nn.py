@@ -24,7 +24,10 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.types import Board, Library
 
 NAME = "cmsis_nn"
-FAMILIES = {"cortex_m_dsp": "cortex_m_cmsis_nn", "cortex_m_mve": "cortex_m_cmsis_nn_mve"}
+FAMILIES = {
+    **dict.fromkeys(("cortex_m0", "cortex_m3", "cortex_m_dsp"), "cortex_m_cmsis_nn"),
+    "cortex_m_mve": "cortex_m_cmsis_nn_mve",
+}
 HEADERS = ("Include/arm_nnfunctions.h", "Include/arm_nn_types.h")
 _INT8 = re.compile(r"_s8|/NNSupportFunctions/")
 _NOT = re.compile(r"_(f16|f32|flt)\b|/(LSTM|SVDF)Functions/")

@@ -93,7 +93,8 @@ static int marker_code(const struct qemu_plugin_insn *insn) {
 /* A digit of a marker of Arm's v6-M, or -1. */
 static int marker_digit(const struct qemu_plugin_insn *insn) {
     const uint8_t *bytes = qemu_plugin_insn_data(insn);
-    if (isa != ARM || qemu_plugin_insn_size(insn) != 2 || bytes[1] != 0xBF || (bytes[0] & 15) != 0) {
+    /* Two bytes, or four as below. */
+    if (isa != ARM || bytes[1] != 0xBF || (bytes[0] & 15) != 0) {
         return -1;
     }
     return (bytes[0] >> 4) - 8;

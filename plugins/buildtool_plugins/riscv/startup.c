@@ -5,6 +5,7 @@
 
 #define MSTATUS_FS_VS 0x6600 /* both dirty: floating point and vectors, where the core has them */
 #define PMP_LOCKED_NAPOT 0x98
+#define PMP_LOCKED_UP_TO 0x88
 #define EXIT_FAULT 100 /* + mcause */
 
 /* From the linker script. */
@@ -21,8 +22,20 @@ __attribute__((noreturn)) void trap_report(uintptr_t cause, uintptr_t pc, uintpt
 #define READ_CSR(name, to) __asm volatile("csrr %0, " name : "=r"(to))
 
 /* An overflow of the stack is a fault at once, not a strange result later: a locked region binds
- * machine mode too. */
+ * machine mode too. NN_NO_RAM_FROM: emulated memory that the chip does not have lies from there to
+ * the stack. */
 static void limit_stack(void) {
+#ifdef NN_NO_RAM_FROM
+    if ((uintptr_t)__stack_guard > NN_NO_RAM_FROM) { /* in the emulator alone */
+        __asm volatile("csrw pmpaddr0, %0\n"
+                       "csrw pmpaddr1, %1\n"
+                       "csrw pmpcfg0, %2"
+                       :
+                       : "r"(NN_NO_RAM_FROM >> 2), "r"((uintptr_t)__stack_guard >> 2),
+                         "r"(PMP_LOCKED_UP_TO << 8)
+                       : "memory");
+    }
+#endif
     const uint32_t bytes = (uint32_t)(__stack_bottom - __stack_guard);
     if (bytes != 0) {
         const uintptr_t address = (uintptr_t)__stack_guard >> 2 | ((bytes >> 3) - 1);

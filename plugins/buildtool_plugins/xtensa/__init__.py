@@ -31,7 +31,7 @@ class XtensaPlugin(BaremetalPlugin):
     toolchains = ("gcc",)
     cflags = ("-fno-jump-tables",)  # only calls jump to computed addresses, so that the stack can be computed
     startup = ("startup_vectors.S", "startup.c", "semihosting_call.c", *ARITHMETIC)
-    kernels = ("xtensa_lx106",)
+    kernels = ("mul32",)
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
     def cross(self, board: Board) -> str:

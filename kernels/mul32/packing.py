@@ -1,6 +1,6 @@
-"""Packs constants for the LX106's kernels in this folder, which read only words.
+"""Packs constants for the kernels in this folder, which read only words.
 
-A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Kernels compute with
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_mul32_head). Kernels compute with
 x + 128 for inputs, and w + 128 for weights of dense layers and convolutions. The biases compensate for this,
 except for the terms that depend on the inputs. A layer with a channel whose factor is too extreme for the
 requantisation with parts of a multiplier is "general" and keeps the plain shift. A channel with a constant
@@ -27,7 +27,7 @@ from buildtool.graph.types import Graph, Op
 
 Int = npt.NDArray[np.int64]
 Int8 = npt.NDArray[np.int8]
-PLAIN, ODD, GENERAL = 0, 1, 2  # nn_lx106_mode
+PLAIN, ODD, GENERAL = 0, 1, 2  # nn_mul32_mode
 LIMIT = (1 << 20) - 1  # larger values are cut off
 STEEPEST, FLATTEST = 1, 11  # exponents whose rounding constants and cut-off values fit
 QUAD = 4  # taps of two channels in two words; outputs of a dense layer in one
@@ -35,12 +35,16 @@ OFFSET = 128  # from signed to unsigned bytes
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Packs blocks of two output channels. A word has two taps of both; missing channels are zeros."""
+    """Packs blocks of two output channels. A word has two taps of one, then of the other.
+
+    Missing channels are zeros.
+    """
     weights = filter_weights(graph, op)
     head, remaining = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
     padded = np.pad(remaining, ((0, len(remaining) % 2), (0, -remaining.shape[1] % QUAD)))
     natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
-    return head + np.ascontiguousarray(natural.reshape(-1, 2, natural.shape[1]).transpose(0, 2, 1)).tobytes()
+    pairs = natural.reshape(-1, 2, natural.shape[1] // 2, 2).transpose(0, 2, 1, 3)
+    return head + np.ascontiguousarray(pairs).tobytes()
 
 
 def depthwise_words(graph: Graph, op: Op) -> bytes:
@@ -71,7 +75,7 @@ def _low_words(table: Int) -> bytes:
 
 
 def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
-    """Returns nn_lx106_head with channels padded to a multiple of `tile`, and the weights.
+    """Returns nn_mul32_head with channels padded to a multiple of `tile`, and the weights.
 
     Channels with a constant output have weights of 0.
     """

@@ -1,7 +1,7 @@
 /* MEAN where neighbours in the input are neighbours in the output; the plain kernel does the rest.
  */
-#include "nn_lx106_reduce.h"
-#include "nn_xtensa.h"
+#include "nn_mul32_reduce.h"
+#include "nn_mul32.h"
 
 #define MOST_ELEMENTS (1 << 20) /* whose sums the quick rounding takes */
 
@@ -10,7 +10,7 @@ typedef struct {
     nn_mean_constants constants;
     int32_t elements;
     int is_quick;
-    nn_lx106_rounding rounding;
+    nn_mul32_rounding rounding;
 } plan;
 
 /* Means of `wide` neighbours: 4 or 1. */
@@ -19,21 +19,21 @@ static void block(const nn_reduce_geometry *g, const plan *p, const int8_t *in, 
     const nn_mean_constants *c = &p->constants;
     const int32_t rank = g->inner_rank - 1;
     int32_t index[NN_MAX_RANK] = {0}, offset = 0;
-    uint32_t sums[NN_LX106_FOUR] = {0, 0, 0, 0};
+    uint32_t sums[NN_MUL32_FOUR] = {0, 0, 0, 0};
     do {
-        nn_lx106_take(sums, in + offset, g->inner_stride[rank], g->inner[rank], wide);
+        nn_mul32_take(sums, in + offset, g->inner_stride[rank], g->inner[rank], wide);
     } while (nn_next(rank, g->inner, index, g->inner_stride, &offset));
     for (int32_t i = 0; i < wide; i++) {
         const int32_t sum = (int32_t)(sums[i] - 128 * (uint32_t)p->elements) - c->sum_zero_point;
         const int32_t mean =
             p->is_quick
-                ? nn_lx106_round(sum, &p->rounding)
+                ? nn_mul32_round(sum, &p->rounding)
                 : nn_requantise(sum, c->output_multiplier, c->output_shift) + c->output_zero_point;
         out[i] = (int8_t)nn_clamp(mean, -128, 127);
     }
 }
 
-void nn_mean_s8_lx106(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+void nn_mean_s8_mul32(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                       int8_t *out) {
     const nn_reduce_geometry *g = geometry;
     const nn_mean_constants *c = (const nn_mean_constants *)constants;
@@ -49,11 +49,11 @@ void nn_mean_s8_lx106(const nn_reduce_geometry *geometry, const void *constants,
     }
     p.is_quick =
         p.elements <= MOST_ELEMENTS &&
-        nn_lx106_find(&p.rounding, c->output_multiplier, c->output_shift, c->output_zero_point);
+        nn_mul32_find(&p.rounding, c->output_multiplier, c->output_shift, c->output_zero_point);
     do {
         int32_t i = 0;
-        for (; i + NN_LX106_FOUR <= g->outer[last]; i += NN_LX106_FOUR) {
-            block(g, &p, in + offset + i, out + i, NN_LX106_FOUR);
+        for (; i + NN_MUL32_FOUR <= g->outer[last]; i += NN_MUL32_FOUR) {
+            block(g, &p, in + offset + i, out + i, NN_MUL32_FOUR);
         }
         for (; i < g->outer[last]; i++) {
             block(g, &p, in + offset + i, out + i, 1);

@@ -3,9 +3,9 @@
  * An operand's difference to its zero point has nine bits, so its first rounding takes two short
  * products. The operand of the larger scale is halved by the rescaling, and nothing is lost: that
  * takes a shift. */
-#include "nn_lx106.h"
+#include "nn_mul32_scale.h"
 #include "nn_pixelwise.h"
-#include "nn_xtensa.h"
+#include "nn_mul32.h"
 
 #define LEFT_SHIFT 20 /* of int8 operands */
 #define LOW_BITS 11   /* 31 - LEFT_SHIFT: of a multiplier, below the first rounding */
@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     operand first, second; /* of the halved operand only the zero point is used */
     int32_t sign, clamp_min, clamp_max;
-    nn_lx106_rounding output;
+    nn_mul32_rounding output;
 } plan;
 
 /* round(difference * 2^20 * multiplier * 2^(-31 - exponent)), twice */
@@ -34,12 +34,12 @@ static inline __attribute__((always_inline)) void add_run(const void *constants,
                                                           int32_t count, int halved) {
     const plan p = *(const plan *)constants;
     for (const int8_t *end = out + count; out != end; out++) {
-        const int32_t x = nn_lx106_natural(a++) - p.first.zero_point;
-        const int32_t y = nn_lx106_natural(b++) - p.second.zero_point;
+        const int32_t x = nn_mul32_natural(a++) - p.first.zero_point;
+        const int32_t y = nn_mul32_natural(b++) - p.second.zero_point;
         const int32_t first = halved ? x * (1 << (LEFT_SHIFT - 1)) : rescale(x, &p.first);
         const int32_t second = rescale(y, &p.second);
         const int32_t sum = p.sign < 0 ? first - second : first + second;
-        *out = (int8_t)nn_clamp(nn_lx106_round(sum, &p.output), p.clamp_min, p.clamp_max);
+        *out = (int8_t)nn_clamp(nn_mul32_round(sum, &p.output), p.clamp_min, p.clamp_max);
     }
 }
 
@@ -66,7 +66,7 @@ static int find(operand *o, int32_t zero_point, int32_t multiplier, int32_t shif
     return 1;
 }
 
-void nn_add_s8_lx106(const void *constants, const nn_view *in1, const nn_view *in2,
+void nn_add_s8_mul32(const void *constants, const nn_view *in1, const nn_view *in2,
                      const nn_view *out, const nn_window *window) {
     const nn_add_constants *c = (const nn_add_constants *)constants;
     const int32_t sign = c->input2_multiplier < 0 ? -1 : 1;
@@ -78,7 +78,7 @@ void nn_add_s8_lx106(const void *constants, const nn_view *in1, const nn_view *i
     const int fits2 = find(&p.second, c->input2_zero_point, multiplier2, c->input2_shift);
     if (in1->channels != out->channels || in2->channels != out->channels ||
         c->left_shift != LEFT_SHIFT ||
-        !nn_lx106_find(&p.output, c->output_multiplier, c->output_shift, c->output_zero_point)) {
+        !nn_mul32_find(&p.output, c->output_multiplier, c->output_shift, c->output_zero_point)) {
         nn_add_s8(constants, in1, in2, out, window);
     } else if (halved1 && fits2) {
         nn_for_runs(add_halved, &p, in1, in2, out, window);

@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED: four outputs at a time; weights in words of four outputs, input by input. */
-#include "nn_lx106.h"
-#include "nn_xtensa.h"
+#include "nn_mul32_scale.h"
+#include "nn_mul32.h"
 
 #define OUTPUTS 4
 #define FLUSH 256 /* words whose bytes two sums of 16 bits hold */
@@ -10,12 +10,12 @@ static inline __attribute__((always_inline)) void multiply(uint32_t sums[OUTPUTS
                                                            const uint32_t *weights, int32_t at,
                                                            const int32_t wanted) {
     uint32_t four = weights[at];
-    const uint32_t value = (uint32_t)nn_lx106_natural(x + at);
-    NN_LX106_NOW(four);
+    const uint32_t value = (uint32_t)nn_mul32_natural(x + at);
+    NN_MUL32_NOW(four);
 #pragma GCC unroll 4
     for (int32_t i = 0; i < wanted; i++) {
         sums[i] += value * (four >> (8 * i) & 255);
-        NN_LX106_NOW(sums[i]);
+        NN_MUL32_NOW(sums[i]);
     }
 }
 
@@ -55,19 +55,19 @@ NN_OUTLINE uint32_t total(const int8_t *x, const int8_t *end) {
     while (((uintptr_t)x & 3) == 0 && end - x >= 4) {
         uint32_t even = 0, odd = 0;
         for (int32_t left = nn_min((int32_t)(end - x) >> 2, FLUSH); left > 0; left--, x += 4) {
-            const uint32_t word = *(const uint32_t *)(const void *)x ^ NN_LX106_BYTES;
-            even += word & NN_LX106_PAIRS;
-            odd += word >> 8 & NN_LX106_PAIRS;
+            const uint32_t word = *(const uint32_t *)(const void *)x ^ NN_MUL32_BYTES;
+            even += word & NN_MUL32_PAIRS;
+            odd += word >> 8 & NN_MUL32_PAIRS;
         }
         sum += (even & 0xFFFF) + (even >> 16) + (odd & 0xFFFF) + (odd >> 16);
     }
     while (x != end) {
-        sum += (uint32_t)nn_lx106_natural(x++);
+        sum += (uint32_t)nn_mul32_natural(x++);
     }
     return sum;
 }
 
-void nn_fully_connected_s8_lx106(const void *constants, const nn_view *in, const nn_view *out,
+void nn_fully_connected_s8_mul32(const void *constants, const nn_view *in, const nn_view *out,
                                  const nn_window *window, void *scratch) {
     typedef void sum(int32_t *, const int8_t *, const uint32_t *, const int8_t *);
     static sum *const blocks[OUTPUTS] = {sum1, sum2, sum3, sum4};
@@ -88,7 +88,7 @@ void nn_fully_connected_s8_lx106(const void *constants, const nn_view *in, const
                 int32_t sums[OUTPUTS];
                 blocks[wanted - 1](sums, values, weights, end);
                 for (int32_t i = 0; i < wanted; i++) {
-                    result[c + i] = nn_lx106_dense_output(nn_wrapping_add(sums[i], correction),
+                    result[c + i] = nn_mul32_dense_output(nn_wrapping_add(sums[i], correction),
                                                           channels + c + i, &common);
                 }
             }

@@ -1,5 +1,0 @@
-/* DEPTHWISE_CONV_2D with kernels of seven columns at most, of any height. */
-#include "nn_lx106_depthwise.h"
-#include "nn_xtensa.h"
-
-NN_LX106_DEPTHWISE(nn_depthwise_w7_s8_lx106, 7)
