@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError
-from buildtool.fronts.texts.table import table
 from buildtool.target.chipfiles.reading import read_facts
 from buildtool.target.hardware import Memory
 from buildtool.target.registry import load_board
@@ -91,9 +90,9 @@ def main() -> None:
     rows = []
     for board, what, memories in sorted(compare(parser.parse_args().folder), key=lambda row: row[0]):
         rows.append([board, what, *(", ".join(names) for names in memories.values())])
-    print(table(["board", "file", "same", "part", "other"], rows))
-    confirmed = {row[0] for row in rows if row[2] or row[3]}
-    print(f"{len(confirmed)} boards of {len({row[0] for row in rows})} have memories in a vendor's file")
+    print("| board | source | the same | a part of it | not in it |\n| --- | --- | --- | --- | --- |")
+    for board, *cells in rows:
+        print(f"| `{board}` | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":
