@@ -535,7 +535,8 @@ def _fitted(
 ) -> dict[str, str]:
     """Prints and returns the formulas of a family's kernels."""
     costs = {}
-    own = {kernel.name: kernel for kernel in target.kernels if kernel.sources[0].startswith(family + "/")}
+    names = load_family(kernels_root() / family).names
+    own = {kernel.name: kernel for kernel in target.kernels if kernel.name in names}
     for kernel, text, count, largest, mean in fit([*own.values()], measured, unit):
         costs[kernel.name] = text
         error = f"{count} shapes, error {mean:.1%} on average, {largest:.1%} at most"

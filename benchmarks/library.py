@@ -1,7 +1,7 @@
-"""Counts CMSIS-NN on the kernels of library_counts.toml: python benchmarks/library.py PATH [--write]
+"""Counts CMSIS-NN on the kernels of library_counts.toml: python benchmarks/library.py PATH [--columns NAME...] [--write]
 
 PATH is a checkout of the library, version 6 or later. Every kernel is counted on the boards of the columns
-M4 and M55 with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer instructions are
+(M0, M3, M4, M55) with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer instructions are
 the library's. The calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go through theirs;
 what has none is called by library_calls.c: dense layers without the sums of their weights, operands that
 are repeated by a call for each pixel. Results are compared: with the executor, and dense layers with the
@@ -22,7 +22,7 @@ import library_calls
 import single
 
 COUNTS = Path(__file__).resolve().parent / "library_counts.toml"
-COLUMNS = ("M4", "M55")
+COLUMNS = ("M0", "M3", "M4", "M55")
 TOOLCHAINS = ("clang", "gcc")
 
 
@@ -76,16 +76,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("library", metavar="PATH")
+    parser.add_argument("--columns", nargs="*", choices=COLUMNS, default=COLUMNS)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     text = COUNTS.read_text(encoding="utf-8")
     table = tomllib.loads(text)
     kernels = [entry for entry in table["kernel"] + table["operator"] if "mean" not in entry["call"]]
-    found = {c: strongest(kernels, table["columns"][c], given.library) for c in COLUMNS}
+    found = {c: strongest(kernels, table["columns"][c], given.library) for c in given.columns}
     for line in lines(kernels, found):
         print(line)
     if given.write:
-        for column in COLUMNS:
+        for column in given.columns:
             text = written(text, kernels, column, found[column])
         COUNTS.write_text(text, encoding="utf-8")
 

@@ -7,6 +7,8 @@ import pytest
 from boardruns import exact, file_of, validated
 from everyop import every_operator, every_wide_operator
 
+from buildtool.target.registry import load_board
+
 LAYERWISE = {"strategy": "layerwise"}
 CORES = [
     *(("cortex-m0plus", "clang"), ("cortex-m0plus", "gcc"), ("cortex-m3", "clang"), ("cortex-m3", "gcc")),
@@ -29,8 +31,12 @@ def test_every_operator_of_int16(board, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["microbit"])
-def test_a_network_in_the_memory_of_a_chip(board):
-    run = exact("ds_cnn", board, {"image": "stream", "objective": "ram"}, inputs=2)
+@pytest.mark.parametrize(
+    ("name", "board", "ram"), [("ds_cnn", "microbit", 16 << 10), ("magic_wand", "ch32v003", 2 << 10)]
+)
+def test_a_network_in_the_memory_of_a_chip(name, board, ram):
+    run = exact(name, board, {"image": "stream"}, inputs=2)
     assert run.level == "emulator"
-    assert run.outcome.stack_high_water < 2048
+    assert run.outcome.arena_high_water + run.outcome.stack_high_water < ram
+    own = load_board(board)
+    assert own.memory(own.data).size == ram

@@ -18,7 +18,10 @@ from buildtool.target.types import RunRequest
 OWN = {"cortex-m55": 2 + 2 * 10, "qemu-virt-rv32v": 4, "qemu-virt-rv32v256": 4}
 
 
-@pytest.mark.parametrize(("board", "tool"), [*ARM, *RISCV, ("qemu-virt-rv32v256", "clang"), *XTENSA])
+MORE = [("cortex-m0plus", "clang"), ("qemu-virt-rv32v256", "clang")]
+
+
+@pytest.mark.parametrize(("board", "tool"), [*ARM, *RISCV, *MORE, *XTENSA])
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     """The numbers follow from tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
     result = run(board, probe(board, tool), one_set("count"), count=True)
@@ -29,9 +32,10 @@ def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     assert report(result)["guard_ok"] == 1
 
 
-def test_a_marker_before_an_instruction_that_straddles_two_pages_is_seen():
-    elf = probe("cortex-m4", "clang")
-    assert run("cortex-m4", elf, one_set("straddle"), count=True).counts == {69: 1}
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m0plus"])
+def test_a_marker_before_an_instruction_that_straddles_two_pages_is_seen(board):
+    elf = probe(board, "clang")
+    assert run(board, elf, one_set("straddle"), count=True).counts == {69: 1}
 
 
 def test_counts_are_summed_over_the_sets_and_the_same_in_every_run():

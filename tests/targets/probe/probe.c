@@ -68,10 +68,14 @@ static void count(void) {
     NN_MARK_END();
     __asm volatile("nop\nnop");
     NN_MARK_BEGIN(4095);
+#ifdef __thumb2__
     __asm volatile("cmp r0, r0\nit ne\nmovne r0, #1\nnop"
                    :
                    :
                    : "r0", "cc"); /* 4: skipped ones count */
+#else
+    __asm volatile("cmp r0, r0\nbne 1f\n1: nop\nnop" : : : "cc"); /* 4 */
+#endif
     NN_MARK_END();
     NN_MARK_BEGIN(70);
     __asm volatile("nop"); /* added to its first run */
@@ -133,8 +137,9 @@ static void count(void) {
 
 #ifdef __arm__
 /* Operator 69: the marker of its low bits ends, and the one of its high bits begins, 2 bytes before
- * the next 1024. */
+ * the next 1024; or both end there, before an instruction of 4 bytes. */
 __attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
+#ifdef __thumb2__
     __asm volatile("b.w 1f\n"
                    ".space 1014\n"
                    "1: .inst.w 0xf3af8040 + 5\n"
@@ -142,10 +147,19 @@ __attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
                    "nop\n"
                    ".inst.w 0xf3af80c0\n"
                    "bx lr\n");
+#else
+    __asm volatile("b 1f\n"
+                   ".space 1008\n"
+                   "1: .inst.n 0xbf80\n.inst.n 0xbf80\n.inst.n 0xbfd0\n"
+                   ".inst.n 0xbf90\n.inst.n 0xbf80\n.inst.n 0xbf90\n"
+                   "dmb sy\n"
+                   ".inst.n 0xbfa0\n.inst.n 0xbf80\n.inst.n 0xbf80\n"
+                   "bx lr\n");
+#endif
 }
 #endif
 
-#ifdef __arm__
+#ifdef __thumb2__
 /* Of 256 bytes that nothing has touched lately: see tests/targets/test_count.py. */
 static void timed(const uint8_t *bytes) {
     const uint8_t *end = bytes + 256;
@@ -226,7 +240,7 @@ int probe_invoke(void) {
 #endif
         break;
     case TIMED:
-#ifdef __arm__
+#ifdef __thumb2__
         timed(memory + 2048);
 #endif
         break;
