@@ -46,7 +46,7 @@ def row(name: str, small: str, session: Session) -> list[str]:
         try:
             handle({"kind": "plan", **request}, session)
             answer = handle({"kind": "validate", "inputs": 2, "tensors": True, **request}, session)
-        except (PlanError, ToolError) as error:  # it is too large; or there is no compiler, or no emulator
+        except (PlanError, ToolError) as error:  # too large; or there is no compiler, or no emulator
             if "was not found" in error.text or "has no emulator" in error.text:
                 return [*head, "planned" if "was not found" in error.text else "linked", ""]
             continue
