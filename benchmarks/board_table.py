@@ -51,7 +51,8 @@ def row(name: str, small: str, session: Session) -> list[str]:
                 return [*head, "planned" if "was not found" in error.text else "linked", ""]
             continue
         what = Path(network).stem + (", least memory" if options else "")
-        return [*head, f"run in {machine(name)}", f"{what}: {'equal' if answer['exact'] else 'DIFFERS'}"]
+        verdict = "equal" if answer["exact"] else "DIFFERS"
+        return [*head, f"run in {machine(name)}", f"{what}: {verdict}"]
     return [*head, "does not fit", ""]
 
 
@@ -63,9 +64,8 @@ def main() -> None:
         for name in board_names():
             rows.append(row(name, small, session))
             print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
-    print(
-        "| board | what it is | toolchains | how far | compared with LiteRT |\n| --- | --- | --- | --- | --- |"
-    )
+    print("| board | what it is | toolchains | how far | compared with LiteRT |")
+    print("| --- | --- | --- | --- | --- |")
     for name, *cells in rows:
         print(f"| `{name}` | {' | '.join(cells)} |")
 
