@@ -3,17 +3,26 @@
 #include "nn_dsp.h"
 #include "nn_lines.h"
 
+#if defined(__thumb2__)
+#define FOURTH "r12"
+#define ANY "+r"
+#elif defined(__thumb__) /* the lower registers alone */
+#define FOURTH "r6"
+#define ANY "+l"
+#endif
+
 /* Copies `fours` times four words, 1 at least; returns where it ends in `in`. */
 static inline const int8_t *copy_fours(int8_t *to, const int8_t *from, int32_t fours) {
-#if NN_DSP
-    __asm volatile("1:\n"
-                   "ldm %[from]!, {r3, r4, r5, r12}\n"
+#ifdef FOURTH
+    __asm volatile(".syntax unified\n"
+                   "1:\n"
+                   "ldm %[from]!, {r3, r4, r5, " FOURTH "}\n"
                    "subs %[fours], %[fours], #1\n"
-                   "stm %[to]!, {r3, r4, r5, r12}\n"
+                   "stm %[to]!, {r3, r4, r5, " FOURTH "}\n"
                    "bne 1b\n"
-                   : [from] "+r"(from), [to] "+r"(to), [fours] "+r"(fours)
+                   : [from] ANY(from), [to] ANY(to), [fours] ANY(fours)
                    :
-                   : "r3", "r4", "r5", "r12", "cc", "memory");
+                   : "r3", "r4", "r5", FOURTH, "cc", "memory");
 #else
     for (; fours > 0; fours--, from += 16, to += 16) {
         __builtin_memmove(to, from, 16);
@@ -29,7 +38,7 @@ NN_OUTLINE void copy_lines(const nn_lines *l) {
     for (int32_t lines = l->lines; lines > 0; lines--, in += l->in_stride, out += l->out_stride) {
         const int8_t *const from = fours > 0 ? copy_fours(out, in, fours) : in;
         for (int32_t i = 0; i < rest; i += 4) {
-            nn_store4(out + 16 * fours + i, nn_load4(from + i));
+            *(uint32_t *)(void *)(out + 16 * fours + i) = *(const uint32_t *)(const void *)(from + i);
         }
     }
 }

@@ -1,4 +1,4 @@
-"""Reads Thumb-2 code (ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
+"""Reads Thumb code (ARMv6-M, ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ class _Reader(Reader):
         elif code & 0xFF87 == 0x4685:  # mov sp, rM: back to a frame pointer, or to an aligned address
             aligned = self.alignments.get(code >> 3 & 15, 0)
             body.frame += max(0, aligned - _STACK_ALIGNMENT)
+        elif code & 0xFF87 == 0x4485:  # add sp, rM
+            self.move_stack(self.constant(code >> 3 & 15))
+        elif code & 0xF800 == 0x4800:  # ldr rD, [pc, #n]
+            place = (address + 4 & ~3) + 4 * (code & 0xFF)
+            self.known[code >> 8 & 7] = self.code.bits(place, 4)
         elif code & 0xFF07 == 0x4700 and code >> 3 & 15 != 14:  # bx, blx: all but bx lr
             body.is_indirect = True
         elif code & 0xF800 == 0xE000:  # b
@@ -63,9 +68,10 @@ class _Reader(Reader):
         i1, i2 = 1 ^ j1 ^ sign, 1 ^ j2 ^ sign
         offset = sign << 23 | i1 << 22 | i2 << 21 | (first & 0x3FF) << 11 | second & 0x7FF
         target = address + 4 + 2 * signed(offset, 24)
-        if second & 0x4000 and second & 0x1000:  # bl
+        # ARMv6-M has no other branch that reaches far, so a bl into the function itself is a jump.
+        if second & 0x4000 and second & 0x1000 and (target not in self.code or target == self.code.address):
             self.body.calls.add(target)
-        elif second & 0x1000:  # b.w
+        elif second & 0x1000:  # b.w, bl
             self.jump(target)
 
     def wide(self, first: int, second: int) -> None:
