@@ -107,8 +107,13 @@ WRONG = [
     ("a_pdsc", PACK, "the pack has 2 chips"),
     ("a_pdsc", SVD, "this is not a pack description"),
     ("a_pdsc", "<package/>", "this pack describes no chips"),
+    (
+        "a_pdsc",
+        f"<package><devices><family>{'<device>' * 5000}{'</device>' * 5000}</family></devices></package>",
+        "this pack describes no chips",
+    ),
     ("a_ld", LD, "the files do not name the core"),
-    ("a_ld", "SECTIONS {}", "this linker script has no MEMORY command"),
+    ("a_ld", "SECTIONS {}", "this linker script has no MEMORY command that can be read"),
     ("a_ld", "MEMORY { RAM : ORIGIN = X, LENGTH = Y }", "sizes of RAM are symbols"),
     ("a_dts", "hello", "this is not a device tree"),
     ("a_dts", "/ { a {", "the device tree ends within a node"),
@@ -138,6 +143,12 @@ def test_a_damaged_file_is_read_or_refused(tmp_path_factory, at, kind, put):
         assert error.text
 
 
+def test_a_chips_name_is_no_part_of_the_files_syntax(tmp_path):
+    paths = written(tmp_path, a_svd=SVD.replace("MC5", 'x"\n[core]\nname = 3'), b_ld=LD)
+    made, text = board(tmp_path, paths)
+    assert made.core.name == "cortex-m4" and "x__" in text
+
+
 def test_the_command_writes_a_new_file_alone(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path, mc5_svd=SVD)
@@ -153,6 +164,7 @@ def test_the_command_writes_a_new_file_alone(tmp_path, capsys, monkeypatch):
         (["new"], "nothing is known about the chip"),
         (["new", "--from", "none.svd"], "cannot read the file"),
         (["new", "--core", "cortex-m4", "--flash", "0:1Q", "--ram", "0x20000000:1K"], "is not ADDRESS:SIZE"),
+        (["new", "--from", "mc5.svd", "--chip", "MC5"], "it selects a chip of a pack"),
         (["--chip", "x"], "--chip is of 'buildtool boards new'"),
     ):
         assert cli.run(["boards", *wrong]) == 2

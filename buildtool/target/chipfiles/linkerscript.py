@@ -8,6 +8,7 @@ from buildtool.base.errors import UsageError
 from buildtool.target.chipfiles.facts import ChipFacts, Region, add_region, evaluate
 from buildtool.target.hardware import MemoryKind
 
+_MOST_TEXT = 1 << 14  # characters of a MEMORY command
 _COMMENT = re.compile(r"/\*.*?\*/|^[ \t]*#.*?$", re.DOTALL | re.MULTILINE)
 _BLOCK = re.compile(r"\bMEMORY\s*\{(.*?)\}", re.DOTALL)
 _REGION = re.compile(
@@ -26,8 +27,8 @@ def read_linker_script(text: str) -> ChipFacts:
     """
     plain = _COMMENT.sub("", text)
     blocks = _BLOCK.findall(plain)
-    if not blocks:
-        raise UsageError("this linker script has no MEMORY command")
+    if not blocks or max(map(len, blocks)) > _MOST_TEXT:
+        raise UsageError("this linker script has no MEMORY command that can be read")
     names = {
         name: number for name, value in _SYMBOL.findall(plain) if (number := evaluate(value)) is not None
     }

@@ -95,9 +95,10 @@ def _comment(*sentences: str) -> Iterator[str]:
 
 
 def _lines(facts: ChipFacts, sources: Sequence[str], core: str, rom: str, ram: str) -> Iterator[str]:
-    chip = re.sub(r"[^\w .,()+/-]", "_", facts.chip) or sources[0].partition(".")[0]
+    chip, *names = (re.sub(r"[^\w .,()+/-]", "_", name, flags=re.ASCII) for name in (facts.chip, *sources))
+    chip = chip or names[0].partition(".")[0]
     yield from _comment(
-        f"{chip}: core and memories as in {', '.join(sources)}; written by buildtool boards new. {GUIDE} goes"
+        f"{chip}: core and memories as in {', '.join(names)}; written by buildtool boards new. {GUIDE} goes"
         " on from here: the clock, a serial port, flashing.",
         *facts.remarks,
     )

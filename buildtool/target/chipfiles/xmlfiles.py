@@ -12,6 +12,7 @@ from buildtool.target.chipfiles.facts import ChipFacts, Region, add_region, eval
 from buildtool.target.hardware import MemoryKind
 
 MOST_NAMED = 8  # chips that an error names
+_LEVELS = 4  # from a family to a variant
 _CORES = {"0": "cortex-m0", "0PLUS": "cortex-m0plus", "0+": "cortex-m0plus"}
 _FPU = {"0": "none", "NO_FPU": "none", "1": "", "FPU": "", "SP_FPU": "single", "DP_FPU": "double"}
 
@@ -96,7 +97,7 @@ def _chips(root: ElementTree.Element) -> Iterator[tuple[str, list[ElementTree.El
         name = element.get("Dvariant") or element.get("Dname")
         if name and len(name) < 100 and name.isprintable():
             yield name, here
-        for tag in ("subFamily", "device", "variant"):
+        for tag in ("subFamily", "device", "variant") if len(here) < _LEVELS else ():
             for inner in element.iterfind(tag):
                 yield from below(inner, here)
 

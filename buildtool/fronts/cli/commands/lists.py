@@ -84,6 +84,8 @@ def _write_board(args: argparse.Namespace) -> Result:
     if not sources and len(memories) < len(pairs):
         hint = "--from FILE, or --core NAME --flash ADDRESS:SIZE --ram ADDRESS:SIZE"
         raise UsageError("nothing is known about the chip", hint=hint)
+    if args.chip and not any(source.suffix.lower() == ".pdsc" for source in sources):
+        raise UsageError("it selects a chip of a pack", option="chip", hint="--from NAME.pdsc")
     facts = reading.merged_facts(sources, args.chip or "", memories)
     names = [source.name for source in sources] or ["the command line"]
     text = newboard.new_board(facts, names, args.core or "")
