@@ -41,7 +41,7 @@ DTS = """/dts-v1/;
 / { compatible = "vendor,mc5"; };
 &sram0 { reg = <0x20000000 (96 * 1024)>; };
 &flash0 { reg = <0x08000000 DT_SIZE_K(512)>; };
-&cpu0 { clock-frequency = <DT_FREQ_M(84)>; };
+&rcc { clock-frequency = <DT_FREQ_M(84)>; };
 """
 LD = """_size = 96K; /* RAM : ORIGIN = 0, LENGTH = 1 */
 MEMORY
@@ -94,6 +94,8 @@ def test_every_kind_of_file_gives_the_same_memories_and_a_board_that_plans(
     if "a_dts" in files:
         assert made.memory("flash0").erase == ((1, 2048),)
         assert "not found beside the file: somewhere/else.dtsi" in text.replace("\n#", "")
+        (tmp_path / "mc5.dtsi").write_text(DTSI.replace("= &sram0", "= &sram1"))
+        assert board(tmp_path, [tmp_path / "a.dts"])[0].arena == "sram1"
     plan = handle({"kind": "plan", "model": "ds_cnn", "board": str(tmp_path / "new.toml")})
     assert plan["arena_bytes"] < 96 << 10
 

@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/"""
     r"""|(?P<include>^[ \t]*\#[ \t]*include[ \t]*[<"][^>"\n]+[>"]|/include/[ \t]*"[^"\n]+")"""
     r"""|^[ \t]*\#(?!(?:address|size|[a-z-]*cells))[^\n]*|(?P<token>"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]"""
-    r"""|/[a-z-]+/|[{};=,:]|&\{[^}]*\}|[&\w#@.?+\-/]+)""",
+    r"""|/[a-z-]+/|[{};=,:]|&\{[^}]*\}|[&\w#@.?+\-/]+(?:,[\w#.+\-]+)*)""",
     re.DOTALL | re.MULTILINE,
 )
 _MACRO = re.compile(r"\b(DT_SIZE_K|DT_SIZE_M|DT_FREQ_K|DT_FREQ_M)\s*\(\s*([0-9]+)\s*\)")
@@ -84,7 +84,7 @@ class _Tree:
             if token == "/" and tokens[at + 1 : at + 2] == ["{"]:
                 at = self._body(self.root, tokens, at + 2, 0)
             elif token.startswith("&") and "{" in tokens[at + 1 : at + 2]:
-                node = self.labels.get(token[1:]) or Node(token)
+                node = self.labels.setdefault(token[1:], Node(token))
                 at = self._body(node, tokens, at + 2, 0)
             elif token == "/delete-node/":
                 self._delete(
