@@ -38,7 +38,12 @@ NN_OUTLINE void copy_lines(const nn_lines *l) {
     for (int32_t lines = l->lines; lines > 0; lines--, in += l->in_stride, out += l->out_stride) {
         const int8_t *const from = fours > 0 ? copy_fours(out, in, fours) : in;
         for (int32_t i = 0; i < rest; i += 4) {
-            *(uint32_t *)(void *)(out + 16 * fours + i) = *(const uint32_t *)(const void *)(from + i);
+#if defined(__thumb__) && !defined(__thumb2__) /* whose compiler would load bytes */
+            *(uint32_t *)(void *)(out + 16 * fours + i) =
+                *(const uint32_t *)(const void *)(from + i);
+#else
+            nn_store4(out + 16 * fours + i, nn_load4(from + i));
+#endif
         }
     }
 }

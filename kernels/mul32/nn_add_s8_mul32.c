@@ -3,9 +3,9 @@
  * An operand's difference to its zero point has nine bits, so its first rounding takes two short
  * products. The operand of the larger scale is halved by the rescaling, and nothing is lost: that
  * takes a shift. */
+#include "nn_mul32.h"
 #include "nn_mul32_scale.h"
 #include "nn_pixelwise.h"
-#include "nn_mul32.h"
 
 #define LEFT_SHIFT 20 /* of int8 operands */
 #define LOW_BITS 11   /* 31 - LEFT_SHIFT: of a multiplier, below the first rounding */

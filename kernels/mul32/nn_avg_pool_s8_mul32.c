@@ -1,7 +1,7 @@
 /* AVERAGE_POOL_2D: what lies outside the tensor does not count. Areas of up to 360 elements are
  * divided by multiplication. */
-#include "nn_mul32_reduce.h"
 #include "nn_mul32.h"
+#include "nn_mul32_reduce.h"
 
 /* (|sum| + n / 2) * (floor(2^24 / n) + 1) stays below 2^32, and 2^24 above n times what is divided,
  * so that its bits from 24 on are the quotient. */

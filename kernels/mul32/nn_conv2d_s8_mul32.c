@@ -3,9 +3,9 @@
  * A tile's inputs are brought into quads first, once for all output channels: four taps of the
  * first pixel in a word, the same of the others behind it, then the next four taps. Weights lie in
  * words of two taps of two channels: both of the first channel, then both of the second. */
+#include "nn_mul32.h"
 #include "nn_mul32_scale.h"
 #include "nn_patch.h"
-#include "nn_mul32.h"
 
 #define PIXELS 4
 #define CHANNELS 2

@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED: four outputs at a time; weights in words of four outputs, input by input. */
-#include "nn_mul32_scale.h"
 #include "nn_mul32.h"
+#include "nn_mul32_scale.h"
 
 #define OUTPUTS 4
 #define FLUSH 256 /* words whose bytes two sums of 16 bits hold */
@@ -44,7 +44,51 @@ sum_block(int32_t result[OUTPUTS], const int8_t *x, const uint32_t *weights, con
                          const int8_t *end) {                                                      \
         sum_block(result, x, weights, end, wanted);                                                \
     }
+#if defined(__ARM_ARCH_6M__)
+/* Two products at once: see nn_conv2d_s8_mul32.c. */
+#define PAIR(word, product, upper)                                                                 \
+    "muls " word ", %[value], " word "\n"                                                          \
+    "add %[" product "], " word "\n"                                                               \
+    "lsrs " word ", " word ", #16\n"                                                               \
+    "add %[" upper "], " word "\n"
+#define INPUT(at)                                                                                  \
+    "ldrb %[value], [%[x], #" at "]\n"                                                             \
+    "eors %[value], %[sign]\n"                                                                     \
+    "ldm %[w]!, {%[odd]}\n"                                                                        \
+    "movs %[even], %[mask]\n"                                                                      \
+    "ands %[even], %[odd]\n"                                                                       \
+    "lsrs %[odd], %[odd], #8\n"                                                                    \
+    "ands %[odd], %[mask]\n" PAIR("%[even]", "s0", "s2") PAIR("%[odd]", "s1", "s3")
+
+NN_OUTLINE void sum4(int32_t result[OUTPUTS], const int8_t *x, const uint32_t *weights,
+                     const int8_t *end) {
+    uint32_t sums[OUTPUTS] = {0, 0, 0, 0};
+    const int8_t *const fours = x + ((end - x) & ~3);
+    if (x != fours) {
+        uint32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, value, even, odd;
+        __asm(".syntax unified\n"
+              "1:\n" INPUT("0") INPUT("1") INPUT("2") INPUT("3") "adds %[x], #4\n"
+                                                                 "cmp %[x], %[fours]\n"
+                                                                 "bne 1b\n"
+              : [x] "+l"(x), [w] "+l"(weights), [s0] "+h"(s0), [s1] "+h"(s1), [s2] "+h"(s2),
+                [s3] "+h"(s3), [value] "=&l"(value), [even] "=&l"(even), [odd] "=&l"(odd)
+              : [mask] "l"(NN_MUL32_PAIRS), [sign] "l"(0x80U), [fours] "h"(fours)
+              : "cc", "memory");
+        sums[0] = s0 - (s2 << 16);
+        sums[1] = s1 - (s3 << 16);
+        sums[2] = s2;
+        sums[3] = s3;
+    }
+    for (; x != end; x++, weights++) {
+        multiply(sums, x, weights, 0, OUTPUTS);
+    }
+    for (int32_t i = 0; i < OUTPUTS; i++) {
+        result[i] = (int32_t)sums[i];
+    }
+}
+#else
 SUM(sum4, 4)
+#endif
 SUM(sum3, 3)
 SUM(sum2, 2)
 SUM(sum1, 1)

@@ -1,7 +1,7 @@
 /* MAX_POOL_2D: four channels at a time, compared in the highest byte of a word each where the core
  * loads no signed bytes at an offset. */
-#include "nn_mul32_reduce.h"
 #include "nn_mul32.h"
+#include "nn_mul32_reduce.h"
 
 #if defined(__thumb2__)
 #define UP 0 /* bits by which a value is shifted to be compared */

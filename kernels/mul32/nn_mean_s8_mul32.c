@@ -1,7 +1,7 @@
 /* MEAN where neighbours in the input are neighbours in the output; the plain kernel does the rest.
  */
-#include "nn_mul32_reduce.h"
 #include "nn_mul32.h"
+#include "nn_mul32_reduce.h"
 
 #define MOST_ELEMENTS (1 << 20) /* whose sums the quick rounding takes */
 

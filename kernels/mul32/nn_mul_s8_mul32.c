@@ -1,8 +1,8 @@
 /* MUL of operands with the output's channels; the plain kernel does the rest. A product of two
  * differences has 18 bits at most, so the factor's pieces serve. */
+#include "nn_mul32.h"
 #include "nn_mul32_scale.h"
 #include "nn_pixelwise.h"
-#include "nn_mul32.h"
 
 #define STEEPEST (-1) /* shifts that the pieces stand for */
 #define FLATTEST (-11)

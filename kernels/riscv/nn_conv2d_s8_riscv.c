@@ -150,8 +150,7 @@ put(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
           "addi %[x1], %[x1], " #count "\n"                                                        \
           "addi %[x2], %[x2], " #count "\n"                                                        \
           "addi %[x3], %[x3], " #count "\n"                                                        \
-          "addi %[w], %[w], 4*" #count "\n"                                                        \
-          LOAD_ADDRESS " %[t], %[end]\n"                                                           \
+          "addi %[w], %[w], 4*" #count "\n" LOAD_ADDRESS " %[t], %[end]\n"                         \
           "bne %[x0], %[t], " label "b\n"
 
 #define LOOP_OF_4 LOOP("2", TAP(0) TAP(1) TAP(2) TAP(3), 4)
@@ -171,32 +170,28 @@ static inline __attribute__((always_inline)) void block4(const nn_runs *runs, co
     const int8_t *x0, *x1, *x2, *x3;
     __asm volatile(
         DEFINE_TAP "1:\n" /* a run */
-                   LOAD_ADDRESS " %[x0], %[run]\n"
+        LOAD_ADDRESS " %[x0], %[run]\n"
                    "lw %[t], %[step]\n"
                    "lw %[k], %[quads]\n"
                    "add %[x1], %[x0], %[t]\n"
                    "add %[x2], %[x1], %[t]\n"
                    "add %[x3], %[x2], %[t]\n"
                    "beqz %[k], 3f\n"
-                   "add %[k], %[k], %[x0]\n"
-                   STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_4 "3:\n"
+                   "add %[k], %[k], %[x0]\n" STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_4 "3:\n"
                    "lw %[k], %[odd]\n"
                    "beqz %[k], 5f\n"
-                   "add %[k], %[k], %[x0]\n"
-                   STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_1 "5:\n" /* the next */
+                   "add %[k], %[k], %[x0]\n" STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_1
+                   "5:\n" /* the next */
                    "lw %[t], %[left]\n"
                    "addi %[t], %[t], -1\n"
                    "beqz %[t], 7f\n"
-                   "sw %[t], %[left]\n"
-                   LOAD_ADDRESS " %[x0], %[run]\n"
-                   "lw %[t], %[row_step]\n"
-                   LOAD_ADDRESS " %[k], %[ring_end]\n"
+                   "sw %[t], %[left]\n" LOAD_ADDRESS " %[x0], %[run]\n"
+                   "lw %[t], %[row_step]\n" LOAD_ADDRESS " %[k], %[ring_end]\n"
                    "add %[x0], %[x0], %[t]\n"
                    "bltu %[x0], %[k], 6f\n"
                    "lw %[t], %[ring]\n"
                    "sub %[x0], %[x0], %[t]\n"
-                   "6:\n"
-                   STORE_ADDRESS " %[x0], %[run]\n"
+                   "6:\n" STORE_ADDRESS " %[x0], %[run]\n"
                    "j 1b\n"
                    "7:\n"
                    ".purgem nn_tap"

@@ -72,7 +72,8 @@ static const uint32_t *tap(const uint32_t *ring, uint32_t at, uint32_t back) {
     return ring + (at >= back ? at - back : at + WORDS - back);
 }
 
-__attribute__((unused)) static uint32_t by_words(uint32_t crc, const uint32_t *data, uint32_t words, uint32_t *ring) {
+__attribute__((unused)) static uint32_t by_words(uint32_t crc, const uint32_t *data, uint32_t words,
+                                                 uint32_t *ring) {
     const uint32_t *const last = data + words - WORDS; /* the words from here on stay */
     uint32_t at = 0;
     for (uint32_t i = 0; i < WORDS; i++) {

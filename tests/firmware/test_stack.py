@@ -27,7 +27,10 @@ from buildtool.target.kernels import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, toolchain
 
 RUN = [
-    *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "esp8266")),
+    *(
+        ("ds_cnn", board)
+        for board in ("cortex-m0plus", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv64", "esp8266")
+    ),
     ("resnet8", "qemu-virt-rv32v"),
 ]
 # Instructions as disassemblers print them, their halves in the order of memory (Xtensa: bytes), and bytes of
@@ -42,6 +45,7 @@ THUMB = {
     "vpush {d8, d9}": ([0xED2D, 0x8B04], 16),
     "movw r12, #4660; sub.w sp, sp, r12": ([0xF241, 0x2C34, 0xEBAD, 0x0D0C], 4660),
     "add sp, #8; pop {r7, pc}": ([0xB002, 0xBD80], 0),
+    "ldr r7, =-1024; add sp, r7": ([0x4F00, 0x44BD, 0xFC00, 0xFFFF], 1024),
     "sub.w sp, sp, r12": ([0xEBAD, 0x0D0C], None),
 }
 RISCV = {
@@ -52,6 +56,10 @@ RISCV = {
     "csrr a0, vlenb; slli a0, a0, 1; sub sp, sp, a0": ([0x2573, 0xC220, 0x0506, 0x0133, 0x40A1], 32),
     "addi sp, sp, 16; ret": ([0x0141, 0x8082], 0),
     "sub sp, sp, a0": ([0x0133, 0x40A1], None),
+}
+RISCV64 = {
+    "lui a0, 1; addiw a0, a0, -16; sub sp, sp, a0": ([0x6505, 0x051B, 0xFF05, 0x0133, 0x40A1], 4080),
+    "lui a0, 1; c.addiw a0, 1; sub sp, sp, a0": ([0x6505, 0x2505, 0x0133, 0x40A1], 4097),
 }
 XTENSA = {
     "addi sp, sp, -16": ("12c1f0", 16),
@@ -84,9 +92,10 @@ def _xtensa(text):
     [
         *((thumb.read_body(_code(halves)), size) for halves, size in THUMB.values()),
         *((riscv.read_body(_code(halves), vector_bytes=16), size) for halves, size in RISCV.values()),
+        *((riscv.read_body(_code(halves), 0, is_64=True), size) for halves, size in RISCV64.values()),
         *((_xtensa(code), size) for code, size in XTENSA.values()),
     ],
-    ids=[*THUMB, *RISCV, *XTENSA],
+    ids=[*THUMB, *RISCV, *RISCV64, *XTENSA],
 )
 def test_an_instruction_takes_what_it_does(body, size):
     assert not body.is_indirect
@@ -97,6 +106,8 @@ def test_an_instruction_takes_what_it_does(body, size):
 def test_calls_jumps_and_calls_by_address_are_told_apart():
     arm = thumb.read_body(_code([0xF000, 0xF87E, 0xF000, 0xB8FC, 0x47A0, 0x4770]))  # bl, b.w, blx r4, bx lr
     assert (arm.calls, arm.tails, arm.is_indirect) == ({0x1100}, {0x1200}, True)
+    far = thumb.read_body(_code([0xF000, 0xF800, 0x4770]))  # bl to the next instruction: a jump of ARMv6-M
+    assert (far.calls, far.tails) == (set(), set())
     risc = riscv.read_body(_code([0x00EF, 0x1000, 0xA001 | 0x1 << 2, 0x9702]), 0)  # jal, c.j, c.jalr a4
     assert risc.calls == {0x1100}
     assert risc.is_indirect

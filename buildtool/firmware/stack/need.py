@@ -30,7 +30,7 @@ _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
-    """Computes the stack that functions of a linked image need (Arm's M profile, RV32, Xtensa's call0 ABI).
+    """Computes the stack that functions of a linked image need (Arm's M profile, RISC-V, Xtensa's call0 ABI).
 
     `vector_bytes` is the size of a RISC-V vector register, 0 without vectors.
     """
@@ -39,7 +39,7 @@ class Stacks:
         self._machine = elf["e_machine"]
         if not is_known(elf):
             raise ToolError(f"code for {self._machine} cannot be read, so its stack is not known")
-        self._vector_bytes = vector_bytes
+        self._vector_bytes, self._is_64 = vector_bytes, elf.elfclass == 64
         self._entry = self._plain(elf["e_entry"])  # it is not called, but a constant may equal its address
         table = elf.get_section_by_name(".symtab")
         symbols = list(table.iter_symbols()) if table is not None else []
@@ -156,7 +156,7 @@ class Stacks:
             return thumb.read_body(code)
         if self._machine == "EM_XTENSA":
             return xtensa.read_body(code, self._read_word)
-        return riscv.read_body(code, self._vector_bytes)
+        return riscv.read_body(code, self._vector_bytes, self._is_64)
 
     def _read_word(self, address: int) -> int | None:
         word = _read_bytes(self._sections, address, 4)
@@ -210,7 +210,9 @@ def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) 
 
 def is_known(elf: Any) -> bool:
     """Whether this module can read the code of the image's core."""
-    return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
+    return elf["e_machine"] == "EM_RISCV" or (
+        elf["e_machine"] in ("EM_ARM", "EM_XTENSA") and elf.elfclass == 32
+    )
 
 
 def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Reads RV32 code with compressed instructions: those that move the stack pointer, call and jump."""
+"""Reads RV32 and RV64 code with compressed instructions: those that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ _VLENB = 0xC22  # the CSR with the size of a vector register in bytes
 _STACK_ALIGNMENT = 16
 
 
-def read_body(code: Code, vector_bytes: int) -> Body:
+def read_body(code: Code, vector_bytes: int, is_64: bool = False) -> Body:
     """Reads the function's use of the stack pointer, and its calls.
 
-    `vector_bytes` is the size of a vector register. Frames for such registers are multiples of it.
+    `vector_bytes` is the size of a vector register. Frames for such registers are multiples of it. `is_64`:
+    whether it is code of RV64, whose addresses are below 2^32.
     """
     reader, at = _Reader(code), code.address
-    reader.vector_bytes, reader.known = vector_bytes, {0: 0}
+    reader.vector_bytes, reader.is_64, reader.known = vector_bytes, is_64, {0: 0}
     while at < code.end:
         half = code.bits(at, 2)
         if half & 3 == 3:
@@ -29,6 +30,7 @@ def read_body(code: Code, vector_bytes: int) -> Body:
 
 class _Reader(Reader):
     vector_bytes: int
+    is_64: bool
 
     def _set(self, register: int, value: int | None) -> None:
         if register == 0:
@@ -63,7 +65,7 @@ class _Reader(Reader):
             self.move_stack(signed(bits | (code >> 2 & 1) << 5 | (code >> 6 & 1) << 4, 10))
         elif group == 0b00001 and register == SP:  # c.addi
             self.move_stack(number)
-        elif group == 0b00001:
+        elif group == 0b00001 or (group == 0b00101 and self.is_64):  # c.addi, c.addiw
             self._set(register, self.sum(register, number))
         elif group == 0b01001:  # c.li
             self._set(register, number)
@@ -79,11 +81,11 @@ class _Reader(Reader):
             self._set(register, self.sum(other, self.known.get(register) if code >> 12 & 1 else 0))
         elif group == 0b10010 and code >> 12 & 1:  # c.add sp, rM
             self.move_stack(self.constant(other))
-        elif group & 3 == 0 and group >> 2 in (1, 2):  # c.lw and similar
+        elif group & 3 == 0 and group >> 2 in (1, 2, 3):  # c.lw, c.ld and similar
             self._set(8 + (code >> 2 & 7), None)
         elif group & 3 == 1 and group >> 2 == 4:  # c.srli, c.sub and similar
             self._set(8 + (code >> 7 & 7), None)
-        elif group == 0b01010:  # c.lwsp
+        elif group in (0b01010, 0b01110):  # c.lwsp, c.ldsp
             self._set(register, None)
 
     def _shift(self, register: int, by: int) -> int | None:
@@ -123,7 +125,7 @@ class _Reader(Reader):
             return code & 0xFFFFF000
         if opcode == 0x17:  # auipc
             return at + (code & 0xFFFFF000)
-        if opcode == 0x13 and kind == 0:  # addi
+        if opcode in (0x13, 0x1B) and kind == 0:  # addi, addiw
             return self.sum(first, number)
         if opcode == 0x13 and kind == 1:  # slli
             return self._shift(first, number & 31)

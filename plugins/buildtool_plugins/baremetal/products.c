@@ -34,8 +34,8 @@ uint32_t __mulsi3(uint32_t a, uint32_t b) {
 }
 #endif
 
-/* The high word of a product, from four of halves. The assembly keeps the compiler from seeing that,
- * and from calling the function that this is part of. */
+/* The high word of a product, from four of halves. The assembly keeps the compiler from seeing
+ * that, and from calling the function that this is part of. */
 static inline __attribute__((always_inline)) uint32_t high(uint32_t a, uint32_t b) {
     const uint32_t a0 = a & 0xFFFF, a1 = a >> 16, b0 = b & 0xFFFF, b1 = b >> 16;
     const uint32_t low = a0 * b0;
