@@ -1,6 +1,8 @@
 import struct
+from pathlib import Path
 
 import pytest
+from paths import TESTS
 from probe import ALL, ARM, RISCV, XTENSA, one_set, probe, report, run
 
 from buildtool.base.errors import ToolError
@@ -85,6 +87,11 @@ RISCV_FAULTS = [
     ("undefined", 0, 102, r"illegal instruction at pc=0x[0-9a-f]{8} .* mcause=0x00000002"),
     ("recurse", 0, 107, r"store access fault after a stack overflow"),
 ]
+V6M_FAULTS = [
+    ("wild_store", 0x21000001, 103, r"HardFault at pc=0x0000[0-9a-f]{4}"),  # not aligned
+    ("undefined", 0, 103, r"HardFault at pc=0x0000[0-9a-f]{4}"),
+    ("recurse", 0, 103, "HardFault after a stack overflow"),
+]
 XTENSA_FAULTS = [
     ("wild_store", 0x20000000, 115, "load or store bus error at .* address=0x20000000"),
     ("wild_store", 0x3FFE8001, 109, "unaligned load or store at .* address=0x3ffe8001"),
@@ -92,18 +99,27 @@ XTENSA_FAULTS = [
     ("recurse", 0, 165, "debug exception after a stack overflow"),
 ]
 BEHIND_16K = ("wild_store", 0x80004000, r"\d+", "store access fault .* address=0x80004000")  # of the HiFive1
+SMALL = str(TESTS / "support/boards/ch32v003-8k.toml")
+NO_RAM = [
+    (0x80001FFC, 107, "store access fault .* address=0x80001ffc"),
+    (0x80004000, 107, "store access fault .* address=0x80004000"),
+]
 FAULTS = [
     *(pytest.param(*board.values, fault) for board in ARM for fault in ARM_FAULTS),
     *(pytest.param(*RISCV[0].values, fault) for fault in RISCV_FAULTS),
     *(pytest.param(*board.values, fault) for board in XTENSA for fault in XTENSA_FAULTS),
+    *(("cortex-m0plus", "clang", fault) for fault in V6M_FAULTS),
     ("hifive1", "clang", BEHIND_16K),
+    *((SMALL, "clang", ("wild_store", *fault)) for fault in NO_RAM),
 ]
 
 
 @pytest.mark.parametrize(("board", "tool", "fault"), FAULTS)
 def test_a_fault_is_reported_with_its_registers(board, tool, fault):
     elf, (action, value, code, says) = probe(board, tool), fault
-    with pytest.raises(ToolError, match=rf"(?s)on {board} ended with exit code {code}.*fault: {says}"):
+    with pytest.raises(
+        ToolError, match=rf"(?s)on {Path(board).stem} ended with exit code {code}.*fault: {says}"
+    ):
         run(board, elf, one_set(action, value), timeout=60)
 
 

@@ -95,7 +95,7 @@ static void count(void) {
     NN_MARK_END();
     __asm volatile("nop\n.option push\n.option norvc\nnop\n.option pop");
     NN_MARK_BEGIN(4095);
-    __asm volatile("beqz x0, 1f\nnop\n1: nop\nmul t0, t0, t0\naddi x0, x0, 0xff"
+    __asm volatile("beqz x0, 1f\nnop\n1: nop\nadd t0, t0, t0\naddi x0, x0, 0xff"
                    :
                    :
                    : "t0"); /* 4 */
