@@ -53,7 +53,7 @@ NET = "ds_cnn"
         ),
         (["zoo", "--out", "here"], "error: --out needs the name of a network", "buildtool zoo"),
         (["zoo", "ds_cn"], "'ds_cn'", "'ds_cnn'"),
-        (["boards", "all"], "unrecognized arguments: all", "--help"),
+        (["boards", "all"], "unknown action 'all'", "new"),
     ],
 )
 def test_a_mistake_in_usage_exits_2_with_a_hint(words, error, hint, capsys):

@@ -191,7 +191,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command
     assert server.connected[-1] == "load"
-    board = load_board("esp32-c3")  # it has neither emulator nor probe
+    board = load_board("esp32")  # it has neither emulator nor probe
     with pytest.raises(TargetError, match="no emulator, and its file names no probe") as caught:
         plugin(board).debug_server(board, 4000)
     assert "[probe]" in caught.value.hint

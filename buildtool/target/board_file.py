@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
 from buildtool.base.errors import Hint, TargetError, did_you_mean, shown
-from buildtool.base.plain import Mismatch, Table, check_keys, from_table
+from buildtool.base.plain import Mismatch, Table, check_keys, from_table, texts
 from buildtool.base.sizes import show_size
 from buildtool.base.toml import add_place, mistakes, read_toml
 from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
@@ -26,6 +25,7 @@ from buildtool.target.types import Board
 
 _MOST_EXTENDED = 16  # files in a chain of `extends`
 EXTENDS = "extends"
+WITHOUT = "without"
 WHAT = "board file"
 
 
@@ -199,9 +199,29 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
             raise Mismatch(what, "image.slot_bytes", hint)
 
 
-def resolve(path: Path, known: Callable[[str], Path], data: bytes | None = None) -> Table:
-    """Returns the table of `path` merged over those of all files that it extends; see `chain`."""
-    return reduce(merge, (table for _, table in reversed([*chain(path, known, data)])))
+def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
+    """Returns the table of a board file merged over those of all files that it extends; see `chain`.
+
+    Raises TargetError for a key in `without` that those files do not have.
+    """
+    merged: Table = {}
+    for path, table in reversed(files):
+        own = {key: value for key, value in table.items() if key != WITHOUT}
+        with mistakes(str(path)):
+            for name in texts(table.get(WITHOUT, []), WITHOUT):
+                merged = _leave_out(merged, name)
+        merged = merge(merged, own)
+    return merged
+
+
+def _leave_out(table: Table, name: str) -> Table:
+    """Returns the table without the key or table `name` ("memory.psram")."""
+    first, _, rest = name.partition(".")
+    inner = table.get(first)
+    if first not in table or (rest and not isinstance(inner, dict)):
+        raise Mismatch(f"there is no {shown(first)} to leave out", WITHOUT, did_you_mean(first, table))
+    others = {key: value for key, value in table.items() if key != first}
+    return {**others, first: _leave_out(inner, rest)} if rest and isinstance(inner, dict) else others
 
 
 def chain(
@@ -209,29 +229,30 @@ def chain(
 ) -> Iterator[tuple[Path, Table]]:
     """Yields `path` and every file that it extends, the nearest first, each with its own table.
 
-    `known` returns the file of a board's name; it raises TargetError for an unknown one. `data` is the
-    content of `path`, if it has been read already.
+    `known` returns the file of a board's or a core's name; it raises TargetError for an unknown one. `data`
+    is the content of `path`, if it has been read already.
     """
-    paths: list[Path] = []
+    seen: list[Path] = []
 
-    def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
-        return add_place(TargetError(f"extends: {what}", path=str(path), hint=hint), EXTENDS, data)
+    def read(path: Path, above: tuple[Path, ...], data: bytes | None) -> Iterator[tuple[Path, Table]]:
+        def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
+            return add_place(TargetError(f"{EXTENDS}: {what}", path=str(path), hint=hint), EXTENDS, data)
 
-    while True:
-        if len(paths) > _MOST_EXTENDED:
+        if len(seen) > _MOST_EXTENDED:
             raise fail(f"a chain of more than {_MOST_EXTENDED} files")
-        if (here := path.resolve()) in paths:
-            raise fail(f"the files extend each other: {' -> '.join(p.name for p in (*paths, here))}")
+        if (here := path.resolve()) in above:
+            raise fail(f"the files extend each other: {' -> '.join(p.name for p in (*above, here))}")
         table = read_toml(path, WHAT, data)
-        base = table.pop(EXTENDS, None)
-        paths.append(here)
+        names = table.pop(EXTENDS, [])
+        seen.append(here)
         yield path, table
-        if base is None:
-            return
-        if not isinstance(base, str) or not base or not base.isprintable():
-            raise fail(f"must be a board's name or a path, not {shown(base)}")
-        try:
-            base_path = path.parent / base if base.endswith(".toml") else known(base)
-        except TargetError as error:
-            raise fail(error.text, error.hints) from None
-        path, data = base_path, None
+        for name in reversed(names if isinstance(names, list) else [names]):
+            if not isinstance(name, str) or not name or not name.isprintable():
+                raise fail(f"must be a board's name or a path, not {shown(name)}")
+            try:
+                base = path.parent / name if name.endswith(".toml") else known(name)
+            except TargetError as error:
+                raise fail(error.text, error.hints) from None
+            yield from read(base, (*above, here), None)
+
+    yield from read(path, (), data)

@@ -216,8 +216,9 @@ class Uart:
     driver: Annotated[
         Source,
         Key(
-            "The file with the functions of `wire.h` for the port: `cmsdk_uart`, `ns16550`, `sifive_uart`, "
-            "`stm32_usart`, `stm32_usart_v2`, or a file of your own, relative to the board's file."
+            "The file with the functions of `wire.h` for the port: `cmsdk_uart`, `nrf_uart`, `ns16550`, "
+            "`sifive_uart`, `stm32_usart`, `stm32_usart_v2`, or a file of your own, relative to the board's "
+            "file."
         ),
     ]
     base: Annotated[Address, Key("The address of the port's registers.")]
@@ -232,7 +233,10 @@ class Chip:
 
     start: Annotated[
         Source,
-        Key("The file with the functions of `chip.h`: `stm32f4`, `stm32f7`, or a file of your own."),
+        Key(
+            "The file with the functions of `chip.h`: `nrf`, `nrf5340`, `stm32f4`, `stm32f7`, `stm32h7a3`, "
+            "`stm32l4`, `stm32u5`, or a file of your own."
+        ),
     ]
     settings: Annotated[Settings, Key("Macros for this file, as `NAME=VALUE`.")] = ()
 

@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from typing import get_args
 
 from buildtool.base.plain import BESIDE, Key, Kind, Slot, has_names, slots, words_of
-from buildtool.target.board_file import EXTENDS
+from buildtool.target.board_file import EXTENDS, WITHOUT
 from buildtool.target.cycle_costs import FOLDER, CycleCosts
 from buildtool.target.family import LET, Catalogue
 from buildtool.target.hardware import Probe, ProbeKey
@@ -40,7 +40,8 @@ Sizes are bytes, or strings with K (1,024 bytes), M or G. A formula is an expres
 up. A formula may have several lines, and may use the names of a `let`.
 """
 _ROLES = Key("Which memory holds what. A memory may have several roles.")
-_BASE = Key("Keys that this file does not have are those of this board.")
+_BASE = Key("Keys that this file does not have are those of this board or core; of a list, later ones win.")
+_WITHOUT = Key("Tables and keys of those boards that this one does not have, such as `memory.psram`.", "none")
 TOP = "The file's own keys."
 Table = tuple[str, str, list[Slot]]  # its heading in a file, a description, its keys
 
@@ -93,8 +94,9 @@ def _list_tables(slot: Slot, before: str) -> Iterator[Table]:
 
 def board_tables() -> list[Table]:
     """Returns the tables of a board file."""
-    extends = _make_slot(EXTENDS, _BASE, "a known board, or the path of a board file")
-    tables = [("", TOP, [extends, *_list_keys(Board)])]
+    kinds = "a known board, `cores/NAME`, the path of a board file, or a list of them"
+    own = [_make_slot(EXTENDS, _BASE, kinds), _make_slot(WITHOUT, _WITHOUT, "list of names")]
+    tables = [("", TOP, [*own, *_list_keys(Board)])]
     for slot in _list_keys(Board):
         tables += _list_tables(slot, "")
     return tables

@@ -31,6 +31,7 @@ from buildtool.base.errors import (
 from buildtool.base.identity import ENTRY_POINTS
 from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
+from buildtool.target.kept_facts import kept_facts
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from buildtool.target.family import Catalogue
 
 GROUP = ENTRY_POINTS
+CORES = "cores/"  # before the name of a core that a board file extends
 NEAR = 3  # known boards that the error about an unknown one names
 
 
@@ -77,7 +79,10 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
             path = _find_board_file(name_or_path)
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
-    board = parse_board(resolve(path, _find_board_file, data=data), path.stem, str(path), data)
+    files = [*chain(path, find_extended_file, data)]
+    board = parse_board(resolve(files), path.stem, str(path), data)
+    if kept := kept_facts(files):
+        board = dataclasses.replace(board, note="; ".join(filter(None, (board.note, kept))))
     if _find_plugin(board.family) is None:
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
@@ -90,7 +95,7 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
     path = Path(name_or_path) if name_or_path.endswith(".toml") else _find_board_file(name_or_path)
     paths: list[Path] = []
     with contextlib.suppress(TargetError):  # `load_board` raises the error
-        for file, _ in chain(path, _find_board_file):
+        for file, _ in chain(path, find_extended_file):
             paths.append(file)
     return tuple(paths)
 
@@ -349,6 +354,28 @@ def _find_board_file(name: str) -> Path:
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     hint += "'buildtool boards' lists all boards; a path to a board's file ends in .toml"
     raise TargetError(f"unknown board '{name}'", hint=hint)
+
+
+def find_extended_file(name: str) -> Path:
+    """Returns the file of the board, or of the core "cores/NAME", that a file extends; raises TargetError."""
+    if not name.startswith(CORES):
+        return _find_board_file(name)
+    core = name.removeprefix(CORES)
+    names: list[str] = []
+    path: Path
+    for plugins in (_own_plugins, _other_plugins):
+        for plugin in plugins().values():
+            for path in getattr(plugin, "core_files", tuple)():
+                if path.stem == core:
+                    return path
+                names.append(path.stem)
+    raise TargetError(f"unknown core '{core}'", hint=did_you_mean(core, names))
+
+
+def core_names() -> list[str]:
+    """Returns the names of the cores that buildtool's own plugins have files of, sorted."""
+    plugins = _own_plugins().values()
+    return sorted(path.stem for each in plugins for path in getattr(each, "core_files", tuple)())
 
 
 @cache

@@ -30,6 +30,10 @@ class Family:
         """Returns the .toml files of the family's boards."""
         return tuple(sorted((self.root / "boards").glob("*.toml")))
 
+    def core_files(self) -> tuple[Path, ...]:
+        """Returns the .toml files of the family's cores, which board files extend as "cores/NAME"."""
+        return tuple(sorted((self.root / "cores").glob("*.toml")))
+
     def kernel_families(self) -> tuple[KernelFolder, ...]:
         """Returns the folders of the family's kernels."""
         return tuple(KernelFolder(kernels_root() / name, name in self.portable) for name in self.kernels)

@@ -48,7 +48,7 @@ def test_a_description_for_an_attached_board_has_the_firmware_that_answers_over_
     with pytest.raises(UsageError, match="cannot answer over a link"):
         handle({"kind": "describe", "board": "host", "on": "board"})
     with pytest.raises(UsageError, match="names no serial port"):
-        handle({"kind": "describe", "board": "esp32-c3", "wire": "serial"})
+        handle({"kind": "describe", "board": "rpi-pico2", "wire": "serial"})
 
 
 def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
@@ -77,5 +77,5 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
 
 def test_a_board_without_an_emulator_says_how_it_is_run():
     with pytest.raises(ToolError, match="has no emulator") as caught:
-        command(load_board("esp32-c3"), Path("image"))
+        command(load_board("esp32"), Path("image"))
     assert "on" in str(caught.value.hints) and "board" in str(caught.value.hints)

@@ -230,13 +230,6 @@ def test_a_network_that_does_not_fit_there_is_told_what_binds_and_what_would_hel
     assert not out.exists()
 
 
-@slow
-def test_firmware_for_the_esp32_c3_is_built(tmp_path, capsys):
-    assert cli.run(["build", "ds_cnn", "--board", "esp32-c3", "--out", str(tmp_path / "built")]) == 0
-    assert "flash" in capsys.readouterr().out
-    assert (tmp_path / "built" / "ds_cnn.bin").stat().st_size > 0
-
-
 # How many instructions, and how much code.
 
 PLAIN = 'extends = "esp8266"\n[core]\nname = "lx106"\nfamilies = ["reference"]\n'

@@ -96,7 +96,7 @@ def exact(
     sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
     refuse_unless_fits(planned, len(sources.image.data))
     sets = _run_references(model, inputs, planned.plan.second_passes, planned.plan.removed)
-    with build_temporarily(planned, sources, trace=True) as image:
+    with build_temporarily(planned, sources, trace=True, emulated=True) as image:
         outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):
         got = {**outcome.traces[number], **outcome.outputs[number]}

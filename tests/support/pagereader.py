@@ -44,6 +44,11 @@ _MADE = {
     "net.json": ("profile", *_MODEL, "--json"),
 }
 
+_CHIP = """/ { cpu0: cpu@0 { compatible = "arm,cortex-m4f"; };
+    sram0: memory@20000000 { compatible = "mmio-sram"; reg = <0x20000000 DT_SIZE_K(192)>; };
+    flash0: flash@8000000 { compatible = "soc-nv-flash"; reg = <0x08000000 DT_SIZE_M(3)>; }; };
+"""
+
 
 class Reader:
     """`folder`: where commands run. A code block begins with an empty folder."""
@@ -60,6 +65,7 @@ class Reader:
         (self._kinds / "net.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,32\n")
         (self._kinds / "net.toml").write_text('extends = "cortex-m4"\n')
         (self._kinds / "sweep.toml").write_text('networks = ["net.tflite"]\nboards = ["cortex-m4"]\n')
+        (self._kinds / "net.dtsi").write_text(_CHIP)
         (self._kinds / "net.txt").write_text("0\n1\n")
         with wave.open(str(self._kinds / "net.wav"), "wb") as sound:
             sound.setparams((1, 2, 16000, 0, "NONE", ""))

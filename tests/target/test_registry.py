@@ -57,9 +57,10 @@ def test_boards_and_targets_need_no_tool_at_all():
     ("name", "near"),
     [
         ("cortex-m5", "did you mean 'cortex-m55'? "),
-        ("STM32", "did you mean 'stm32f746g-disco' or 'stm32h747i-disco'? "),
+        ("STM32", "did you mean 'stm32f4-discovery' or 'stm32f746g-disco' or 'stm32h747i-disco'? "),
         ("m55", "did you mean 'cortex-m55'? "),
-        ("nrf52840", ""),
+        ("nrf52840", "did you mean 'nrf52840-dk'? "),
+        ("k64f", ""),
     ],
 )
 def test_an_unknown_board_names_the_near_ones_and_the_command_that_lists_all(name, near):

@@ -215,6 +215,12 @@ def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_uart_driver_of_nrf51_answers_on_an_emulated_one():
+    answer = handle({"kind": "validate", "model": NET, "board": "microbit", "wire": "serial", "inputs": 2})
+    assert answer["exact"] and answer["level"] == "emulator"
+
+
+@pytest.mark.slow
 def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, monkeypatch):
     """The tool that flashes is a stub that records its arguments; the firmware image runs already."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"

@@ -196,6 +196,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
             settings = {"action": "store_true"}
             if own.metavar:
                 settings = {"metavar": own.metavar, "required": own.required, "choices": own.choices}
+                settings |= {"action": "append"} if own.many else {}
             sub.add_argument(*own.names, help=own.sentence, **settings)
 
 

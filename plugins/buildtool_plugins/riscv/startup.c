@@ -26,13 +26,15 @@ __attribute__((noreturn)) void trap_report(uintptr_t cause, uintptr_t pc, uintpt
  * the stack. */
 static void limit_stack(void) {
 #ifdef NN_NO_RAM_FROM
-    __asm volatile("csrw pmpaddr0, %0\n"
-                   "csrw pmpaddr1, %1\n"
-                   "csrw pmpcfg0, %2"
-                   :
-                   : "r"(NN_NO_RAM_FROM >> 2), "r"((uintptr_t)__stack_guard >> 2),
-                     "r"(PMP_LOCKED_UP_TO << 8)
-                   : "memory");
+    if ((uintptr_t)__stack_guard > NN_NO_RAM_FROM) { /* in the emulator alone */
+        __asm volatile("csrw pmpaddr0, %0\n"
+                       "csrw pmpaddr1, %1\n"
+                       "csrw pmpcfg0, %2"
+                       :
+                       : "r"(NN_NO_RAM_FROM >> 2), "r"((uintptr_t)__stack_guard >> 2),
+                         "r"(PMP_LOCKED_UP_TO << 8)
+                       : "memory");
+    }
 #endif
     const uint32_t bytes = (uint32_t)(__stack_bottom - __stack_guard);
     if (bytes != 0) {

@@ -70,7 +70,7 @@ class Own(NamedTuple):
     metavar: str = ""  # "": a flag without a value
     required: bool = False
     choices: tuple[str, ...] | None = None
-    many: bool = False  # a positional argument that takes any number of words
+    many: bool = False  # a positional argument of any number of words, or an option that may be repeated
     optional: bool = False  # a positional argument that may be left out
 
 

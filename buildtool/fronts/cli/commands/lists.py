@@ -13,7 +13,7 @@ from buildtool.fronts.cli import console
 from buildtool.fronts.cli.commands import Own, Result, ask, command, make_show_command, out_argument
 
 if TYPE_CHECKING:
-    from buildtool.schema.boards import CheckAnswer, ZooAnswer, ZooFile
+    from buildtool.schema.boards import BoardsAnswer, CheckAnswer, ZooAnswer, ZooFile
 
 
 ops = make_show_command(
@@ -30,13 +30,73 @@ ops = make_show_command(
     begins="reading the network",
     multiplies=False,
 )
-boards = make_show_command(
-    "boards",
-    "boards:boards",
-    "Lists the boards.",
-    examples=(("buildtool boards", "Names, cores and memories."),),
+
+
+@command(
+    "Lists the boards, or writes a board file to start from.",
+    own=(
+        Own(("action",), "new: write a file for a board of your own.", choices=("new",), optional=True),
+        Own(
+            ("--from",),
+            "A vendor's file about the chip: a CMSIS-SVD (.svd), a pack's description (.pdsc), a device tree "
+            "(.dts, .dtsi) or a linker script (.ld). Several files complete each other.",
+            "FILE",
+            many=True,
+        ),
+        Own(("--chip",), "The chip, in a pack with several.", "NAME"),
+        Own(("--core",), "The core, where the files do not name it.", "NAME"),
+        Own(("--flash",), "The memory for code, in place of those of the files.", "ADDRESS:SIZE"),
+        Own(("--ram",), "The memory for data and the arena, in place of those of the files.", "ADDRESS:SIZE"),
+        out_argument("FILE", "The file to write (default: CHIP.toml here); it must be new."),
+    ),
+    examples=(
+        ("buildtool boards", "Names, cores and memories."),
+        (
+            "buildtool boards new --from chip.svd --from chip.ld",
+            "A file for a chip that is not known.",
+        ),
+    ),
     multiplies=False,
 )
+def boards(args: argparse.Namespace) -> Result:
+    """Lists the boards, or writes a board file."""
+    from buildtool.fronts.texts import boards as report
+
+    only_new = ("from", "chip", "core", "flash", "ram", "out")
+    given = [f"--{name}" for name in only_new if getattr(args, name) is not None]
+    if args.action is None:
+        if given:
+            raise UsageError(
+                f"{given[0]} is of 'buildtool boards new'", hint=f"buildtool boards new {given[0]} ..."
+            )
+        answer: BoardsAnswer = ask(args)
+        return answer, report.boards(answer), 0
+    return _write_board(args)
+
+
+def _write_board(args: argparse.Namespace) -> Result:
+    from buildtool.target.chipfiles import newboard, reading
+    from buildtool.target.hardware import MemoryKind
+
+    sources = [Path(name) for name in getattr(args, "from") or ()]
+    pairs = ((args.flash, MemoryKind.ROM), (args.ram, MemoryKind.RAM))
+    memories = [reading.given_memory(text, kind) for text, kind in pairs if text]
+    if not sources and len(memories) < len(pairs):
+        hint = "--from FILE, or --core NAME --flash ADDRESS:SIZE --ram ADDRESS:SIZE"
+        raise UsageError("nothing is known about the chip", hint=hint)
+    if args.chip and not any(source.suffix.lower() == ".pdsc" for source in sources):
+        raise UsageError("it selects a chip of a pack", option="chip", hint="--from NAME.pdsc")
+    facts = reading.merged_facts(sources, args.chip or "", memories)
+    names = [source.name for source in sources] or ["the command line"]
+    text = newboard.new_board(facts, names, args.core or "")
+    path = Path(args.out or f"{newboard.board_name(facts, sources or [Path('board')])}.toml")
+    if path.suffix != ".toml":
+        raise UsageError(f"a board file ends in .toml, not '{path.suffix}'", option="out")
+    if path.exists():
+        raise UsageError("the file exists", path=str(path), hint="another name: --out FILE")
+    write_files({path.name: text.encode()}, path.parent)
+    lines = f"written: {path}\ngo on with: buildtool plan MODEL --board {shlex.quote(str(path))}"
+    return {"files": [str(path)], "board": text}, lines, 0
 
 
 @command(

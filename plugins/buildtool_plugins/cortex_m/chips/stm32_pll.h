@@ -3,15 +3,14 @@
  *
  * Settings of a board: CHIP_HSE_HZ (the crystal, or the clock that its debugger feeds in, which
  * CHIP_HSE_BYPASS says), CHIP_PLL_M, CHIP_PLL_N, CHIP_PLL_P, CHIP_PLL_Q, CHIP_WAIT_STATES,
- * CHIP_APB1_DIVIDER and CHIP_APB2_DIVIDER (1, 2, 4, 8 or 16). CHIP_CLOCK_HZ is the board's
- * clock_hz.
+ * CHIP_APB1_DIVIDER and CHIP_APB2_DIVIDER (1, 2, 4, 8 or 16), CHIP_SCALE. CHIP_CLOCK_HZ is the
+ * board's clock_hz.
  */
 #ifndef STM32_PLL_H
 #define STM32_PLL_H
 
-#include <stdint.h>
+#include "stm32_chip.h"
 
-#define STM32_REGISTER(address) (*(volatile uint32_t *)(address))
 #define RCC_CR STM32_REGISTER(0x40023800)
 #define RCC_PLLCFGR STM32_REGISTER(0x40023804)
 #define RCC_CFGR STM32_REGISTER(0x40023808)
@@ -32,8 +31,10 @@
 #define CFGR_SWS (3U << 2)
 #define CFGR_SWS_PLL (2U << 2)
 #define APB1ENR_PWREN (1U << 28)
-#define PWR_SCALE_1 (3U << 14)
-#define PATIENCE 1000000U /* looks at a flag: some 100 ms at 16 MHz */
+#ifndef CHIP_SCALE
+#define CHIP_SCALE 3U /* of the voltage regulator: scale 1; STM32F405 and F407 have one bit for it */
+#endif
+#define PWR_SCALE_1 (CHIP_SCALE << 14)
 
 #if CHIP_HSE_HZ / CHIP_PLL_M * CHIP_PLL_N / CHIP_PLL_P != CHIP_CLOCK_HZ
 #error "the settings of the PLL do not give the board's clock_hz"
@@ -47,16 +48,6 @@
 #endif
 #define PRESCALER_(divider)                                                                        \
     ((divider) == 1 ? 0U : (divider) == 2 ? 4U : (divider) == 4 ? 5U : (divider) == 8 ? 6U : 7U)
-
-/* Whether the bits of a register become `wanted` in time. */
-static inline int stm32_becomes(volatile uint32_t *where, uint32_t bits, uint32_t wanted) {
-    for (uint32_t i = 0; i < PATIENCE; i++) {
-        if ((*where & bits) == wanted) {
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* The crystal or the fed-in clock runs; power and PLL are set up, and the PLL is on. */
 static inline int stm32_start_pll(void) {

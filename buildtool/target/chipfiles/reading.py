@@ -1,0 +1,83 @@
+"""Reads files about a chip, by the ending of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from buildtool.base.errors import UsageError
+from buildtool.base.sizes import parse_size, show_size
+from buildtool.target.chipfiles.devicetree import read_device_tree
+from buildtool.target.chipfiles.facts import ChipFacts, Region, evaluate
+from buildtool.target.chipfiles.linkerscript import read_linker_script
+from buildtool.target.chipfiles.xmlfiles import read_pack, read_svd
+from buildtool.target.hardware import MemoryKind
+
+ENDINGS = (".svd", ".pdsc", ".dts", ".dtsi", ".overlay", ".ld", ".lds", ".x")
+_MOST_BYTES = 64 << 20
+_LEVELS = 8  # folders above a device tree that are searched for the files that it includes
+
+
+def read_facts(path: Path, chip: str) -> ChipFacts:
+    """Reads a file about a chip by the ending of its name; `chip`: one of a pack's. Raises UsageError."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        hint = "known endings: " + ", ".join(ENDINGS) + "; a .pack is a zip archive with a .pdsc"
+        raise UsageError(f"what kind of file is this? Its name ends in '{ending}'", path=str(path), hint=hint)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"the file has more than {show_size(_MOST_BYTES)} bytes", path=str(path))
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the file: {error.strerror}", path=str(path)) from None
+    try:
+        match ending:
+            case ".svd":
+                return read_svd(data)
+            case ".pdsc":
+                return read_pack(data, chip)
+            case ".dts" | ".dtsi" | ".overlay":
+                return read_device_tree(data.decode("utf-8", "replace"), lambda name: _beside(path, name))
+        return read_linker_script(data.decode("utf-8", "replace"))
+    except UsageError as error:
+        error.path = error.path or str(path)
+        raise
+
+
+def _beside(path: Path, name: str) -> bytes | None:
+    """Returns the included file `name` beside `path`, or below a folder above it; None if none has it."""
+    if name.startswith("/") or ".." in Path(name).parts:
+        return None
+    for folder in list(path.resolve().parents)[:_LEVELS]:
+        for file in (folder / name, folder / "include" / name):
+            if file.is_file() and file.stat().st_size <= _MOST_BYTES:
+                return file.read_bytes()
+    return None
+
+
+def given_memory(text: str, kind: MemoryKind) -> Region:
+    """Returns the memory of an option "ADDRESS:SIZE" such as 0x08000000:512K; raises UsageError."""
+    option = "ram" if kind is MemoryKind.RAM else "flash"
+    base, _, size = text.partition(":")
+    address, length = evaluate(base), parse_size(size)
+    if address is None or not length:
+        raise UsageError(f"'{text}' is not ADDRESS:SIZE", option=option, hint=f"--{option} 0x20000000:128K")
+    return Region(option, kind, address, length)
+
+
+def merged_facts(sources: Sequence[Path], chip: str, memories: Sequence[Region]) -> ChipFacts:
+    """Returns what several files say, the first one first; `memories` replace those of the files by kind."""
+    facts = ChipFacts()
+    for source in sources:
+        facts = facts.or_else(read_facts(source, chip))
+    kinds = {memory.kind for memory in memories}
+    kept = [r for r in facts.regions if r.kind not in kinds and not any(map(r.overlaps, memories))]
+    names = {region.name for region in kept}
+    regions = (*memories, *kept)
+    return replace(
+        facts,
+        regions=regions,
+        code=facts.code if facts.code in names else "",
+        arena=facts.arena if facts.arena in names else "",
+    )
