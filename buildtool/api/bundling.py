@@ -119,7 +119,7 @@ def _find_kernel_files(
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Returns the kernels' sources and all included headers; each maps a name in the bundle to a file."""
     from buildtool.firmware.objects import closure
-    from buildtool.target.kernels import include_folder, kernel_includes
+    from buildtool.target.kernels import APART_HEADERS, include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
     homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}
@@ -132,7 +132,8 @@ def _find_kernel_files(
         return dict(sorted(files.items()))
 
     folders = kernel_includes(target)
-    return place(compiled), place(closure(own, compiled, folders))
+    application = (f'#include "{name}"\n'.encode() for name in APART_HEADERS)
+    return place(compiled), place(closure([*own, *application], compiled, folders))
 
 
 # ---- the licenses of the kernels, as their distributions give them --------------------------------------
