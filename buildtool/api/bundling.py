@@ -80,8 +80,8 @@ def _describe_network(
         "exact": list(EXACT),
         "defines": list(core.defines),
         "plan": digest(plan),
-        "arena_bytes": plan.arenas[0],
-        **_count_other_memory(plan),
+        "arena_bytes": _read_macro(text, "ARENA_BYTES") or plan.arenas[0],
+        **_count_other_memory(plan, text),
         "arena_alignment": _read_macro(text, "ARENA_ALIGNMENT") or plan.alignment,
         "stack_bytes": _read_macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
@@ -99,10 +99,10 @@ def _describe_network(
     }
 
 
-def _count_other_memory(plan: Plan) -> SecondArena:
+def _count_other_memory(plan: Plan, header: str) -> SecondArena:
     keys: SecondArena = {}
     if plan.second_at:
-        keys["second_arena_bytes"] = plan.arenas[1]
+        keys["second_arena_bytes"] = _read_macro(header, "SECOND_ARENA_BYTES") or plan.arenas[1]
     if plan.states:
         keys["state_bytes"] = plan.state_bytes
     return keys
