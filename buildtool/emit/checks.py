@@ -98,7 +98,7 @@ def _has_reset(network: Network) -> bool:
 
 def _self_test(network: Network, golden: Golden) -> str:
     net, macro = network.net, network.macro
-    reset = f"    {net}_reset();\n" * _has_reset(network)
+    reset = f"    (void){net}_reset();\n" * _has_reset(network)
     outputs = "".join(
         f"    crc = nn_crc32(crc, {net}_output({i}), {macro}_OUTPUT{i}_BYTES, NULL);\n"
         for i in range(len(network.graph.outputs))
@@ -113,7 +113,7 @@ def _self_test(network: Network, golden: Golden) -> str:
         after = "    row_source = source;\n    row_context = context;\n"
     return f"""
 {_golden_input(network, golden)}nn_status {net}_self_test(void) {{
-    if (running) {{
+    if (running != 0U) {{
         return NN_ERROR_BUSY;
     }}
     if (own_arena == NULL) {{

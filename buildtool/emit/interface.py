@@ -16,7 +16,7 @@ from buildtool.emit.network import Network
 from buildtool.graph.topology import filling
 
 BUSY = """\
-    if (running) {
+    if (running != 0U) {
         return NN_ERROR_BUSY;
     }
 """
