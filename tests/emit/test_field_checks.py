@@ -28,7 +28,8 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.codec import digest
-from buildtool.target.choice import with_arena_in
+from buildtool.plan.summary.fit import rooms
+from buildtool.target.choice import load_board, with_arena_in
 from buildtool.target.registry import plugin
 from buildtool.target.types import RunRequest
 from buildtool.zoo import build as build_file
@@ -132,3 +133,19 @@ def test_golden_inputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(BuildtoolError, match=says):
             asked(**values)
+
+
+def test_guards_have_room_beside_the_arena_or_are_refused(tmp_path: Path) -> None:
+    arena, board = 11_840, tmp_path / "tight.toml"  # layer by layer
+    board.write_text(twin(20_000, 64))
+    taken = 20_000 - rooms(load_board(str(board)))[0]
+    for spare, fits in ((16, False), (32, True)):
+        board.write_text(twin(arena + taken + spare, 64))
+        values = {"board": str(board), "options": {"strategy": "layerwise"}}
+        asked(**values)
+        if fits:
+            assert f"NET_ARENA_BYTES {arena + 32}\n".encode() in asked(**values, guards="call")["net.h"]
+            continue
+        with pytest.raises(BuildtoolError, match="32 bytes of guards do not fit") as caught:
+            asked(**values, guards="call")
+        assert "guards" in str(caught.value.hints)
