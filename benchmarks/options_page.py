@@ -26,6 +26,10 @@ _GROUPS = {
         "How the network is planned. A limit that no plan meets is an error, which names a limit that works.",
     ),
     Group.TARGET: ("Target", "What the network is for, and what it is compiled with."),
+    Group.FIELD: (
+        "Checks in the field",
+        "What the network can check in a product ([c-interface.md](c-interface.md#checks-in-the-field)).",
+    ),
     Group.INPUT: ("Input", "What `validate` and `profile` run the network on."),
     Group.BUILT: (
         "Existing files",

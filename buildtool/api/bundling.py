@@ -80,8 +80,8 @@ def _describe_network(
         "exact": list(EXACT),
         "defines": list(core.defines),
         "plan": digest(plan),
-        "arena_bytes": plan.arenas[0],
-        **_count_other_memory(plan),
+        "arena_bytes": _read_macro(text, "ARENA_BYTES") or plan.arenas[0],
+        **_count_other_memory(plan, text),
         "arena_alignment": _read_macro(text, "ARENA_ALIGNMENT") or plan.alignment,
         "stack_bytes": _read_macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
@@ -99,10 +99,10 @@ def _describe_network(
     }
 
 
-def _count_other_memory(plan: Plan) -> SecondArena:
+def _count_other_memory(plan: Plan, header: str) -> SecondArena:
     keys: SecondArena = {}
     if plan.second_at:
-        keys["second_arena_bytes"] = plan.arenas[1]
+        keys["second_arena_bytes"] = _read_macro(header, "SECOND_ARENA_BYTES") or plan.arenas[1]
     if plan.states:
         keys["state_bytes"] = plan.state_bytes
     return keys
@@ -119,7 +119,7 @@ def _find_kernel_files(
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Returns the kernels' sources and all included headers; each maps a name in the bundle to a file."""
     from buildtool.base.objects import closure
-    from buildtool.target.kernels import include_folder, kernel_includes
+    from buildtool.target.kernels import APART_HEADERS, include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
     homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}
@@ -132,7 +132,8 @@ def _find_kernel_files(
         return dict(sorted(files.items()))
 
     folders = kernel_includes(target)
-    return place(compiled), place(closure(own, compiled, folders))
+    application = (f'#include "{name}"\n'.encode() for name in APART_HEADERS)
+    return place(compiled), place(closure([*own, *application], compiled, folders))
 
 
 # ---- the licenses of the kernels, as their distributions give them --------------------------------------

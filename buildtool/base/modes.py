@@ -77,6 +77,14 @@ class Counted(enum.StrEnum):
     FUSED = "fused"  # batch normalisation and activation count as part of the operator before them
 
 
+class Guards(enum.StrEnum):
+    """When a network checks the guard words beside its arena."""
+
+    NONE = "none"  # it has no guards
+    CALL = "call"  # when the application calls NAME_check_guards
+    INVOKE = "invoke"  # also after each invoke
+
+
 class Requantise(enum.StrEnum):
     """How sums become 8-bit outputs."""
 

@@ -9,9 +9,9 @@ import numpy as np
 
 import buildtool
 from buildtool.base.modes import Image
+from buildtool.emit import checks
 from buildtool.emit.ctext import COLUMNS, comment, join_continuations, shape
 from buildtool.emit.hopping import hop_macros, hop_prototypes
-from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
 from buildtool.target.recorded import recorded_sizes
@@ -71,6 +71,7 @@ def header(network: Network, stack: str = "") -> str:
     """Returns <net>.h: sizes, and the functions for the application. `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     optional = _reset_prototype(network) + hop_prototypes(network) + _loader_prototype(network)
+    optional += checks.prototypes(network)
     sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
@@ -99,10 +100,21 @@ extern "C" {{
 /* The beginning of the plan's digest: {net}.c does not compile with the header of another plan. */
 #define {macro}_PLAN {plan_number(network)}
 
+/* What the network is: its name, digests of its topology and its plan, buildtool's version. */
+static inline nn_version {net}_version(void) {{
+    const nn_version version = {{
+        "{net}",
+        "{plan.topology}",
+        "{network.plan_digest}",
+        "{buildtool.__version__}",
+    }};
+    return version;
+}}
+
 /* The arena holds every activation and all scratch. Any memory of this size and alignment will do,
  * and networks that do not run at the same time, nor inside each other, may share one. */
-#define {macro}_ARENA_BYTES {plan.arenas[0]}
-#define {macro}_ARENA_ALIGNMENT {max(plan.alignment, ALIGNMENT)}
+#define {macro}_ARENA_BYTES {checks.arena_bytes(network)[0]}
+#define {macro}_ARENA_ALIGNMENT {network.alignment}
 {stack}
 /* Defines a static array for the arena, at file scope; the second one in a section of the linker
  * script. An array made otherwise can be checked with {macro}_CHECK_ARENA(array). */
@@ -166,7 +178,7 @@ def _second_arena_macros(network: Network) -> str:
     macro = network.macro
     return f"""
 /* Some of it is in a second arena, in another memory of the board, of the same alignment. */
-#define {macro}_SECOND_ARENA_BYTES {network.plan.arenas[1]}
+#define {macro}_SECOND_ARENA_BYTES {checks.arena_bytes(network)[1]}
 #define {macro}_DEFINE_SECOND_ARENA(name)
     NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
 #define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
@@ -356,6 +368,8 @@ def harness(network: Network) -> str:
 #define HARNESS_SET_ROW_SOURCE(deliver) {net}_set_row_source((deliver), NULL)
 {f"#define HARNESS_IMAGE {network.image_index}{chr(10)}" if write_input else ""}"""
     set_loader = f"#define HARNESS_SET_LOADER(loader) {net}_set_loader(loader)\n" * bool(network.plan.loads)
+    guard = checks.guard_bytes(network)
+    guards = f"#define HARNESS_GUARD_BYTES {guard}\n" * bool(guard)
     return f"""\
 /* What the test firmware calls {net}.
  * Of plan {network.plan_digest}. */
@@ -371,7 +385,7 @@ def harness(network: Network) -> str:
 {write_input}#define HARNESS_OUTPUTS {macro}_OUTPUTS
 #define HARNESS_OUTPUT(i) {net}_output(i)
 #define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
-{second}{reset}#define HARNESS_OPERATORS {len(graph.ops)}
+{guards}{second}{reset}#define HARNESS_OPERATORS {len(graph.ops)}
 #define HARNESS_PLAN "{network.plan_digest}"
 #define HARNESS_WEIGHTS {net}_weights
 {rows * network.is_streamed}{set_loader}

@@ -89,7 +89,7 @@ def _reset_to(network: Network) -> str:
     net, reset = network.net, "    reset_state();\n" * bool(network.plan.states)
     return f"""
 nn_status {net}_reset_to(const void *window) {{
-    if (running) {{
+    if (running != 0U) {{
         return NN_ERROR_BUSY;
     }}
     if (own_arena == NULL) {{
@@ -111,7 +111,7 @@ def _push(network: Network, hop_bytes: int) -> str:
     return f"""
 nn_status {net}_push(const void *rows, int32_t count) {{
     const int8_t *from = (const int8_t *)rows;
-    if (running) {{
+    if (running != 0U) {{
         return NN_ERROR_BUSY;
     }}
     if (own_arena == NULL) {{
@@ -121,8 +121,8 @@ nn_status {net}_push(const void *rows, int32_t count) {{
         return NN_ERROR_ROWS;
     }}
     for (; count > 0; count -= {macro}_HOP_ROWS, from += {hop_bytes}) {{
-        if (pushed) {{
-            {net}_invoke();
+        if (pushed != 0U) {{
+            (void){net}_invoke();
         }}
         memcpy({net}_input(0), from, {hop_bytes});
         pushed = 1;

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from buildtool.emit import checks
 from buildtool.emit.ctext import block
 from buildtool.emit.hopping import fill_window
 from buildtool.emit.network import Network
 from buildtool.graph.topology import filling
 
 BUSY = """\
-    if (running) {
+    if (running != 0U) {
         return NN_ERROR_BUSY;
     }
 """
@@ -90,6 +91,8 @@ nn_status {net}_set_loader(nn_loader with) {{
     return NN_OK;
 }}
 """
+    second = checks.take_arena(network, "own_second_arena", "second", f"{macro}_SECOND_ARENA_BYTES")
+    taken = checks.take_arena(network, "own_arena", "memory", f"{macro}_ARENA_BYTES") + second * is_spread
     declared = "static void fill_window(const int8_t *rows);\n\n" * (network.plan.hop is not None)
     return f"""\
 {declared}nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * is_spread} const void *image) {{
@@ -103,8 +106,7 @@ nn_status {net}_set_loader(nn_loader with) {{
 {check_second * is_spread}    running = 1;
 {_CHECK_IMAGE[has_loads]}
     if (status == NN_OK) {{
-        own_arena = memory;
-{_OWN_SECOND * is_spread}        weights = image;
+{taken}        weights = image;
 {_reset_call(network, 8)}    }}
     running = 0;
     return status;
@@ -132,11 +134,10 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_context = context;
 }}
 {set_row_source * network.is_streamed}{set_loader * has_loads}
-{_invoke(network, regions)}"""
+{_invoke(network, regions)}{checks.functions(network)}"""
 
 
 _SECOND = " void *second, size_t second_bytes,"
-_OWN_SECOND = "        own_second_arena = second;\n"
 # Code for networks without and with loaded constants: the check in init, and the return of entry
 # `first + index` of the weight image's table.
 _CHECK_IMAGE = (
@@ -238,7 +239,7 @@ static nn_status abandon(int code) {{
     NN_MARK_INVOKE_BEGIN();
 {lines}    NN_MARK_INVOKE_END();
     running = 0;
-    return NN_OK;
+    return {checks.invoked(network)};
 }}
 {hops}"""
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.base.modes import Image
-from buildtool.emit.image import WeightImage, pieces
+from buildtool.emit.golden import NO_CHECKS, Checks
+from buildtool.emit.image import ALIGNMENT, WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.delivery import Delivered, delivered_image
@@ -31,6 +32,12 @@ class Network:
     image: WeightImage
     holders: dict[int, Buffer]
     timeline: Timeline
+    checks: Checks = NO_CHECKS
+
+    @property
+    def alignment(self) -> int:
+        """The alignment of the arenas' memory, in bytes."""
+        return max(self.plan.alignment, ALIGNMENT)
 
     @property
     def macro(self) -> str:

@@ -10,8 +10,10 @@ from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
+from buildtool.emit.checks import headers as headers_of_checks
 from buildtool.emit.ctext import COLUMNS, identifier, indent_lines, join_continuations, shape
 from buildtool.emit.expanding import callers, with_callers
+from buildtool.emit.golden import NO_CHECKS, Checks
 from buildtool.emit.header import banner, harness, header, plan_check, quantization, stack_bytes, stack_macro
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import arenas, interface, state, state_memory
@@ -63,19 +65,20 @@ def emit(
     name: str,
     session: Session | None = None,
     image: WeightImage | None = None,
+    checks: Checks = NO_CHECKS,
 ) -> Sources:
     """Emits C, headers and weight image of `graph` with `plan`; `name` becomes the prefix of C names.
 
-    `session` may have the plan's timeline. `image` is the weight image, if it has been made already.
+    `session` may have the plan's timeline. `image` is the weight image, if it has been made already. `checks`
+    says what the network checks in the field.
     """
     kernels = target.kernels_by_name(plan.kernels)
     image = image or weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    network = Network(
-        identifier(name), graph, plan, target, with_callers(graph, kernels), image, holders, timeline
-    )
+    callers = with_callers(graph, kernels)
+    network = Network(identifier(name), graph, plan, target, callers, image, holders, timeline, checks)
     net, source = network.net, _emit_source(network)
     stack = stack_macro(network.macro, stack_bytes(network, source, plan_routines(plan, target)))
     files = {
@@ -235,6 +238,7 @@ def _emit_source(network: Network) -> str:
             "",
             '#include "nn.h"',
             *(f'#include "{header}"' for header in sorted(headers)),
+            *(f'#include "{header}"' for header in headers_of_checks(network.checks)),
             '#include "nn_identity.h"',
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',

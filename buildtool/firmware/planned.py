@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
+from zlib import crc32
 
 import msgpack
 
@@ -54,6 +55,7 @@ from buildtool.target.partitions import weights_room
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
+    from buildtool.emit.golden import Checks
     from buildtool.emit.image import WeightImage
     from buildtool.emit.sources import Sources
 
@@ -359,9 +361,10 @@ def _hint_strategy_best(planned: Planned) -> tuple[Hint, ...]:
 Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and the names of those that are compiled
 
 
-def emit_sources(planned: Planned, name: str) -> Sources:
+def emit_sources(planned: Planned, name: str, checks: Checks | None = None) -> Sources:
     """Returns the sources of a planned network, from the cache or by `buildtool.emit.sources.emit`."""
     from buildtool.emit.ctext import identifier
+    from buildtool.emit.golden import NO_CHECKS
     from buildtool.emit.sources import Sources, emit
     from buildtool.plan.codec import digest
     from buildtool.target.digest import emitting_digest
@@ -374,15 +377,25 @@ def emit_sources(planned: Planned, name: str) -> Sources:
         "target": emitting_digest(planned.target),
         "name": name,
         "layout": image.layout,
+        **(_describe_checks(checks, image) if checks else {}),
     }
     cached = planned.session.load(_CODE, parts)
     if cached is None:
-        sources = emit(planned.graph, planned.plan, planned.target, name, planned.session, image)
+        sources = emit(
+            planned.graph, planned.plan, planned.target, name, planned.session, image, checks or NO_CHECKS
+        )
         others = {path: data for path, data in sources.files.items() if not path.endswith(".bin")}
         planned.session.store(_CODE, parts, (others, sources.c_files))
         return sources
     net, (others, c_files) = identifier(name), cached
     return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
+
+
+def _describe_checks(checks: Checks, image: WeightImage) -> dict[str, object]:
+    """Returns what emitted checks depend on: also the weights' values, which the golden output is of."""
+    golden = checks.golden
+    told = [golden.seed, golden.data, golden.crc32, crc32(image.data)] if golden else []
+    return {"checks": [str(checks.guards), *told]}
 
 
 def _pack_weights(planned: Planned) -> WeightImage:

@@ -66,8 +66,10 @@ def _front(rename: Callable[[str], str], write: Callable[[str, Value], str]) -> 
 
 # The options that decide a network's plan, and those that also decide which kernels it calls.
 _PLANNING = {option.name for option in OPTIONS if option.group is Group.PLANNING} | {"model", "board", "plan"}
+_FIELD = {option.name for option in OPTIONS if option.group is Group.FIELD}
 _BOARDS = {"cmsis_nn", "requantise", "threads", "weights_in", "arena_in"}
-_KEYWORDS = {name: name.upper() for name in (*_PLANNING, *_BOARDS, "on", "wire", "sign", "image_version")}
+_KEYWORDS = {name: name.upper() for name in (*_PLANNING, *_BOARDS, *_FIELD, "on", "wire")}
+_KEYWORDS |= {name: name.upper() for name in ("sign", "image_version")}
 _KEYWORDS |= {"formats": "FORMAT", "toolchain": "-DBUILDTOOL_TOOLCHAIN"}
 
 
@@ -79,7 +81,7 @@ def _with_keyword(keyword: str, value: Value) -> str:
 
 def platformio(prefix: str) -> Front:
     """Returns how platformio.ini writes options, with `prefix` before their names."""
-    known = {*_PLANNING, *_BOARDS, "name"}
+    known = {*_PLANNING, *_BOARDS, *_FIELD, "name"}
     return _front(lambda option: prefix + option if option in known else "", "{} = {}".format)
 
 
@@ -93,5 +95,5 @@ def _as_keyword(option: str, value: Value) -> str:
 COMMAND_LINE = Front(spell, spell_name)
 CMAKE = _front(lambda option: _KEYWORDS.get(option, ""), _with_keyword)
 PYTHON = Front(_as_keyword, str)
-BAZEL = _front(lambda option: option if option in _PLANNING else "", '{} = "{}"'.format)
+BAZEL = _front(lambda option: option if option in _PLANNING | _FIELD else "", '{} = "{}"'.format)
 FRONT: ContextVar[Front] = ContextVar("front", default=COMMAND_LINE)  # of the command line's errors

@@ -20,6 +20,7 @@ class Group(enum.StrEnum):
     PLANNING = "planning"
     COUNTING = "ONNX and Darknet files"
     TARGET = "target"
+    FIELD = "checks in the field"
     INPUT = "input"
     BUILT = "existing files"
     DESK = "attached board"
@@ -255,6 +256,19 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row("arena_in MEMORY[,MEMORY]", parsers.text, "as the board's file says")(
         "The board's memory that holds the arena. With two memories, buffers are spread over both."
+    ),
+    Group.FIELD,
+    number("self_test SEED", parsers.whole(0, MOST_SEED), "none")(
+        "Emits NAME_self_test, which runs the network on an input made from this seed, and compares the "
+        "output with the reference's."
+    ),
+    file("golden FILE.npy", "none", suffixes=(".npy",))(
+        "Emits NAME_self_test for the input in this file, which is linked into the firmware: quantised "
+        "values, or floats."
+    ),
+    choice("guards MODE", modes.Guards, "none")(
+        "Guard words before and after the arena, which are checked by NAME_check_guards (call) and after "
+        "each invoke, too (invoke)."
     ),
     Group.INPUT,
     file("input FILE.npy", "random values")("One input to run on: quantised values, or floats."),

@@ -10,6 +10,7 @@ from buildtool import options as table
 from buildtool.base.files import File, Named
 from buildtool.base.modes import (
     Counted,
+    Guards,
     Image,
     InPlace,
     Objective,
@@ -96,6 +97,18 @@ class TargetChoice:
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
     arena_in: str | None = None
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What a network checks in the field.
+
+    The golden input of its self-test is made from `seed`, or is in the file `golden` (both None: no test).
+    """
+
+    guards: Guards = Guards.NONE
+    seed: int | None = None
+    golden: File | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from buildtool.target.types import KernelVariant, Routine, Target
 RUNTIME = ("nn_image.c", "nn_crc32.c")  # in kernels/runtime: every network calls them
 PARALLEL = "nn_parallel.c"  # for calls that threads share
 APART = ("nn_boxes.c", "nn_slots.c")  # for applications; no network calls them
+APART_HEADERS = ("nn_status_text.h", "nn_tflm.h")  # for applications; no source includes them
 HOME = Path(__file__).resolve().parents[2]  # the checkout, or site-packages
 
 

@@ -15,6 +15,8 @@
 #ifndef NN_H
 #define NN_H
 
+#include "nn_compiler.h"
+
 #include <stddef.h>
 #include <stdint.h>
 

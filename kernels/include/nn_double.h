@@ -3,6 +3,8 @@
 #ifndef NN_DOUBLE_H
 #define NN_DOUBLE_H
 
+#include "nn_compiler.h"
+
 #include <stdint.h>
 
 #define NN_DOUBLE_GUARD 10 /* bits below the 53 of a double */
@@ -26,7 +28,7 @@ static inline nn_double nn_double_of_bits(uint64_t bits) {
 
 static inline nn_double nn_double_of_float(float single) {
     uint32_t bits;
-    __builtin_memcpy(&bits, &single, sizeof bits);
+    NN_MEMCPY(&bits, &single, sizeof bits);
     const int32_t field = (int32_t)(bits >> 23 & 255);
     nn_double value = {bits & 0x7FFFFF, 0, (int32_t)(bits >> 31)};
     if (field == 0 && value.significand == 0) {
@@ -121,7 +123,7 @@ static inline float nn_double_to_float(nn_double value) {
         bits += field > 0 ? (uint32_t)(field - 1) << 23 : 0;
     }
     bits |= (uint32_t)value.negative << 31;
-    __builtin_memcpy(&single, &bits, sizeof single);
+    NN_MEMCPY(&single, &bits, sizeof single);
     return single;
 }
 

@@ -19,7 +19,7 @@ static inline int32_t nn_greatest(const nn_element *in, int32_t stride, int32_t 
 static inline void nn_extreme_line(const nn_reduce_geometry *g, const nn_element *in,
                                    nn_element *out, int32_t count, int32_t flip) {
     int32_t index[NN_MAX_RANK] = {0}, offset = 0;
-    __builtin_memcpy(out, in, (size_t)count * sizeof(nn_element));
+    NN_MEMCPY(out, in, (size_t)count * sizeof(nn_element));
     while (nn_next(g->inner_rank, g->inner, index, g->inner_stride, &offset)) {
         const nn_element *line = in + offset;
         for (int32_t i = 0; i < count; i++) {

@@ -8,6 +8,8 @@
 #ifndef NN_FAULT_H
 #define NN_FAULT_H
 
+#include "nn_compiler.h"
+
 #include <stdint.h>
 
 typedef struct {
@@ -24,7 +26,7 @@ __attribute__((noreturn)) static inline void nn_stop(const nn_fault *fault) {
 #else
     (void)fault;
 #endif
-    __builtin_trap();
+    NN_TRAP();
 }
 
 #endif

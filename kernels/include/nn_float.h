@@ -21,7 +21,7 @@
 /* In every loop over elements: vector instructions of these cores flush subnormal numbers to zero,
  * so compilers must not compute several elements at once. */
 #if defined(__ARM_FEATURE_MVE) || (defined(__ARM_NEON) && !defined(__aarch64__))
-#define NN_ONE_BY_ONE() __asm__ volatile("" ::: "memory")
+#define NN_ONE_BY_ONE() NN_BARRIER()
 #else
 #define NN_ONE_BY_ONE() ((void)0)
 #endif
@@ -41,13 +41,13 @@ static inline float *nn_float_out(const nn_view *out, int32_t y, int32_t x) {
 
 static inline uint32_t nn_float_bits(float value) {
     uint32_t bits;
-    __builtin_memcpy(&bits, &value, sizeof bits);
+    NN_MEMCPY(&bits, &value, sizeof bits);
     return bits;
 }
 
 static inline float nn_float_of(uint32_t bits) {
     float value;
-    __builtin_memcpy(&value, &bits, sizeof value);
+    NN_MEMCPY(&value, &bits, sizeof value);
     return value;
 }
 

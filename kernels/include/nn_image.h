@@ -81,8 +81,17 @@ typedef enum {
     NN_ERROR_SLOTS,           /* slots that cannot be: see nn_slots.h */
     NN_ERROR_BUSY,            /* another call of the same network is under way; nothing was done */
     NN_ERROR_ROWS,            /* no whole number of hops, or no rows at all; nothing was done */
+    NN_ERROR_GUARD,           /* a guard word beside the arena was overwritten */
+    NN_ERROR_GOLDEN,          /* the self-test's output is another one */
+    NN_ERROR_GOLDEN_WEIGHTS,  /* the self-test was made for other weights; nothing was run */
     NN_ERROR_LOWEST = -2147483647 - 1 /* codes below 0 are the application's: see nn_row_source */
 } nn_status;
+
+/* What a network is: the digests of its topology and its plan (hexadecimal), and who wrote its
+ * code. Weights of the topology differ by the payload_crc32 of their header. */
+typedef struct {
+    const char *name, *network, *plan, *buildtool;
+} nn_version;
 
 /* Delivers an image row by row: writes row `row` to `data`, and returns 0. Anything else ends the
  * invoke, which returns it: a code below 0 cannot be taken for one of the network's own. */

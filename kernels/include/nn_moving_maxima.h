@@ -24,12 +24,12 @@ static inline void nn_sliding_max(const nn_sliding_geometry *g, const int8_t *co
     for (int32_t i = 0; i < 2 && g->blocks[i] > 0; i++) {
         nn_summand *to = ring + *place * channels;
         const int32_t pixels = g->blocks[i] * width;
-        __builtin_memcpy(to, last, (size_t)(channels * g->bytes));
+        NN_MEMCPY(to, last, (size_t)(channels * g->bytes));
         nn_raise_to_pixels(to, last + channels, pixels - 1, channels);
         last += pixels * channels;
         *place = nn_ring_after(*place, 1, g->entries);
     }
-    __builtin_memcpy(maxima, ring, (size_t)(channels * g->bytes));
+    NN_MEMCPY(maxima, ring, (size_t)(channels * g->bytes));
     nn_raise_to_pixels(maxima, ring + channels, g->entries - 1, channels);
     nn_raise_to_pixels(maxima, last, (g->last_rows - g->entering) * width, channels);
     if (g->has_first) {

@@ -50,7 +50,7 @@ static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) 
         const uint32_t *s = (const uint32_t *)(const void *)from;
         for (; bytes > 0; bytes -= 4) {
             *d++ = *s++;
-            __asm volatile("" : : : "memory"); /* or it would become a call */
+            NN_BARRIER(); /* or it would become a call */
         }
         return;
     }
@@ -60,18 +60,18 @@ static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) 
         to[1] = b;
         to[2] = c;
         to[3] = d;
-        __asm volatile("" : : : "memory");
+        NN_BARRIER();
     }
     for (; bytes > 0; bytes--) {
         *to++ = *from++;
-        __asm volatile("" : : : "memory");
+        NN_BARRIER();
     }
 }
 
 static inline void nn_patch_fill(int8_t *to, int32_t value, int32_t bytes) {
     for (; bytes > 0; bytes--) {
         *to++ = (int8_t)value;
-        __asm volatile("" : : : "memory");
+        NN_BARRIER();
     }
 }
 

@@ -33,7 +33,7 @@ static inline uint64_t nn_real_shift(uint64_t value, int32_t count) {
 
 /* m * 2^exponent, rounded to the nearest, halves to even; m is not 0, and below 2^53. */
 static inline float nn_real_join(uint32_t sign, uint64_t m, int32_t exponent) {
-    const int32_t bits = 64 - __builtin_clzll(m);
+    const int32_t bits = 64 - NN_CLZ64(m);
     const int32_t leading = exponent + bits + 126; /* the biased exponent */
     int32_t drop = bits - 24;
     uint32_t result;

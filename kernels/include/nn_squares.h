@@ -11,7 +11,7 @@ static inline void nn_square_copy(int8_t *out, const int8_t *in, int32_t count) 
             *out++ = *in++;
         }
     } else {
-        __builtin_memcpy(out, in, (size_t)count);
+        NN_MEMCPY(out, in, (size_t)count);
     }
 }
 

@@ -74,7 +74,7 @@ static inline void nn_wide_add_bit(uint64_t *high, uint64_t *low, int32_t bit) {
 }
 
 static inline int32_t nn_wide_bits(uint64_t value) {
-    return value == 0 ? 0 : 64 - __builtin_clzll(value);
+    return value == 0 ? 0 : 64 - NN_CLZ64(value);
 }
 
 /* A dense layer's sum (without its bias) as an output element. The reference multiplies in double

@@ -6,7 +6,7 @@
 static inline void copy_line(const int8_t *in, int32_t in_stride, int8_t *out, int32_t out_stride,
                              int32_t count) {
     if (in_stride == 1 && out_stride == 1) {
-        __builtin_memmove(out, in, (size_t)count);
+        NN_MEMMOVE(out, in, (size_t)count);
         return;
     }
     for (; count > 0; count--, in += in_stride, out += out_stride) {

@@ -102,7 +102,7 @@ static float real_score(const job *j, int32_t score) {
 }
 
 static void put(const job *j, int32_t row, const float *corner, int32_t number, int32_t score) {
-    __builtin_memcpy(j->corners + 4 * (size_t)row, corner, 4 * sizeof(float));
+    NN_MEMCPY(j->corners + 4 * (size_t)row, corner, 4 * sizeof(float));
     j->numbers[row] = (float)number;
     j->values[row] = real_score(j, score);
 }
@@ -202,7 +202,7 @@ static int32_t insert(const job *j, int32_t found, const float *corner, int32_t 
     int32_t row = found - 1;
     for (; row > 0 && j->values[row - 1] < value; row--) {
         float *corners = j->corners + 4 * (size_t)row;
-        __builtin_memcpy(corners, corners - 4, 4 * sizeof(float));
+        NN_MEMCPY(corners, corners - 4, 4 * sizeof(float));
         j->numbers[row] = j->numbers[row - 1];
         j->values[row] = j->values[row - 1];
     }

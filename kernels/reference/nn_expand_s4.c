@@ -4,7 +4,7 @@
 
 enum { PIECE = 32, HALF = PIECE / 2 }; /* bytes */
 
-#define aligned(address) __builtin_assume_aligned(address, 4)
+#define aligned(address) NN_ALIGNED_TO(address, 4)
 
 /* Subtracts 8 from each byte of a word: from 0 .. 15 to -8 .. 7. No byte carries into the next one.
  * A byte whose highest bit is not flipped is 128 more. */
@@ -17,29 +17,29 @@ const void *nn_expand_s4(const void *constants, int8_t *out, int32_t bytes) {
     const int32_t pieces = bytes / PIECE;
     const int8_t *map = stored + 8; /* a bit for each piece: whether it is wide */
     uint32_t flipped, wide = 0;
-    __builtin_memcpy(&flipped, aligned(stored), sizeof flipped);
+    NN_MEMCPY(&flipped, aligned(stored), sizeof flipped);
     stored += 8 + (pieces + 63) / 64 * 8;
     for (int32_t i = 0; i < pieces; i++, out += PIECE, wide >>= 1) {
         if (i % 32 == 0) {
-            __builtin_memcpy(&wide, aligned(map + i / 8), sizeof wide);
+            NN_MEMCPY(&wide, aligned(map + i / 8), sizeof wide);
         }
         if (wide & 1) {
-            __builtin_memcpy(aligned(out), aligned(stored), PIECE);
+            NN_MEMCPY(aligned(out), aligned(stored), PIECE);
             stored += PIECE;
             continue;
         }
         uint32_t in[HALF / 4], low[HALF / 4], high[HALF / 4];
-        __builtin_memcpy(in, aligned(stored), sizeof in);
+        NN_MEMCPY(in, aligned(stored), sizeof in);
         stored += HALF;
         for (int k = 0; k < HALF / 4; k++) {
             low[k] = less_eight(in[k] & 0x0F0F0F0FU, flipped);
             high[k] = less_eight((in[k] >> 4) & 0x0F0F0F0FU, flipped);
         }
-        __builtin_memcpy(aligned(out), low, sizeof low);
-        __builtin_memcpy(aligned(out + HALF), high, sizeof high);
+        NN_MEMCPY(aligned(out), low, sizeof low);
+        NN_MEMCPY(aligned(out + HALF), high, sizeof high);
     }
     if (bytes % PIECE) {
-        __builtin_memcpy(aligned(out), aligned(stored), HALF);
+        NN_MEMCPY(aligned(out), aligned(stored), HALF);
         stored += HALF;
     }
     return stored;

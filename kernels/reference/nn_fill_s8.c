@@ -2,5 +2,5 @@
 #include "nn_arith.h"
 
 void nn_fill_s8(const void *constants, int8_t *out, int32_t bytes) {
-    __builtin_memset(out, ((const nn_pad_constants *)constants)->value, (size_t)bytes);
+    NN_MEMSET(out, ((const nn_pad_constants *)constants)->value, (size_t)bytes);
 }

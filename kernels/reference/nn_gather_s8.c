@@ -10,7 +10,7 @@ void nn_gather_s8(const nn_gather_geometry *geometry, const int8_t *in, int8_t *
             if (inner == 1) {
                 *out++ = *from;
             } else {
-                __builtin_memcpy(out, from, (size_t)inner);
+                NN_MEMCPY(out, from, (size_t)inner);
                 out += inner;
             }
         }

@@ -12,12 +12,12 @@ void nn_join_rows(const nn_rows_geometry *geometry, const int8_t *const *inputs,
         if (ring > 0) {
             first = nn_ring_after(nn_ring_oldest(from, ring * size), first, ring);
             const int32_t before = nn_min(count, ring - first); /* the ring begins again there */
-            __builtin_memcpy(out, from + first * size, (size_t)(before * size));
+            NN_MEMCPY(out, from + first * size, (size_t)(before * size));
             out += before * size;
             count -= before;
             first = 0;
         }
-        __builtin_memcpy(out, from + first * size, (size_t)(count * size));
+        NN_MEMCPY(out, from + first * size, (size_t)(count * size));
         out += count * size;
     }
 }

@@ -79,8 +79,8 @@ void nn_lstm_s16(const nn_lstm_geometry *geometry, const void *constants, const 
                 sum_up(g, &b, j, x, last, totals);
                 next[j] = update(b.head, totals, cells + j);
             }
-            __builtin_memcpy(last, next, 2 * (size_t)g->cells);
-            __builtin_memcpy(out + 2 * at * g->cells, next, 2 * (size_t)g->cells);
+            NN_MEMCPY(last, next, 2 * (size_t)g->cells);
+            NN_MEMCPY(out + 2 * at * g->cells, next, 2 * (size_t)g->cells);
         }
     }
 }

@@ -43,11 +43,11 @@ static float power(uint32_t sign, uint32_t a, uint32_t b, int inverse) {
     if (size == 0 || b == 0) {
         return nn_float_of(sign | 0x3F800000U);
     }
-    zeros = __builtin_clzll(size);
+    zeros = NN_CLZ64(size);
     steps = high_half(size << zeros, p.mantissa * (uint64_t)NN_REAL_LOG2_E);
     right = 147 - p.exponent + zeros; /* Q32 */
     inverse ^= total < 0;
-    if (right < 0 && steps != 0 && __builtin_clzll(steps) <= -right) {
+    if (right < 0 && steps != 0 && NN_CLZ64(steps) <= -right) {
         steps = ~(uint64_t)0;
     } else {
         steps = right < 0 ? steps << -right : nn_real_shift(steps, right);

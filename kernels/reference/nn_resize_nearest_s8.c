@@ -7,8 +7,7 @@ void nn_resize_nearest_s8(const nn_resize_geometry *geometry, const nn_view *in,
         const int32_t in_y = nn_resize_nearest(y, in->height, out->height, geometry);
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int32_t in_x = nn_resize_nearest(x, in->width, out->width, geometry);
-            __builtin_memcpy(nn_out_pixel(out, y, x), nn_pixel(in, in_y, in_x),
-                             (size_t)in->channels);
+            NN_MEMCPY(nn_out_pixel(out, y, x), nn_pixel(in, in_y, in_x), (size_t)in->channels);
         }
     }
 }

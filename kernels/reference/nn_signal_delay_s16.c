@@ -10,10 +10,10 @@ void nn_signal_delay_s16(const nn_signal_delay_geometry *geometry, const int8_t 
     const int16_t *fresh = (const int16_t *)(const void *)in;
     int16_t *kept = state, *late = (int16_t *)(void *)out;
     for (int32_t channel = 0; channel < g.channels; channel++) {
-        __builtin_memcpy(late, kept, bytes);
-        __builtin_memcpy(late + moved, fresh, sizeof *late * (size_t)(g.samples - moved));
-        __builtin_memmove(kept, kept + moved, sizeof *kept * (size_t)(g.length - moved));
-        __builtin_memcpy(kept + g.length - moved, fresh + g.samples - moved, bytes);
+        NN_MEMCPY(late, kept, bytes);
+        NN_MEMCPY(late + moved, fresh, sizeof *late * (size_t)(g.samples - moved));
+        NN_MEMMOVE(kept, kept + moved, sizeof *kept * (size_t)(g.length - moved));
+        NN_MEMCPY(kept + g.length - moved, fresh + g.samples - moved, bytes);
         kept += room;
         fresh += g.samples;
         late += g.samples;

@@ -25,7 +25,7 @@ void nn_signal_framer_s16(const nn_signal_framer_geometry *geometry, const int8_
             if (*counter + 1 + step >= g.needed) {
                 copy(&all, step * g.step, g.size, frame);
             } else {
-                __builtin_memset(frame, 0, sizeof *frame * (size_t)g.size);
+                NN_MEMSET(frame, 0, sizeof *frame * (size_t)g.size);
             }
         }
         copy(&all, g.samples, g.kept, kept);

@@ -10,20 +10,20 @@ void nn_signal_stacker_s16(const nn_signal_stacker_geometry *geometry, const int
     int16_t *stack = (int16_t *)(void *)outputs[0];
     if (*counter == 0) { /* the first frame stands for those before it */
         for (int32_t i = 0; i < g.before; i++) {
-            __builtin_memcpy(kept + (earlier - 1 - i) * g.channels, in, bytes);
+            NN_MEMCPY(kept + (earlier - 1 - i) * g.channels, in, bytes);
         }
         *counter = (int16_t)(1 + g.before);
     }
     const int is_valid = *counter >= frames;
     if (is_valid) {
-        __builtin_memcpy(stack, kept, bytes * (size_t)earlier);
-        __builtin_memcpy(stack + earlier * g.channels, in, bytes);
+        NN_MEMCPY(stack, kept, bytes * (size_t)earlier);
+        NN_MEMCPY(stack + earlier * g.channels, in, bytes);
     } else {
-        __builtin_memset(stack, 0, bytes * (size_t)frames);
+        NN_MEMSET(stack, 0, bytes * (size_t)frames);
     }
     if (earlier > 0) {
-        __builtin_memmove(kept, kept + g.channels, bytes * (size_t)(earlier - 1));
-        __builtin_memcpy(kept + (earlier - 1) * g.channels, in, bytes);
+        NN_MEMMOVE(kept, kept + g.channels, bytes * (size_t)(earlier - 1));
+        NN_MEMCPY(kept + (earlier - 1) * g.channels, in, bytes);
     }
     *outputs[1] = (int8_t)is_valid;
     *counter = (int16_t)(*counter + 1 - (is_valid ? g.step : 0));

@@ -24,7 +24,7 @@ void nn_softmax_s16(const void *constants, const nn_view *in, const nn_view *out
         for (int32_t x = window->x0; x < window->x1; x++) {
             int16_t *result = nn_wide_out(out, y, x);
             const int32_t sum = exponentials(c, nn_wide_in(in, y, x), result, out->channels);
-            const int32_t bits = 32 - __builtin_clz((uint32_t)sum);
+            const int32_t bits = 32 - NN_CLZ32((uint32_t)sum);
             /* The sum as 65536 to 131072, of which the table has the reciprocals. */
             const int64_t aligned = ((int64_t)sum << (31 - bits)) + (1 << 13);
             const int32_t place =

@@ -5,7 +5,7 @@ static void softmax(const int32_t *exponentials, const int8_t *in, int8_t *out, 
     int32_t sum, factor, exponent;
     const int32_t largest = nn_row_sum(exponentials, in, count, &sum);
     if (sum == NN_SUM_LIMIT) {
-        __builtin_memset(out, -128, (size_t)count);
+        NN_MEMSET(out, -128, (size_t)count);
         return;
     }
     factor = nn_reciprocal(sum, &exponent);

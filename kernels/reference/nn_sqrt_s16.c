@@ -7,7 +7,7 @@
 static inline float power_of_two(int32_t exponent) {
     const uint32_t bits = (uint32_t)(exponent + 127) << FRACTION;
     float result;
-    __builtin_memcpy(&result, &bits, sizeof(result));
+    NN_MEMCPY(&result, &bits, sizeof(result));
     return result;
 }
 
@@ -15,7 +15,7 @@ static inline float power_of_two(int32_t exponent) {
  * which one that is, since no root lies in the middle between two floats. */
 static float root(float square) {
     uint32_t bits;
-    __builtin_memcpy(&bits, &square, sizeof(bits));
+    NN_MEMCPY(&bits, &square, sizeof(bits));
     const int32_t exponent = (int32_t)(bits >> FRACTION) - 127, odd = exponent & 1;
     uint64_t rest = (uint64_t)((bits & 0x7FFFFFU) | 0x800000U) << (FRACTION + 2 + odd);
     uint64_t found = 0;

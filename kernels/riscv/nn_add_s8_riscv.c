@@ -3,6 +3,7 @@
  * The operand of the larger scale is halved by the rescaling, and nothing is lost: that takes a
  * shift. */
 #include "nn_pixelwise.h"
+#include "nn_riscv.h"
 #include "nn_riscv_factor.h"
 
 /* An operand: how it is brought to the common scale. */

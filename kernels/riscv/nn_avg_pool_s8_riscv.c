@@ -1,4 +1,5 @@
 /* AVERAGE_POOL_2D: what lies outside the tensor does not count. */
+#include "nn_riscv.h"
 #include "nn_riscv_reduce.h"
 
 static inline __attribute__((always_inline)) void block(const nn_area *area,

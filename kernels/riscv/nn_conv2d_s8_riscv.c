@@ -1,5 +1,6 @@
 /* CONV_2D of one group: four pixels by four output channels at a time, all sums in registers. */
 #include "nn_patch.h"
+#include "nn_riscv.h"
 #include "nn_riscv_scalar.h"
 
 #define PIXELS 4

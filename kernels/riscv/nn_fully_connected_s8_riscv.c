@@ -1,5 +1,6 @@
 /* FULLY_CONNECTED: eight outputs at a time, one dense layer a pixel. */
 #include "nn_conv.h"
+#include "nn_riscv.h"
 
 #define OUTPUTS 8
 

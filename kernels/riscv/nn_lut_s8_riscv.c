@@ -1,5 +1,6 @@
 /* Any function of one byte, by a table of its 256 results: four elements at a time. */
 #include "nn_arith.h"
+#include "nn_riscv.h"
 
 static inline void look_up(const uint8_t *table, const int8_t *from, int8_t *to, int32_t count) {
     const int8_t *end = from + (count & ~3);

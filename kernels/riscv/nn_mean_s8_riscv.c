@@ -1,5 +1,6 @@
 /* MEAN where neighbours in the input are neighbours in the output; the plain kernel does the rest.
  */
+#include "nn_riscv.h"
 #include "nn_riscv_reduce.h"
 
 /* Means of `wide` neighbours. */

@@ -1,5 +1,6 @@
 /* MUL of operands with the output's channels; the plain kernel does the rest. */
 #include "nn_pixelwise.h"
+#include "nn_riscv.h"
 #include "nn_riscv_factor.h"
 
 typedef struct {

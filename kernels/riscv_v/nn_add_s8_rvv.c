@@ -1,5 +1,6 @@
 /* ADD and SUB: elements side by side in vectors. */
 #include "nn_pixelwise.h"
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 /* `count` elements that lie one after the other; `one1`, `one2`: an operand has one channel. */

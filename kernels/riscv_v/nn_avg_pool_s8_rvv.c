@@ -1,6 +1,7 @@
 /* AVERAGE_POOL_2D: channels side by side in vectors; what lies outside the tensor does not count.
  */
 #include "nn_area.h"
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 /* Halves away from zero. */

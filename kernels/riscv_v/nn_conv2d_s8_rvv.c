@@ -1,5 +1,6 @@
 /* CONV_2D of one group: output channels side by side in vectors, four pixels at a time. */
 #include "nn_patch.h"
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 #define PIXELS 4

@@ -1,4 +1,5 @@
 /* DEPTHWISE_CONV_2D of any kernel size, stride and dilation, depth multiplier 1. */
+#include "nn_riscv_v.h"
 #include "nn_rvv_rows.h"
 
 NN_RVV_TILES(0)

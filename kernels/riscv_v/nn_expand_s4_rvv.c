@@ -1,4 +1,5 @@
 /* Expands constants whose weights are stored in four bits: nn_expand_s4, 16 bytes at a time. */
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 enum { PIECE = 32, HALF = PIECE / 2 }; /* bytes */

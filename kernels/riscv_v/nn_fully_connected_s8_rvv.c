@@ -1,4 +1,5 @@
 /* FULLY_CONNECTED: outputs side by side in vectors, one dense layer a pixel. */
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 #define MOST 64 /* outputs at a time, however long vectors are */

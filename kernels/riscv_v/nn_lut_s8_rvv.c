@@ -1,4 +1,5 @@
 /* Any function of one byte: a vector of bytes gathers its results from the table. */
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,

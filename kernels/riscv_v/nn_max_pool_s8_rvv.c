@@ -1,5 +1,6 @@
 /* MAX_POOL_2D: channels side by side in vectors; what lies outside the tensor does not count. */
 #include "nn_area.h"
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 static void compute(const nn_area *area, const nn_pool_constants *clamp, int8_t *out) {

@@ -1,4 +1,5 @@
 /* MEAN over any axes: outputs side by side in vectors where they are neighbours in the input. */
+#include "nn_riscv_v.h"
 #include "nn_rvv.h"
 
 /* The sums over the reduced dimensions of `vl` neighbours. */

@@ -59,7 +59,8 @@ from buildtool.client import options as table
 if TYPE_CHECKING:
     from buildtool.client import Objects, answers
 
-PLANNING = tuple(option.name for option in options_of("emit", table.Group.PLANNING))
+FIELD = tuple(option.name for option in options_of("emit", table.Group.FIELD))
+PLANNING = (*(option.name for option in options_of("emit", table.Group.PLANNING)), *FIELD)
 # Options of UseBoard beside the board and its compiler.
 _OF_BOARD = options_of("describe", table.Group.TARGET, table.Group.DESK)
 TARGET = tuple(option.name for option in _OF_BOARD if option.name not in ("board", "toolchain"))
@@ -212,8 +213,12 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     for option in planning:
         if option not in PLANNING:
             raise UsageError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
-    planning = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
+    values = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
+    planning = {name: value for name, value in values.items() if name not in FIELD}
+    checks = {name: value for name, value in values.items() if name in FIELD}
     table.parse_planning(planning)  # reports a mistake before the build starts
+    golden = _file(env, "golden", checks["golden"]) if checks.get("golden") else None
+    checks |= {"golden": golden.path} if golden else {}
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", str(name)):
         raise UsageError(f"a network's name is a C identifier in lower case, not '{name}'")
     model = _given("model", model)
@@ -225,10 +230,10 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in query.items() if key not in _COMPILED}
     locked = _file(env, "plan", plan) if plan else None
-    request |= {"options": planning} | ({"plan": locked.path} if locked else {})
+    request |= {"options": planning, **checks} | ({"plan": locked.path} if locked else {})
     _check_name(files, directory, request)
     own = _own(env, BOARD_ANSWER=answer, NETWORK_REQUEST=request)
-    emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
+    emitted = _emit(own, directory.Dir("src"), request, list(filter(None, (source, locked, golden))))
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
     if env["BOARD_KERNELS"] is None:  # every kernel that the board can run, built once for all networks
         nodes = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))

@@ -31,6 +31,7 @@ NETWORKS = (
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
     ("heard", "host", ()),  # the same with its input image in a state, one row per invoke
     ("hops", "host", ("--hop", "2")),  # on a moving window
+    ("safe", "host", ("--self-test", "1", "--guards", "invoke")),
 )
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
@@ -76,7 +77,7 @@ def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> 
 
 
 def test_the_page_has_its_programs() -> None:
-    assert [language for language, _ in BLOCKS].count("c") == 10
+    assert [language for language, _ in BLOCKS].count("c") == 11
     assert [language for language, _ in BLOCKS].count("cpp") == 1
 
 
@@ -84,8 +85,10 @@ def test_every_status_and_every_macro_is_on_the_page() -> None:
     image = (ROOT / "kernels/include/nn_image.h").read_text()
     codes = re.findall(r"^    (NN_(?:OK|ERROR\w*))", image, re.MULTILINE)
     assert len(codes) > 7
+    texts = (ROOT / "kernels/include/nn_status_text.h").read_text()
     for code in codes:
         assert f"| `{code}` |" in PAGE
+        assert f"case {code}:" in texts
     header = (ROOT / "buildtool/emit/header.py").read_text()
     for macro in set(re.findall(r"#define \{macro\}_([A-Z]\w*)", header)) - {"H", "QUANTIZATION_H", "PLAN"}:
         assert f"`NAME_{macro}" in PAGE or macro == "OPERATORS", macro

@@ -15,6 +15,8 @@ from paths import ROOT
 from statenets import ring
 from yolonets import yolo_v5
 
+from buildtool.base.modes import Guards
+from buildtool.emit.golden import NO_CHECKS, Checks, Golden
 from buildtool.emit.sources import emit
 from buildtool.firmware.firmware import write_files
 from buildtool.graph.rewrite import rewrite
@@ -41,9 +43,15 @@ def compiled(compiler, folder, *words):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def emitted(graph, name="net", **options):
+def emitted(graph, name="net", checks=NO_CHECKS, **options):
     graph = rewrite(graph)
-    return emit(graph, plan(graph, TARGET, **options), TARGET, name)
+    return emit(graph, plan(graph, TARGET, **options), TARGET, name, checks=checks)
+
+
+def checked(name="net"):
+    """Returns a network with all checks, and a golden input of its own."""
+    golden = Golden(0, bytes(range(18)), 7)
+    return emitted(one_operator(), name, Checks(Guards.INVOKE, golden))
 
 
 @functools.cache
@@ -59,10 +67,11 @@ def one_operator():
 @functools.cache
 def three_networks():
     """Returns the C files of three networks by name, and an application's C file for each."""
-    graphs = {"every": every_operator(), "batched": every_operator(1, 2), "one": one_operator()}
+    every = {"every": every_operator(), "batched": every_operator(1, 2)}
+    networks = {name: emitted(graph, name) for name, graph in every.items()} | {"one": checked("one")}
     files = {}
-    for name, graph in graphs.items():
-        files |= emitted(graph, name).files
+    for name, sources in networks.items():
+        files |= sources.files
         user = USER.replace("NAME", name.upper()).replace("name", name)
         files[f"{name}_user.c"] = user.encode()
     return files
@@ -165,7 +174,12 @@ def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
 @pytest.mark.slow
 def test_clang_format_has_nothing_to_change(tmp_path):
     (tmp_path / ".clang-format").write_bytes((ROOT / ".clang-format").read_bytes())
-    networks = [emitted(every_operator(1, 2), "every"), *map(zoo, NETWORKS), *map(streamed, NETWORKS)]
+    networks = [
+        emitted(every_operator(1, 2), "every"),
+        *map(zoo, NETWORKS),
+        *map(streamed, NETWORKS),
+        checked(),
+    ]
     for number, sources in enumerate(networks):
         write_files(sources.files, tmp_path / str(number))
     words = (needs_tool("clang-format"), "--dry-run", "--Werror")

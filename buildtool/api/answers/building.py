@@ -25,13 +25,16 @@ _MOST_KEY_BYTES = 1 << 16
 def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
     """Returns a plan that fits, its emitted sources, and all files: sources, the arena's map, the plan."""
     from buildtool.firmware.firmware import arena_map
+    from buildtool.firmware.golden import make_checks, refuse_guards
     from buildtool.firmware.planned import emit_sources, plan_or_read, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     name = request.name or planned.model.name
-    sources = emit_sources(planned, name)
+    checks = make_checks(planned, request.checks)
+    sources = emit_sources(planned, name, checks)
     refuse_unless_fits(planned, len(sources.image.data))
+    refuse_guards(planned, request.checks.guards)
     arena = arena_map(sources.net, name, planned.plan, planned.graph, session)
     return planned, sources, {**sources.files, **arena, f"{sources.net}.plan": to_bytes(planned.plan)}
 

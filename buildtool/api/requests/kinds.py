@@ -9,6 +9,7 @@ from buildtool.api.requests.parts import (
     AS_BIN,
     COMPILED,
     COUNTING,
+    FIELD,
     FLASHED,
     INPUT,
     LINK_OPTIONS,
@@ -32,7 +33,7 @@ from buildtool.options.table import DATA
 
 if TYPE_CHECKING:
     from buildtool.base.files import File, Named, NetworkSpec
-    from buildtool.options.values import NetworkOptions, PlanOptions, TargetChoice
+    from buildtool.options.values import CheckOptions, NetworkOptions, PlanOptions, TargetChoice
 
 NETWORKS = (".onnx", ".cfg")  # files whose memory is counted without a board
 
@@ -136,28 +137,33 @@ class Describe(
         return super().read(values)
 
 
-class Emit(Planning, handler="api.answers.building:emit", prepared=True):
-    """The sources of a network; `name` is the prefix of its C interface ("": the model's name)."""
+class Emitting(Planning, takes=(*Planning.takes, *FIELD)):
+    """The fields of requests for a network's sources.
+
+    `name` is the prefix of its C interface ("": the model's name), `checks` says what it checks in the field.
+    """
 
     name: str = ""
+    checks: CheckOptions
+
+
+class Emit(Emitting, handler="api.answers.building:emit", prepared=True):
+    """The sources of a network."""
 
 
 class Build(
-    Planning,
-    takes=(*Planning.takes, *COMPILED, *FLASHED, *LINK_OPTIONS),
+    Emitting,
+    takes=(*Emitting.takes, *COMPILED, *FLASHED, *LINK_OPTIONS),
     handler="api.answers.building:build",
     needs=Needs.PROGRAMS,
 ):
-    """The test firmware of a network; for `name` see `emit`."""
+    """The test firmware of a network."""
 
-    name: str = ""
     flashing: Flashing = AS_BIN
 
 
-class Bundle(Planning, handler="api.bundling:answer", needs=Needs.PROGRAMS):
-    """The sources of a network and all that has to be compiled with them; for `name` see `emit`."""
-
-    name: str = ""
+class Bundle(Emitting, handler="api.bundling:answer", needs=Needs.PROGRAMS):
+    """The sources of a network and all that has to be compiled with them."""
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):

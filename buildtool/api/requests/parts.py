@@ -16,13 +16,14 @@ from buildtool.options.table import DATA
 
 if TYPE_CHECKING:  # a build system that needs only the options of a kind reads no request
     from buildtool.base.files import Cut, File, Named, NetworkSpec
-    from buildtool.options.values import DataOptions, Lock, PlanOptions, TargetChoice
+    from buildtool.options.values import CheckOptions, DataOptions, Lock, PlanOptions, TargetChoice
 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
 COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
 TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
 COMPILED = ("toolchain", "debug")
+FIELD = tuple(option.name for option in table.OPTIONS if option.group is Group.FIELD)
 LINK_OPTIONS = ("on", "wire")
 FLASHED = ("formats", "sign", "image_version")
 INPUT = ("input", "inputs", "seed")
@@ -310,6 +311,17 @@ class Values:
         table.beside_plan(self.options)
         return Lock(self.value("plan"), self.options.get("image"))
 
+    def checks(self) -> CheckOptions:
+        """Returns what the network checks in the field; UsageError for two golden inputs."""
+        from buildtool.options.values import CheckOptions
+
+        if "self_test" in self.given and "golden" in self.given:
+            raise table.no_effect_error(
+                "self_test", "the golden input comes from a file, so it needs no seed"
+            )
+        seed, golden = self.given.get("self_test"), self.value("golden", None)
+        return CheckOptions(**self.some("guards"), seed=seed, golden=golden)
+
     def made(self) -> GivenBuild | None:
         """The given firmware image and its plan; options that decide how they are made are refused."""
         if "elf" not in self.given:
@@ -370,5 +382,6 @@ class Values:
 # The fields of requests that consist of several options.
 _PARTS: dict[str, Callable[[Values], Any]] = {"options": Values.planning}
 _PARTS |= {
-    name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "attached")
+    name: getattr(Values, name)
+    for name in ("target", "lock", "flashing", "checks", "made", "inputs", "attached")
 }

@@ -138,7 +138,7 @@ class Boards:
 
     def options(self) -> str:
         """Returns the text of options.bzl, with the options and boards that the macro needs."""
-        planning = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
+        planning = options_of("emit", options.Group.PLANNING, options.Group.FIELD, options.Group.BUILT)
         values = {
             "OPTIONS": {o.name: o.help for o in planning if o.suffixes is None},
             "FILE_OPTIONS": {o.name: o.help for o in planning if o.suffixes is not None},

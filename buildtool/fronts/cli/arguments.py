@@ -20,6 +20,7 @@ _TITLES = {
     Group.PLANNING: "planning",
     Group.COUNTING: "ONNX and Darknet files without a board",
     Group.TARGET: "target",
+    Group.FIELD: "checks in the field",
     Group.INPUT: "input",
     Group.BUILT: "existing files",
     Group.DESK: "an attached board",

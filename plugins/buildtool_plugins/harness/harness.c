@@ -277,10 +277,7 @@ static void write_cycles(void) {
 
 static void run_set(int input, int output, uint32_t set) {
     const uint8_t paint = paint_of(set);
-    memset(arena, paint, HARNESS_ARENA_BYTES);
-#ifdef HARNESS_SECOND_ARENA_BYTES
-    memset(second_arena, paint, HARNESS_SECOND_ARENA_BYTES);
-#endif
+    paint_arenas(paint);
 #ifdef HARNESS_SET_LOADER
     at_once = set % 2 != 0;
 #endif

@@ -11,6 +11,11 @@
 #define GUARD_BYTES 64U
 #define GUARD_PAINT 0xC3
 
+/* Of the network's own guard words, within the arena; they are not painted. */
+#ifndef HARNESS_GUARD_BYTES
+#define HARNESS_GUARD_BYTES 0U
+#endif
+
 /* Starts with .bss, so that no compiler gives it contents; the linker scripts know it. */
 static uint8_t block[GUARD_BYTES + HARNESS_ARENA_BYTES + GUARD_BYTES]
     __attribute__((section(".bss.nn_arena"), aligned(64)));
@@ -28,6 +33,14 @@ static uint8_t *const second_end = second_block + GUARD_BYTES + HARNESS_SECOND_A
 #endif
 
 static int status;
+
+static void paint_arenas(uint8_t paint) {
+    memset(arena + HARNESS_GUARD_BYTES, paint, HARNESS_ARENA_BYTES - 2U * HARNESS_GUARD_BYTES);
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    memset(second_arena + HARNESS_GUARD_BYTES, paint,
+           HARNESS_SECOND_ARENA_BYTES - 2U * HARNESS_GUARD_BYTES);
+#endif
+}
 
 #ifdef HARNESS_SET_LOADER
 /* Constants come as late as they may in one set, when they are waited for, and as early as they may
@@ -91,13 +104,13 @@ static uint32_t end_in_arena(const void *data, uint32_t bytes) {
     if (first < arena || first >= arena_end) {
         return 0; /* a constant output, or a caller's buffer */
     }
-    return (uint32_t)(first - arena) + bytes;
+    return (uint32_t)(first - arena) + bytes - HARNESS_GUARD_BYTES;
 }
 
 /* End of the highest byte that is not as painted, or that belongs to an input or output. */
 static uint32_t high_water(uint8_t paint) {
-    uint32_t used = HARNESS_ARENA_BYTES;
-    while (used > 0 && arena[used - 1] == paint) {
+    uint32_t used = HARNESS_ARENA_BYTES - 2U * HARNESS_GUARD_BYTES;
+    while (used > 0 && arena[HARNESS_GUARD_BYTES + used - 1] == paint) {
         used--;
     }
 #ifdef HARNESS_INPUT
@@ -130,14 +143,15 @@ static int second_guards_intact(void) {
 
 static uint32_t end_in_second(const void *data, uint32_t bytes) {
     const uint8_t *first = (const uint8_t *)data;
-    return first < second_arena || first >= second_end ? 0
-                                                       : (uint32_t)(first - second_arena) + bytes;
+    return first < second_arena || first >= second_end
+               ? 0
+               : (uint32_t)(first - second_arena) + bytes - HARNESS_GUARD_BYTES;
 }
 
 /* The same as high_water, of the second arena. */
 static uint32_t second_high_water(uint8_t paint) {
-    uint32_t used = HARNESS_SECOND_ARENA_BYTES;
-    while (used > 0 && second_arena[used - 1] == paint) {
+    uint32_t used = HARNESS_SECOND_ARENA_BYTES - 2U * HARNESS_GUARD_BYTES;
+    while (used > 0 && second_arena[HARNESS_GUARD_BYTES + used - 1] == paint) {
         used--;
     }
 #ifdef HARNESS_INPUT

@@ -17,7 +17,7 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.fronts.cli.main import run
-from buildtool.target.kernels import APART
+from buildtool.target.kernels import APART, APART_HEADERS
 
 SESSION = Session()
 NET = ("ds_cnn", "--board", "cortex-m4")
@@ -72,7 +72,7 @@ def test_kernels_are_those_of_the_plan_and_headers_what_these_include(made: Path
     used = {Path(source).name for source in emitted("wake")["kernel_sources"]}
     assert {Path(name).name for name in network["kernels"]} == used | {*APART}  # for the application
     there = {path.name: path for path in made.rglob("*.h") if "networks" not in path.parts}
-    wanted: set[str] = set()
+    wanted = {*APART_HEADERS}
     waiting = [*made.rglob("*.c"), *(made / "networks").rglob("*.h")]
     while waiting:  # by the preprocessor's own lines, beside what the product reads
         for name in re.findall(r'(?m)^\s*#\s*include "(\w+\.h)"', waiting.pop().read_text()):

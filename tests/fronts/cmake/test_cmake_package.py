@@ -55,6 +55,9 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "threads": "2",
         "weights_in": "flash",
         "arena_in": "psram",
+        "self_test": "3",
+        "golden": "a.npy",
+        "guards": "call",
         "plan": "a.plan",
         "model": "a.tflite",
         "board": "cortex-m4",
@@ -62,7 +65,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     options = [option for option in options_of("emit") if option.name != "name"]
     assert values.keys() == {option.name for option in options}
     (tmp_path / "cmsis").mkdir()
-    for name in ("a.plan", "a.tflite"):
+    for name in ("a.plan", "a.tflite", "a.npy"):
         (tmp_path / name).touch()
     # max_ms is max_cost in another unit, so it comes with the plan
     first = {name: value for name, value in values.items() if name not in ("plan", "max_ms", "hop")}
@@ -76,7 +79,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     for name, value in values.items():
         if name == "model":
             assert found[1] == str(tmp_path / value)
-        elif name in ("plan", "cmsis_nn"):
+        elif name in ("plan", "cmsis_nn", "golden"):
             assert f"{table.BY_NAME[name].flagged}={tmp_path / value}" in found
         else:  # empty: the default
             assert (f"{table.BY_NAME[name].flagged}={value}" in found) == bool(value)
