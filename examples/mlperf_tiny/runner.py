@@ -175,21 +175,30 @@ def random(benchmark: Benchmark) -> Iterator[Sample]:
 # ---- LiteRT ----------------------------------------------------------------------------------------
 
 
+def network(model: str) -> bytes:
+    """Returns the .tflite file, or the network of the zoo."""
+    if model.endswith(".tflite"):
+        return Path(model).read_bytes()
+    from buildtool import zoo
+    from buildtool.base.errors import BuildtoolError
+
+    try:
+        return zoo.build(model)
+    except BuildtoolError as error:
+        sys.exit(str(error))
+
+
 class Reference:
     """LiteRT's reference kernels, and the arithmetic before and after the network."""
 
     def __init__(self, model: str, benchmark: Benchmark) -> None:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-        if model.endswith(".tflite"):
-            data = Path(model).read_bytes()
-        else:
-            from buildtool import zoo
-
-            data = zoo.build(model)
+        try:
+            from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        except ImportError:
+            sys.exit("--model needs LiteRT: pip install ai-edge-litert")
         self._benchmark = benchmark
         kernels = OpResolverType.BUILTIN_REF
-        self._engine = Interpreter(model_content=data, experimental_op_resolver_type=kernels)
+        self._engine = Interpreter(model_content=network(model), experimental_op_resolver_type=kernels)
         self._engine.allocate_tensors()
         (self._input,), (self._output,) = self._engine.get_input_details(), self._engine.get_output_details()
 

@@ -22,6 +22,14 @@ static int print_number(unsigned long value, unsigned base, int width) {
     return print_text(digits + at);
 }
 
+size_t th_strnlen(const char *text, size_t most) {
+    size_t length = 0;
+    while (length < most && text[length] != '\0') {
+        length++;
+    }
+    return length;
+}
+
 int th_vprintf(const char *format, va_list values) {
     int count = 0;
     for (; *format != '\0'; format++) {

@@ -21,6 +21,7 @@ void th_post(void);
 /* text.c: %d, %u, %lu, %x, %s, %c and a width with leading zeros, such as %02x */
 void th_printf(const char *format, ...);
 int th_vprintf(const char *format, va_list values);
+size_t th_strnlen(const char *text, size_t most);
 
 /* board.c or host.c */
 void th_serialport_initialize(void);

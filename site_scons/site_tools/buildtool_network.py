@@ -197,10 +197,10 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     env["BOARD_SERIAL"] = _serial_objects(_own(env), work.Dir("serial"))
-    port = answer["serial"] or {"flags": [], "includes": []}
-    folders = [*_group(answer, "startup")["includes"], *port["includes"]]
+    port = answer["serial"]
+    folders = [*_group(answer, "startup")["includes"], *(port["includes"] if port else [])]
     includes = list(dict.fromkeys(_node(env, answer, place, env.fs.Dir) for place in folders))
-    return {**tools, "includes": includes, "serial": _words(port["flags"])}
+    return {**tools, "includes": includes, "serial": _words(port["flags"] if port else [])}
 
 
 def neural_network(env, model, directory=None, name=None, plan="", **planning):
