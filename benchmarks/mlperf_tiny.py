@@ -3,7 +3,8 @@
 MLPerf Tiny's four networks, from ../shared, on four boards. The example's firmware for the board's core and memory
 sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of an inference.
 Results have to be LiteRT's. `profile` estimates the cycles of the same plan on the board (docs/internals/time.md),
-and has to count as many instructions. Nothing is measured on a board.
+and has to count as many instructions; for another input, which some kernels notice, as many but for 0.01 %.
+Nothing is measured on a board.
 """
 
 from __future__ import annotations
@@ -73,25 +74,27 @@ def estimate(model: Path, board: str, instructions: int) -> float:
     """Returns the estimated milliseconds of an inference on the board."""
     options = {"image": "resident"}
     answer = handle({"kind": "profile", "model": str(model), "board": board, "options": options})
-    if not answer["exact"] or answer["instructions"] != instructions:
-        raise SystemExit(f"{model.stem} on {board}: profile counts {answer['instructions']}, not {instructions}")
+    if not answer["exact"] or abs(answer["instructions"] - instructions) > instructions / 10_000:
+        raise SystemExit(
+            f"{model.stem} on {board}: profile counts {answer['instructions']}, not {instructions}"
+        )
     return answer["cycles"] / load_board(board).clock_hz * 1000
 
 
 def main() -> None:
     """Prints the table."""
-    heads = [f"{board} at {load_board(board).clock_hz // 10**6} MHz" for board in BOARDS]
-    print(f"| network | {' | '.join(f'{head}: instructions | ms' for head in heads)} |")
-    print("| --- |" + " ---: |" * (2 * len(heads)))
+    print(f"| board | MHz | {' | '.join(f'{name}: instructions | ms' for name in NETWORKS)} |")
+    print("| --- | ---: |" + " ---: |" * (2 * len(NETWORKS)))
     with tempfile.TemporaryDirectory(prefix="mlperf-") as name:
         folder = Path(name, "firmware")
         write_example("mlperf_tiny", folder)
-        for network, file in NETWORKS.items():
-            model, cells = MODELS / f"{file}.tflite", []
-            for board, machine in BOARDS.items():
+        for board, machine in BOARDS.items():
+            cells = [board, str(load_board(board).clock_hz // 10**6)]
+            for network, file in NETWORKS.items():
+                model = MODELS / f"{file}.tflite"
                 counted = play(build(folder, network, model, board), machine, model)
                 cells += [f"{counted:,}", f"{estimate(model, board, counted):,.1f}"]
-            print(f"| {network} | {' | '.join(cells)} |", flush=True)
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
