@@ -1,10 +1,10 @@
 """Prints the table of docs/guides/mlperf-tiny.md: python benchmarks/mlperf_tiny.py
 
-MLPerf Tiny's four networks, from ../shared, on four boards. The example's firmware for the board's core and memory
-sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of an inference.
-Results have to be LiteRT's. `profile` estimates the cycles of the same plan on the board (docs/internals/time.md),
-and has to count as many instructions; for another input, which some kernels notice, as many but for 0.01 %.
-Nothing is measured on a board.
+MLPerf Tiny's four networks, from ../shared, on four boards. The example's firmware for the board's core and
+memory sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of
+an inference. Results have to be LiteRT's. `profile` estimates the cycles of the same plan on the board
+(docs/internals/time.md), and has to count as many instructions, but for 0.01 %: its input is another one,
+which softmax notices. Nothing is measured on a board.
 """
 
 from __future__ import annotations
