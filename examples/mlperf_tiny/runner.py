@@ -205,7 +205,7 @@ class Reference:
     def results(self, data: bytes) -> str:
         """Returns the result vector as the firmware has to print it."""
         sent = np.frombuffer(data, self._benchmark.kind)
-        self._engine.set_tensor(self._input["index"], self._quantise(sent).reshape(self._input["shape"]))
+        self._engine.set_tensor(self._input["index"], self.quantise(data))
         self._engine.invoke()
         scale, zero_point = self._output["quantization"]
         output = self._engine.get_tensor(self._output["index"]).reshape(-1).astype(np.int32)
@@ -215,14 +215,17 @@ class Reference:
             values = np.add.accumulate(squares)[-1:] / np.float32(len(squares))  # in order, as the firmware
         return ",".join(f"{value:.3f}" for value in values)
 
-    def _quantise(self, sent: np.ndarray) -> np.ndarray:
-        """Returns int8 values, as the official firmware makes them of what the runner sends."""
+    def quantise(self, data: bytes) -> np.ndarray:
+        """Returns the network's input, as the official firmware makes it of what the runner sends."""
+        sent, shape = np.frombuffer(data, self._benchmark.kind), self._input["shape"]
         if sent.dtype.kind != "f":
-            return (sent.astype(np.int32) - (128 if sent.dtype.kind == "u" else 0)).astype(np.int8)
-        scale, zero_point = self._input["quantization"]
-        scaled = (sent / np.float32(scale)).astype(np.float64)
-        rounded = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)  # halves away from zero
-        return np.clip(rounded + zero_point, -128, 127).astype(np.int8)
+            values = sent.astype(np.int32) - (128 if sent.dtype.kind == "u" else 0)
+        else:
+            scale, zero_point = self._input["quantization"]
+            scaled = (sent / np.float32(scale)).astype(np.float64)
+            rounded = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled)  # halves away from zero
+            values = np.clip(rounded + zero_point, -128, 127)
+        return values.astype(np.int8).reshape(shape)
 
 
 # ---- modes -----------------------------------------------------------------------------------------
