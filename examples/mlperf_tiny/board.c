@@ -1,10 +1,37 @@
-/* A board: its serial port (wire.h) and its core's cycle counter. */
+/* A board: its serial port (wire.h) and its core's cycle counter, which Cortex-M3 and larger ones
+ * have.
+ *
+ * QEMU has none. QEMU_TIMER is the address of a timer (Arm's CMSDK, at the core's clock) in its
+ * machine.
+ */
 #include "chip.h"
 #include "protocol.h"
 #include "th.h"
 #include "wire.h"
 
+#ifndef __arm__
+#error "this file reads the cycle counter of a Cortex-M: write another one for this core"
+#endif
+
 #define REGISTER(address) (*(volatile uint32_t *)(address))
+
+/* ---- time -------------------------------------------------------------------------------- */
+
+#ifdef QEMU_TIMER
+#define TIMER_CONTROL REGISTER(QEMU_TIMER)
+#define TIMER_VALUE REGISTER(QEMU_TIMER + 4)
+#define TIMER_RELOAD REGISTER(QEMU_TIMER + 8)
+
+static uint32_t counter(void) {
+    return ~TIMER_VALUE; /* it counts down */
+}
+
+static void start_counter(void) {
+    TIMER_RELOAD = ~0U;
+    TIMER_VALUE = ~0U;
+    TIMER_CONTROL = 1; /* without an interrupt */
+}
+#else
 #define DEMCR REGISTER(0xE000EDFC)
 #define DWT_CTRL REGISTER(0xE0001000)
 #define DWT_CYCCNT REGISTER(0xE0001004)
@@ -12,40 +39,29 @@
 #define DWT_LAR_KEY 0xC5ACCE55U
 #define DEMCR_TRCENA (1U << 24)
 #define DWT_CTRL_CYCCNTENA 1U
-#define SYST_CSR REGISTER(0xE000E010)
-#define SYST_RVR REGISTER(0xE000E014)
-#define SYST_CVR REGISTER(0xE000E018)
-#define SYST_CSR_CORE_CLOCK 5U /* runs, without an interrupt */
-#define SYST_MASK 0xFFFFFFU
 
-/* ---- time -------------------------------------------------------------------------------- */
-
-static uint32_t mask;              /* of the bits that the counter has */
-static uint32_t last;              /* what it showed */
-static uint32_t cycles_a_us, left; /* left: cycles of the microsecond that has begun */
-static uint32_t microseconds;
-
-/* The core's cycle counter; emulators lack it, and have a SysTick at the same clock. */
 static uint32_t counter(void) {
-    return mask == SYST_MASK ? SYST_MASK - SYST_CVR : DWT_CYCCNT;
+    return DWT_CYCCNT;
 }
 
-static int cycle_counter_runs(void) {
+static void start_counter(void) {
     DEMCR |= DEMCR_TRCENA;
 #if __ARM_ARCH < 8
     DWT_LAR = DWT_LAR_KEY; /* Cortex-M7's registers are locked after a reset */
 #endif
     DWT_CYCCNT = 0;
     DWT_CTRL |= DWT_CTRL_CYCCNTENA;
-    const uint32_t before = DWT_CYCCNT;
-    for (volatile int i = 0; i < 100; i++) {
-    }
-    return DWT_CYCCNT != before;
 }
+#endif
 
-/* Adds the cycles since the last call, which may be 2^32 - 1 (SysTick: 2^24 - 1). */
+static uint32_t last;              /* what the counter showed */
+static uint32_t cycles_a_us, left; /* left: cycles of the microsecond that has begun */
+static uint32_t microseconds;
+static int is_running;
+
+/* Adds the cycles since the last call, which may be 2^32 - 1. */
 void th_watch_clock(void) {
-    const uint32_t now = counter(), passed = (now - last) & mask;
+    const uint32_t now = counter(), passed = now - last;
     last = now;
     left += passed % cycles_a_us;
     microseconds += passed / cycles_a_us + left / cycles_a_us;
@@ -55,18 +71,22 @@ void th_watch_clock(void) {
 void th_timestamp_initialize(void) {
     const uint32_t hertz = chip_core_hz();
     cycles_a_us = (hertz != 0 ? hertz : WIRE_CORE_HZ) / 1000000U;
-    mask = cycle_counter_runs() ? ~0U : SYST_MASK;
-    SYST_RVR = SYST_MASK;
-    SYST_CVR = 0;
-    SYST_CSR = SYST_CSR_CORE_CLOCK;
+    start_counter();
     last = counter();
+    for (volatile int i = 0; i < 100; i++) {
+    }
+    is_running = counter() != last;
     th_printf(EE_MSG_TIMESTAMP_MODE);
     th_timestamp();
 }
 
 void th_timestamp(void) {
     th_watch_clock();
-    th_printf(EE_MSG_TIMESTAMP, (unsigned long)microseconds);
+    if (is_running) {
+        th_printf(EE_MSG_TIMESTAMP, (unsigned long)microseconds);
+    } else {
+        th_printf("e-[The core's cycle counter does not run]\r\n");
+    }
 }
 
 /* ---- the serial port --------------------------------------------------------------------- */
