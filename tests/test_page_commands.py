@@ -176,7 +176,8 @@ def check_scons(command, reader, runs):
         if home == ROOT:
             place = (f"--file={ROOT}/SConstruct", f"--site-dir={ROOT}/site_scons")
         else:
-            place = (f"--directory={copied(home.name, reader.folder / home.name)}",)
+            folder = reader.folder / home.name
+            place = (f"--directory={folder if folder.is_dir() else copied(home.name, folder)}",)
             words = [re.sub(r"=(?=.*\.(?:tflite|wav)$)", "=../", word) for word in words]
         path = {"PYTHONPATH": f"{ROOT}:{ROOT}/plugins"}
         done = ran(reader.folder, *SCONS, "-n", *place, *words, environment=path)

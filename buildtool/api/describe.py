@@ -21,9 +21,18 @@ if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Describe
     from buildtool.base.session import Session
     from buildtool.options.values import TargetChoice
-    from buildtool.schema.builds import DescribeAnswer, NetworkFiles, Place, Slot, Source, SourceGroup, Tools
+    from buildtool.schema.builds import (
+        DescribeAnswer,
+        NetworkFiles,
+        Place,
+        SerialPort,
+        Slot,
+        Source,
+        SourceGroup,
+        Tools,
+    )
     from buildtool.target.plugin import Harness
-    from buildtool.target.types import Board, Target, Toolchain
+    from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 EMITTED = "emitted"  # the root of the files that `emit` makes for a network: a folder that the build chooses
 # For any compiler: fused multiply-adds would round differently from the reference.
@@ -56,6 +65,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
         "tools": _describe_tools(tools, target),
         "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
         "groups": list(_list_groups(net, target, tools, harness, roots)),
+        "serial": _describe_serial(target, tools, roots),
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _name_files(net, board, flashing) if net else None,
@@ -86,6 +96,18 @@ def _list_groups(
         image, assembly = _place_emitted(f"{net}_weights.bin"), _place_emitted(f"{net}_weights.S")
         weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
         yield group("network", False, [emitted, *kernels], [code, weights])
+
+
+def _describe_serial(target: Target, tools: Toolchain, roots: _Roots) -> SerialPort | None:
+    from buildtool.target import registry
+
+    find = getattr(registry.plugin(target.board), "serial_port", None)
+    port: Wiring | None = find(target.board) if find else None
+    if port is None:
+        return None
+    includes = [roots.place(Path(folder)) for folder in (*tools.includes, *port.includes)]
+    sources = _list_sources(roots, map(Path, port.sources))
+    return {"flags": list(port.cflags), "includes": includes, "sources": sources}
 
 
 class _Roots:

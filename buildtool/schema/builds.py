@@ -37,6 +37,17 @@ class SourceGroup(TypedDict):
     sources: list[Source]
 
 
+class SerialPort(TypedDict):
+    """The driver of a board's serial port, with the functions of `wire.h`, for applications.
+
+    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core. They go after `cflags`.
+    """
+
+    flags: list[str]
+    includes: list[Place]
+    sources: list[Source]
+
+
 class Tools(TypedDict):
     """Compiler and archiver; each word of a command line is one element.
 
@@ -111,9 +122,9 @@ class DescribeAnswer(TypedDict):
 
     `roots` maps names to folders. `library` are the groups that are archived with a network. `image` are the
     groups that are linked with this archive into its test firmware. `network` is None where the request names
-    no model. `script` is a file that the build writes. Its path is added after `ldflags`. `depends` are the
-    files, besides the model, on which this answer and the emitted files depend. `digest` is the digest of
-    buildtool's own code.
+    no model. `script` is a file that the build writes. Its path is added after `ldflags`. `serial` is None
+    where the board's file names no serial port. `depends` are the files, besides the model, on which this
+    answer and the emitted files depend. `digest` is the digest of buildtool's own code.
     """
 
     board: str
@@ -121,6 +132,7 @@ class DescribeAnswer(TypedDict):
     tools: Tools
     script: Script | None
     groups: list[SourceGroup]
+    serial: SerialPort | None
     library: list[str]
     image: list[str]
     network: NetworkFiles | None

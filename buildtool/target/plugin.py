@@ -94,6 +94,8 @@ class TargetPlugin(Protocol):
       core's issues. `run` then returns `RunResult.issues` for a request with `count`;
     - `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an
       Exported network with it;
+    - `serial_port(board)`: the Wiring with the driver of the board's serial port, for applications that use
+      it; None where the board's file names no port;
     - `timer(board)`: the Timer of the core of a board whose file names a model in [pipeline]; raises
       ToolError where the program is missing, with the command that installs it;
     - `vendor_build(net, folder, tell)`: compiles the network and the files of `build_files` in `folder` to a

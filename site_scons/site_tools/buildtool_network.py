@@ -147,8 +147,8 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     """Sets the environment up to build for `board`. Targets that all networks share are in folder `work`.
 
     `verbose`: whether to show whole command lines, or short texts. `target` are options of TARGET, such as
-    `cmsis_nn` or `threads`. Returns the answer's `tools`, and the folders of the board's headers as
-    `includes`.
+    `cmsis_nn` or `threads`. Returns the answer's `tools`, the folders of the board's headers as `includes`,
+    and the macros of its serial port as `serial`.
     """
     request = {"board": str(_given("board", board))} | ({"toolchain": toolchain} if toolchain else {})
     for name, value in target.items():
@@ -200,8 +200,11 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     env.Append(PROGEMITTER=[_with_script_and_map])
     _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
-    startup = _group(answer, "startup")
-    return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
+    env["BOARD_SERIAL"] = _serial_objects(_own(env), work.Dir("serial"))
+    port = answer["serial"]
+    folders = [*_group(answer, "startup")["includes"], *(port["includes"] if port else [])]
+    includes = list(dict.fromkeys(_node(env, answer, place, env.fs.Dir) for place in folders))
+    return {**tools, "includes": includes, "serial": _words(port["flags"] if port else [])}
 
 
 def neural_network(env, model, directory=None, name=None, plan="", **planning):
@@ -555,12 +558,24 @@ def _cached_objects(top: str, use: str) -> Objects:
 
 
 def _objects(own, name, directory, emitted=None):
-    """Returns the objects of a group of the environment's answer, in `directory`.
+    """Returns the objects of a group of the environment's answer, in `directory`; see `_compile`."""
+    return _compile(own, _group(own["BOARD_ANSWER"], name), directory, emitted)
 
-    Adds the group's include folders to `own`.
-    """
+
+def _serial_objects(own, directory):
+    """Returns the objects of the driver of the board's serial port; none for a board without a port."""
+    port = own["BOARD_ANSWER"]["serial"]
+    if port is None:
+        return []
+    own.Append(CCFLAGS=_words(port["flags"]))
+    objects = _compile(own, port, directory)
+    own.Ignore(directory, objects)  # a folder as target leaves them out: few programs use the port
+    return objects
+
+
+def _compile(own, group: answers.SourceGroup | answers.SerialPort, directory, emitted=None):
+    """Returns the objects of a group of sources. Adds the group's include folders to `own`."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
-    group = _group(answer, name)
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
     own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])
     own["BOARD_COMPILER"] = _compiler(own)  # no source of the group has flags of its own

@@ -169,10 +169,18 @@ def test_the_answer_is_plain_values_and_always_the_same(board):
     first, second = (msgpack.packb(handle({"kind": "describe", "board": board, "model": NET})) for _ in "12")
     assert first == second
     answer = msgpack.unpackb(first)
-    for row in answer["groups"]:
+    for row in [*answer["groups"], *filter(None, [answer["serial"]])]:
         for place in [*row["includes"], *(source["file"] for source in row["sources"])]:
             assert place["root"] in ("emitted", *answer["roots"]), place
             assert not Path(place["path"]).is_absolute()
+
+
+def test_an_application_gets_the_driver_of_the_boards_serial_port():
+    port = described("stm32f746g-disco")["serial"]
+    assert [Path(source["file"]["path"]).name for source in port["sources"]] == ["stm32_usart_v2.c"]
+    assert {f"-DWIRE_BASE={0x40011000}u", "-DWIRE_TX_PIN=9", "-DWIRE_CORE_HZ=216000000u"} < {*port["flags"]}
+    assert not {*port["flags"]} & {*described("stm32f746g-disco")["tools"]["cflags"]}
+    assert described("host")["serial"] is None
 
 
 @pytest.mark.parametrize("toolchain", ["clang", "gcc"])

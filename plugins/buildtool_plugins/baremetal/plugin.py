@@ -23,7 +23,7 @@ from buildtool.target.types import (
 )
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
-from buildtool_plugins.board_link import chip_code, wiring
+from buildtool_plugins.board_link import chip_code, serial_port, wiring
 from buildtool_plugins.family import Family
 
 if TYPE_CHECKING:
@@ -182,6 +182,10 @@ class BaremetalPlugin(Family):
         Raises UsageError if the board has no such link.
         """
         return wiring(board, wire)
+
+    def serial_port(self, board: Board) -> Wiring | None:
+        """Returns the driver of the board's serial port, for an application; None without a port."""
+        return serial_port(board)
 
     def run_on_board(
         self, board: Board, image: Path, request: RunRequest, board_link: BoardLink

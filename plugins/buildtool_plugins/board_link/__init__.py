@@ -51,6 +51,18 @@ def _serial_driver(board: Board) -> tuple[Path, tuple[str, ...]]:
     return _find_file(uart.driver, ROOT / "drivers", "uart.driver"), macros
 
 
+def serial_port(board: Board) -> Wiring | None:
+    """Returns the driver of the board's serial port, for an application; None without a port.
+
+    Beside the macros of the driver, WIRE_CORE_HZ is the clock of the core, in Hz, as the board's file says.
+    """
+    if board.uart is None:
+        return None
+    driver, macros = _serial_driver(board)
+    macros = (*macros, f"-DWIRE_CORE_HZ={board.clock_hz}u")
+    return Wiring(macros, (str(driver),), (str(ROOT), str(ROOT / "drivers")))
+
+
 def chip_code(board: Board, folder: Path) -> Wiring:
     """Returns the start-up code of the board's chip; empty where the board's file has no [chip]."""
     if board.chip is None:

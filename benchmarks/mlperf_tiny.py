@@ -1,0 +1,108 @@
+"""Prints the table of docs/guides/mlperf-tiny.md: python benchmarks/mlperf_tiny.py
+
+MLPerf Tiny's four networks, from ../shared, on four boards. The example's firmware for the board's core and
+memory sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of
+an inference. Results have to be LiteRT's. `profile` estimates the cycles of the same plan on the board
+(docs/internals/time.md), and has to count as many instructions. Nothing is measured on a board.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from buildtool_plugins.qemu.counting import counting_plugin, parse_counts
+
+from buildtool.api import handle
+from buildtool.fronts.examples import write_example
+from buildtool.target.registry import load_board
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT.parent / "shared/models"
+sys.path.insert(0, str(ROOT / "examples/mlperf_tiny"))
+import runner  # noqa: E402
+
+NETWORKS = {"kws": "mlperf_kws", "vww": "mlperf_vww96", "ic": "mlperf_resnet8", "ad": "mlperf_ad"}
+# The machine in QEMU of each board.
+BOARDS = {
+    "nucleo-l4r5zi": "mps2-an386",
+    "nucleo-u575zi-q": "mps2-an505",
+    "stm32f746g-disco": "mps2-an500",
+    "nucleo-h7a3zi-q": "mps2-an500",
+}
+ITERATIONS, WARMUPS = 3, 1
+
+
+def build(folder: Path, network: str, model: Path, board: str) -> Path:
+    """Builds the example's firmware for a board in QEMU."""
+    words = [sys.executable, "-P", "-m", "SCons", "-Q", f"network={network}", f"model={model}"]
+    done = subprocess.run(
+        [*words, f"board=qemu/qemu-{board}.toml"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stdout + done.stderr)
+    return folder / f"build/qemu-{board}/{network}/{network}.elf"
+
+
+def play(elf: Path, machine: str, sample: runner.Sample, reference: runner.Reference) -> int:
+    """Plays performance mode; returns the executed instructions of one inference."""
+    counts = elf.with_suffix(".counts")
+    plugin = f"{counting_plugin()},isa=arm,out={counts}"
+    qemu = f"qemu-system-arm -plugin {plugin} -display none -monitor none -serial stdio -M {machine}"
+    device, process = runner.program(f"{qemu} -kernel {elf}")
+    try:
+        device.wait(runner.SECONDS)
+        device.load(sample.data)
+        result, _ = device.infer(ITERATIONS, WARMUPS)
+    finally:
+        process.terminate()  # the plugin writes at the end
+        process.wait()
+    runner.Check(reference).result(sample, result)
+    _, total = parse_counts(counts.read_bytes())
+    instructions, rest = divmod(total, ITERATIONS + WARMUPS)
+    if rest:
+        raise SystemExit(f"{elf.stem}: inferences of one input took different numbers of instructions")
+    return instructions
+
+
+def profile(model: Path, board: str, values: Path) -> tuple[int, float]:
+    """Returns the instructions of an inference by `profile`, and the estimated milliseconds on the board."""
+    request = {"kind": "profile", "model": str(model), "board": board, "input": str(values)}
+    answer = handle({**request, "options": {"image": "resident"}})
+    if not answer["exact"]:
+        raise SystemExit(f"{model.stem} on {board} differs from the reference")
+    return answer["instructions"], answer["cycles"] / load_board(board).clock_hz * 1000
+
+
+def cells(folder: Path, network: str, board: str) -> list[str]:
+    """Returns the instructions of an inference and the estimated milliseconds as text."""
+    model, values = MODELS / f"{NETWORKS[network]}.tflite", folder / f"{network}.npy"
+    benchmark = runner.BENCHMARKS[f"{network}01"]
+    reference, sample = runner.Reference(str(model), benchmark), next(iter(runner.random(benchmark)))
+    np.save(values, reference.quantise(sample.data))
+    counted = play(build(folder, network, model, board), BOARDS[board], sample, reference)
+    instructions, milliseconds = profile(model, board, values)
+    if instructions != counted:
+        raise SystemExit(f"{network} on {board}: {counted} instructions, and {instructions} by profile")
+    return [f"{counted:,}", f"{milliseconds:,.1f}"]
+
+
+def main() -> None:
+    """Prints the table."""
+    print(f"| board | MHz | {' | '.join(f'{name}: instructions | ms' for name in NETWORKS)} |")
+    print("| --- | ---: |" + " ---: |" * (2 * len(NETWORKS)))
+    with tempfile.TemporaryDirectory(prefix="mlperf-") as name:
+        folder = Path(name, "firmware")
+        write_example("mlperf_tiny", folder)
+        for board in BOARDS:
+            row = [board, str(load_board(board).clock_hz // 10**6)]
+            for network in NETWORKS:
+                row += cells(folder, network, board)
+            print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
