@@ -26,7 +26,7 @@ from buildtool.api.requests.parts import (
     Values,
 )
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Activations, Reference
+from buildtool.base.modes import Activations, Reference, System
 from buildtool.options import OPTIONS, Group
 from buildtool.options.table import DATA
 
@@ -158,6 +158,7 @@ class Bundle(Planning, handler="api.bundling:answer", needs=Needs.PROGRAMS):
     """The sources of a network and all that has to be compiled with them; for `name` see `emit`."""
 
     name: str = ""
+    system: System = System.PLAIN
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):

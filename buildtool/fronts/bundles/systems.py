@@ -1,0 +1,108 @@
+"""The files that make a folder of networks a package of a build system, and the cores that each system has.
+
+All systems render the same description: sources, include folders, flags of the core, defines, weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from buildtool.api.bundling import EXAMPLE
+from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import System
+
+ANY = "any"  # plain C for every core
+_ARM = ("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m23", "cortex-m33")
+_HELIUM = ("cortex-m52", "cortex-m55", "cortex-m85")
+_CHECK = ("check.c", "check.h")
+
+
+class Package(NamedTuple):
+    """A build system's package: its title, its templates by their names in the folder, and its cores."""
+
+    title: str
+    templates: tuple[str, ...]
+    cores: tuple[str, ...] = ()  # (): every core
+
+
+PACKAGES: Mapping[System, Package] = {
+    System.PLAIN: Package("any build", ("sources.mk", "CMakeLists.txt", "nn_sections.ld")),
+    System.RIOT: Package(
+        "RIOT",
+        ("Makefile", "Makefile.dep", "Makefile.include", "example/Makefile", "example/main.c"),
+        (ANY, *_ARM, "riscv", "xtensa"),
+    ),
+    System.PICO: Package(
+        "pico-sdk",
+        ("CMakeLists.txt", "example/CMakeLists.txt", "example/main.c"),
+        (ANY, "cortex-m0", "cortex-m0plus", "cortex-m33", "riscv"),
+    ),
+    System.IDF: Package(
+        "ESP-IDF",
+        (
+            "CMakeLists.txt",
+            "idf_component.yml",
+            "example/CMakeLists.txt",
+            "example/main/CMakeLists.txt",
+            "example/main/main.c",
+        ),
+        (ANY, "riscv", "xtensa"),
+    ),
+    System.ZEPHYR: Package(
+        "Zephyr",
+        (
+            "zephyr/module.yml",
+            "zephyr/CMakeLists.txt",
+            "zephyr/Kconfig",
+            "example/CMakeLists.txt",
+            "example/prj.conf",
+            "example/main.c",
+        ),
+        (ANY, *_ARM, *_HELIUM, "riscv", "xtensa"),
+    ),
+    System.CMSIS_PACK: Package(
+        "CMSIS-Pack",
+        (
+            "buildtool.networks.pdsc",
+            "networks.clayer.yml",
+            "example/example.csolution.yml",
+            "example/example.cproject.yml",
+            "example/main.c",
+        ),
+        (ANY, *_ARM, *_HELIUM),
+    ),
+}
+
+
+def templates_of(system: System) -> dict[str, str]:
+    """Maps each file of a folder that lists all its networks to its template.
+
+    A template of C ends in .jinja, as it is no C.
+    """
+    here = "" if system is System.PLAIN else f"{system}/"
+    files = {"README.md": "README.md"} | {name: here + name for name in PACKAGES[system].templates}
+    if system is not System.PLAIN:
+        files |= {f"{EXAMPLE}/{name}": name for name in _CHECK}
+    return {name: path + ".jinja" * path.endswith(".c") for name, path in files.items()}
+
+
+def core_of(flags: Sequence[str]) -> str:
+    """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, xtensa, or ANY."""
+    for flag in flags:
+        if flag.startswith("-mcpu="):
+            return flag.removeprefix("-mcpu=").partition("+")[0]
+        if flag.startswith("-march=rv"):
+            return "riscv"
+    return "xtensa" if flags else ANY
+
+
+def refuse_core(system: System, board: str, core: str) -> None:
+    """Raises UsageError if the system has no such core."""
+    package = PACKAGES[system]
+    if package.cores and core not in package.cores:
+        raise UsageError(
+            f"{package.title} does not support the core of '{board}' ({core})",
+            option="board",
+            hint=suggest("plain C for every core", board="host"),
+        )
