@@ -75,6 +75,15 @@ PACKAGES: Mapping[System, Package] = {
 }
 
 
+# Of pico-sdk: the values of PICO_PLATFORM with a core; the host compiles what is for every core.
+PLATFORMS = {
+    "cortex-m0": ("rp2040",),
+    "cortex-m0plus": ("rp2040",),
+    "cortex-m33": ("rp2350-arm-s",),
+    "riscv": ("rp2350-riscv",),
+}
+
+
 def templates_of(system: System) -> dict[str, str]:
     """Maps each file of a folder that lists all its networks to its template.
 
