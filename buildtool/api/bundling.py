@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from buildtool.plan.types import Plan
 
 KERNELS, NETWORKS = "kernels", "networks"  # the folders of the shared files, and of each network's own
-EXAMPLE = "example"  # the folder of the example that compares an output, which all but plain bundles have
 _HARNESS = "harness_net.h"  # for the test firmware only
 TEXTS = "LICENSES"  # the folder of the licenses' texts
 _OURS = "buildtool"
 _NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
 _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
+
+
+def example_folder(system: System) -> str:
+    """Returns the folder of the example that compares an output, which all but plain bundles have."""
+    return "example/main" if system is System.IDF else "example"  # of ESP-IDF: a component
 
 
 def answer(request: Bundle, session: Session) -> BundleAnswer:
@@ -58,7 +62,8 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     if request.system is not System.PLAIN:
         from buildtool.firmware.run.golden import golden_header
 
-        files[f"{EXAMPLE}/{sources.net}_golden.h"] = golden_header(request, planned, sources.net)
+        place = f"{example_folder(request.system)}/{sources.net}_golden.h"
+        files[place] = golden_header(request, planned, sources.net)
     network = _describe_network(
         request, planned, sources, list(kernels), list(headers), licensed, list(files)
     )

@@ -20,7 +20,7 @@ from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.modes import System
 from buildtool.base.plain import Mismatch, from_plain
 from buildtool.emit.ctext import array_lines
-from buildtool.fronts.bundles.systems import PACKAGES, PLATFORMS, core_of, refuse_core, templates_of
+from buildtool.fronts.bundles.systems import PACKAGES, core_of, facts_of, refuse_core, templates_of
 from buildtool.schema import SCHEMA
 from buildtool.schema.builds import BundleAnswer, BundledNetwork, License
 
@@ -61,8 +61,8 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
         "alignment": max(network["arena_alignment"] for network in every.values()),
         "stack": max(network["stack_bytes"] or _STACK for network in every.values()),
         "title": PACKAGES[system].title,
-        "core": core,
-        "platforms": PLATFORMS.get(core, ()),
+        **facts_of(common["board"], core),
+        "spdx": " AND ".join(sorted({row["spdx"] for row in listing["licenses"] if row["spdx"]})),
         "weights_section": WEIGHTS_SECTION,
         "weights_bytes": sum(network["weights_bytes"] for network in every.values()),
         "version": buildtool.__version__,

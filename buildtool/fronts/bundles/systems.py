@@ -6,9 +6,9 @@ All systems render the same description: sources, include folders, flags of the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from buildtool.api.bundling import EXAMPLE
+from buildtool.api.bundling import example_folder
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import System
 
@@ -75,13 +75,31 @@ PACKAGES: Mapping[System, Package] = {
 }
 
 
-# Of pico-sdk: the values of PICO_PLATFORM with a core; the host compiles what is for every core.
-PLATFORMS = {
+# Of pico-sdk: the values of PICO_PLATFORM with a core.
+_PLATFORMS = {
     "cortex-m0": ("rp2040",),
     "cortex-m0plus": ("rp2040",),
     "cortex-m33": ("rp2350-arm-s",),
     "riscv": ("rp2350-riscv",),
 }
+# Of ESP-IDF: the chips of our boards.
+_TARGETS = {"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3"}
+# Of Zephyr: the symbol of Kconfig that a core selects, where it is not CPU_ and the core's name.
+_SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
+
+
+def facts_of(board: str, core: str) -> dict[str, Any]:
+    """Returns what the systems call a core, as variables of the templates; empty for every core."""
+    words = core.removeprefix("cortex-").replace("plus", "PLUS")
+    symbol = _SYMBOLS.get(core, "CPU_CORTEX_" + words.upper())
+    helium = core in _HELIUM
+    return {
+        "core": core,
+        "platforms": _PLATFORMS.get(core, ()),
+        "targets": [_TARGETS[board]] if board in _TARGETS else [],
+        "depends": symbol + " && ARMV8_1_M_MVEI" * helium,
+        "dcore": f"Cortex-{words[0].upper()}{words[1:].replace('PLUS', '+')}" if core.startswith("cortex") else "",
+    }
 
 
 def templates_of(system: System) -> dict[str, str]:
@@ -92,7 +110,7 @@ def templates_of(system: System) -> dict[str, str]:
     here = "" if system is System.PLAIN else f"{system}/"
     files = {"README.md": "README.md"} | {name: here + name for name in PACKAGES[system].templates}
     if system is not System.PLAIN:
-        files |= {f"{EXAMPLE}/{name}": name for name in _CHECK}
+        files |= {f"{example_folder(system)}/{name}": name for name in _CHECK}
     return {name: path + ".jinja" * path.endswith(".c") for name, path in files.items()}
 
 
