@@ -90,15 +90,16 @@ _SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
 
 def facts_of(board: str, core: str) -> dict[str, Any]:
     """Returns what the systems call a core, as variables of the templates; empty for every core."""
-    words = core.removeprefix("cortex-").replace("plus", "PLUS")
-    symbol = _SYMBOLS.get(core, "CPU_CORTEX_" + words.upper())
-    helium = core in _HELIUM
+    is_helium, name = core in _HELIUM, core.removeprefix("cortex-").upper()  # such as M0PLUS
+    is_cortex = core.startswith("cortex-")
     return {
         "core": core,
         "platforms": _PLATFORMS.get(core, ()),
         "targets": [_TARGETS[board]] if board in _TARGETS else [],
-        "depends": symbol + " && ARMV8_1_M_MVEI" * helium,
-        "dcore": f"Cortex-{words[0].upper()}{words[1:].replace('PLUS', '+')}" if core.startswith("cortex") else "",
+        "depends": _SYMBOLS.get(core, f"CPU_CORTEX_{name}") + " && ARMV8_1_M_MVEI" * is_helium,
+        "dcore": "Cortex-" + name.replace("PLUS", "+") if is_cortex else "",
+        "device": "ARMC" + name.replace("PLUS", "P") if is_cortex else "ARMCM0",
+        "is_helium": is_helium,
     }
 
 
