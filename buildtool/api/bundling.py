@@ -1,7 +1,7 @@
 """A network as a folder that any build system compiles: its sources, its kernels and all their headers.
 
-This needs no compiler. For an example, the folder also has a golden input. `buildtool.fronts.bundles` writes the files that depend on the other networks of a
-folder, such as CMakeLists.txt.
+This needs no compiler. For an example, the folder also has a golden input. `buildtool.fronts.bundles` writes
+the files that depend on the other networks of a folder, such as CMakeLists.txt.
 """
 
 from __future__ import annotations

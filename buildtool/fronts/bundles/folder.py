@@ -16,8 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import buildtool
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.modes import System
+from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.plain import Mismatch, from_plain
 from buildtool.emit.ctext import array_lines
 from buildtool.fronts.bundles.systems import PACKAGES, core_of, facts_of, refuse_core, templates_of
