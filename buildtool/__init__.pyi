@@ -1079,6 +1079,7 @@ class Network:
         weights_in: str | None = None,
         arena_in: str | None = None,
         name: str | None = None,
+        system: Literal["plain", "riot", "pico", "idf", "zephyr", "cmsis-pack"] | None = None,
         plan: PathText | Plan | None = None,
         progress: Progress = None,
     ) -> Bundle:

@@ -125,7 +125,7 @@ def _fill_bare(words: Sequence[str], owns: Sequence[Own]) -> list[str]:
     """
     bare = {name: own for own in owns if own.bare for name in own.names}
     filled = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in zip(words, [*words, ""][1:], strict=True):
         own = bare.get(word)
         filled.append(f"{word}={own.bare}" if own and after not in (own.choices or ()) else word)
     return filled
