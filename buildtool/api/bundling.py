@@ -60,7 +60,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
     if request.system is not System.PLAIN:
-        from buildtool.firmware.run.golden import golden_header
+        from buildtool.firmware.run.example_header import golden_header
 
         place = f"{example_folder(request.system)}/{sources.net}_golden.h"
         files[place] = golden_header(request, planned, sources.net)
