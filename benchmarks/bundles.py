@@ -1,11 +1,12 @@
 """Builds and runs the packages of `buildtool build --bundle=SYSTEM` with the real systems; prints a table.
 
-    python -m benchmarks.bundles --riot RIOT --pico-sdk PICO --rp2040js RP2040JS --idf IDF --pack PACK.xsd \
-        --csolution SCHEMAS --kconfig
+    python -m benchmarks.bundles --riot RIOT --pico-sdk PICO --rp2040js RP2040JS --idf IDF \
+        --pack PACK.xsd --packchk PACKCHK --csolution SCHEMAS --kconfig
 
-Each option names a checkout (RIOT's and ESP-IDF's own tools have to be in PATH; rp2040js has `tsx` in its
-node_modules), PACK.xsd of the CMSIS-Pack specification, or the folder of csolution's JSON schemas. What is
-not given does not run. Each package holds ds_cnn, whose example compares one output with the reference.
+RIOT, PICO, RP2040JS and IDF are checkouts (RIOT's and ESP-IDF's own tools have to be in PATH; rp2040js has `tsx`
+in its node_modules), PACK.xsd is that of the CMSIS-Pack specification, PACKCHK the program packchk, and SCHEMAS
+the folder of csolution's JSON schemas. What is not given does not run. Each package holds ds_cnn, whose example
+compares one output with the reference. PICO_WORDS and IDF_WORDS have further arguments for their CMake.
 """
 
 from __future__ import annotations
@@ -161,14 +162,18 @@ def idf(path: Path, folder: Path) -> Iterator[Row]:
     yield Row("idf", "CMake, gcc", "target linux", first_line(["build/nn_example.elf"], example))
 
 
-def pack(schema: Path, folder: Path) -> Iterator[Row]:
-    """PACK.xsd judges the descriptions of packs."""
+def pack(schema: Path, packchk: Path | None, folder: Path) -> Iterator[Row]:
+    """PACK.xsd and packchk judge the descriptions of packs."""
     xmlschema: Any = importlib.import_module("xmlschema")
     judge = xmlschema.XMLSchema(str(schema))
     for board in ("host", "cortex-m4", "cortex-m55"):
         out = bundle(folder / f"pack-{board}/nn", "cmsis-pack", board)
         errors = [error.reason for error in judge.iter_errors(str(out / "buildtool.networks.pdsc"))]
         yield Row("cmsis-pack", f"PACK.xsd {judge.version}", f"pdsc of {board}", "; ".join(errors) or "valid")
+        if packchk is not None:
+            shown = run([str(packchk), str(out / "buildtool.networks.pdsc"), "--xsd", str(schema)], folder)
+            *_, found = re.findall(r"Found (.*)\.", shown)
+            yield Row("cmsis-pack", "packchk", f"pack of {board}", found)
 
 
 def csolution(schemas: Path, folder: Path) -> Iterator[Row]:
@@ -213,7 +218,7 @@ def kconfig(folder: Path) -> Iterator[Row]:
 def main() -> None:
     """Runs what the options name."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    for name in ("riot", "pico-sdk", "rp2040js", "idf", "pack", "csolution"):
+    for name in ("riot", "pico-sdk", "rp2040js", "idf", "pack", "packchk", "csolution"):
         parser.add_argument(f"--{name}", type=lambda text: Path(text).resolve(), metavar="PATH")
     parser.add_argument("--kconfig", action="store_true")
     args = parser.parse_args()
@@ -223,7 +228,7 @@ def main() -> None:
         rows += riot(args.riot, folder) if args.riot else []
         rows += pico(args.pico_sdk, args.rp2040js, folder) if args.pico_sdk else []
         rows += idf(args.idf, folder) if args.idf else []
-        rows += pack(args.pack, folder) if args.pack else []
+        rows += pack(args.pack, args.packchk, folder) if args.pack else []
         rows += csolution(args.csolution, folder) if args.csolution else []
         rows += kconfig(folder) if args.kconfig else []
     print("\n".join(f"| {' | '.join(row)} |" for row in [Row("system", "tools", "target", "result"), *rows]))

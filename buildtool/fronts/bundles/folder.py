@@ -93,6 +93,7 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
         "library": lambda net: f"{net}_network" if net in _TAKEN else net,
         "lines": _lines,
         "quoted": json.dumps,
+        "suffixed": lambda names, suffix: [name for name in names if name.endswith(suffix)],
     }
     return environment.get_template(name).render(variables).encode()
 
