@@ -3,10 +3,10 @@
     python -m benchmarks.bundles --riot RIOT --pico-sdk PICO --rp2040js RP2040JS --idf IDF \
         --pack PACK.xsd --packchk PACKCHK --csolution SCHEMAS --kconfig
 
-RIOT, PICO, RP2040JS and IDF are checkouts (RIOT's and ESP-IDF's own tools have to be in PATH; rp2040js has `tsx`
-in its node_modules), PACK.xsd is that of the CMSIS-Pack specification, PACKCHK the program packchk, and SCHEMAS
-the folder of csolution's JSON schemas. What is not given does not run. Each package holds ds_cnn, whose example
-compares one output with the reference. PICO_WORDS and IDF_WORDS have further arguments for their CMake.
+RIOT, PICO, RP2040JS and IDF are checkouts (RIOT's and ESP-IDF's own tools have to be in PATH; rp2040js has
+`tsx` in its node_modules), PACK.xsd is that of the CMSIS-Pack specification, PACKCHK the program packchk, and
+SCHEMAS the folder of csolution's JSON schemas. What is not given does not run. Each package holds ds_cnn; its
+example compares one output with the reference. PICO_WORDS and IDF_WORDS have more arguments for their CMake.
 """
 
 from __future__ import annotations

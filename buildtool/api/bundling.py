@@ -62,7 +62,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     if request.system is not System.PLAIN:
         from buildtool.firmware.run.example_header import golden_header
 
-        place = f"{example_folder(request.system)}/{sources.net}_golden.h"
+        place = f"{example_folder(request.system)}/nn_golden_{sources.net}.h"
         files[place] = golden_header(request, planned, sources.net)
     network = _describe_network(
         request, planned, sources, list(kernels), list(headers), licensed, list(files)

@@ -21,7 +21,7 @@ SEED = 0
 
 
 def golden_header(request: Bundle, planned: Planned, net: str) -> bytes:
-    """Returns NET_golden.h: random inputs of the first invoke after init, and the right outputs.
+    """Returns nn_golden_NET.h: random inputs of the first invoke after init, and the right outputs.
 
     The arrays have the bytes of the network's tensors, in the order of the C interface.
     """
@@ -32,7 +32,7 @@ def golden_header(request: Bundle, planned: Planned, net: str) -> bytes:
         values = judge.refer(inputs, reset=False)
         outputs = [values[t] for t in graph.outputs]
         text = judge.answer()["text"]
-    guard = f"{net.upper()}_GOLDEN_H"
+    guard = f"NN_GOLDEN_{net.upper()}_H"
     lines = [
         f"/* {net}: a random input of the first invoke, and the outputs that it has to give, in bytes.",
         f" * The outputs are those of {text}. */",

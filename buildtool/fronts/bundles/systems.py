@@ -15,7 +15,7 @@ from buildtool.base.modes import System
 ANY = "any"  # plain C for every core
 _ARM = ("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m23", "cortex-m33")
 _HELIUM = ("cortex-m52", "cortex-m55", "cortex-m85")
-_CHECK = ("check.c", "check.h")
+_CHECK = ("nn_check.c", "nn_check.h")
 
 
 class Package(NamedTuple):
@@ -116,12 +116,17 @@ def templates_of(system: System) -> dict[str, str]:
 
 
 def core_of(flags: Sequence[str]) -> str:
-    """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, xtensa, or ANY."""
+    """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, xtensa, or ANY.
+
+    riscv-v has vectors, which no system's boards have.
+    """
     for flag in flags:
         if flag.startswith("-mcpu="):
             return flag.removeprefix("-mcpu=").partition("+")[0]
         if flag.startswith("-march=rv"):
-            return "riscv"
+            base, *extensions = flag.removeprefix("-march=rv").split("_")
+            has_vectors = "v" in base or any(name.startswith("zve") for name in extensions)
+            return "riscv-v" if has_vectors else "riscv"
     return "xtensa" if flags else ANY
 
 

@@ -147,7 +147,7 @@ def test_riots_example_is_equal_and_a_changed_output_is_reported(folders: Path, 
     example = folders / "riot/nn/example"
     said(example, "make", f"RIOTBASE={tmp_path}", "app")
     assert said(example, "./app") == EQUAL
-    golden = example / "wake_golden.h"
+    golden = example / "nn_golden_wake.h"
     text = golden.read_text()
     first = re.search(r"wake_golden_output0\[12\] = \{\n(\d+),", text)
     assert first is not None
@@ -199,7 +199,7 @@ def test_a_packs_example_is_equal(folders: Path, tmp_path: Path) -> None:
     objects = [f"{i}.o" for i in range(len(sources))]
     for name, (before, source) in zip(objects, sources, strict=True):
         said(tmp_path, needs_tool("gcc"), *STRICT, *public, "-include", before, "-c", source, "-o", name)
-    example = [f"{pack}/example/{name}" for name in ("main.c", "check.c")]
+    example = [f"{pack}/example/{name}" for name in ("main.c", "nn_check.c")]
     said(tmp_path, "gcc", *STRICT, *public, *example, *objects, "-o", "app")
     assert said(tmp_path, "./app") == EQUAL
 
@@ -228,7 +228,7 @@ def test_a_folder_is_for_one_system_and_its_networks_share_it(tmp_path: Path, ca
     for name in ("nap", "wake"):
         bundle(tmp_path / name, "riot", "--name", name)
         bundle(tmp_path / "both", "riot", "--name", name)
-    check = (tmp_path / "both/example/check.c").read_text()
+    check = (tmp_path / "both/example/nn_check.c").read_text()
     assert "return check_nap() + check_wake();" in check
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     bundle(tmp_path / "both", "zephyr", status=2)
@@ -262,6 +262,8 @@ def test_systems_call_a_core_by_their_own_names() -> None:
     facts = facts_of("x", core_of(["-mcpu=cortex-m55+nofp"]))
     assert (facts["depends"], facts["dcore"]) == ("CPU_CORTEX_M55 && ARMV8_1_M_MVEI", "Cortex-M55")
     assert facts_of("esp32-s3", core_of(["-mlongcalls"]))["targets"] == ["esp32s3"]
+    assert core_of(["-march=rv32imac_zicsr_zve32x_zvl128b"]) == core_of(["-march=rv32gcv"]) == "riscv-v"
+    assert core_of(["-march=rv32imac_zicsr", "-mabi=ilp32"]) == "riscv"
     for system in PACKAGES:
         refuse_core(system, "host", core_of([]))  # none is refused
     with pytest.raises(UsageError, match="does not support"):
