@@ -86,20 +86,24 @@ _PLATFORMS = {
 _TARGETS = {"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3"}
 # Of Zephyr: the symbol of Kconfig that a core selects, where it is not CPU_ and the core's name.
 _SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
+_V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
 
 
 def facts_of(board: str, core: str) -> dict[str, Any]:
     """Returns what the systems call a core, as variables of the templates; empty for every core."""
-    is_helium, name = core in _HELIUM, core.removeprefix("cortex-").upper()  # such as M0PLUS
-    is_cortex = core.startswith("cortex-")
+    cores = _V6M if core in _V6M else (core,)
+    names = [one.removeprefix("cortex-").upper() for one in cores if one.startswith("cortex-")]
+    symbols = [f"CPU_CORTEX_{name}" for name in names] or [_SYMBOLS.get(core, "")]
+    mve = ("MVE", "FP_MVE") if core in _HELIUM else ()
     return {
         "core": core,
+        "cores": [*cores, *(f"{one}f" for one in cores)],
         "platforms": _PLATFORMS.get(core, ()),
         "targets": [_TARGETS[board]] if board in _TARGETS else [],
-        "depends": _SYMBOLS.get(core, f"CPU_CORTEX_{name}") + " && ARMV8_1_M_MVEI" * is_helium,
-        "dcore": "Cortex-" + name.replace("PLUS", "+") if is_cortex else "",
-        "device": "ARMC" + name.replace("PLUS", "P") if is_cortex else "ARMCM0",
-        "is_helium": is_helium,
+        "depends": " || ".join(symbols) + " && ARMV8_1_M_MVEI" * bool(mve),
+        "dcores": ["Cortex-" + name.replace("PLUS", "+") for name in names] or ["Cortex-M*"],
+        "mve": mve,
+        "device": "ARMC" + names[-1].replace("PLUS", "P") if names else "ARMCM0",
     }
 
 
