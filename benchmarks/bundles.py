@@ -178,8 +178,7 @@ def pack(schema: Path, packchk: Path | None, folder: Path) -> Iterator[Row]:
 
 def csolution(schemas: Path, folder: Path) -> Iterator[Row]:
     """The JSON schemas of csolution judge the layer, the solution and the project."""
-    import yaml
-
+    yaml: Any = importlib.import_module("yaml")
     jsonschema: Any = importlib.import_module("jsonschema")
     referencing: Any = importlib.import_module("referencing")
     read = {path.name: json.loads(path.read_text()) for path in schemas.glob("*.schema.json")}
