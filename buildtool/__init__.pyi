@@ -1088,6 +1088,7 @@ class Network:
         golden: PathText | None = None,
         guards: Literal["none", "call", "invoke"] | None = None,
         name: str | None = None,
+        system: Literal["plain", "riot", "pico", "idf", "zephyr", "cmsis-pack"] | None = None,
         plan: PathText | Plan | None = None,
         progress: Progress = None,
     ) -> Bundle:

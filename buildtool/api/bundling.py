@@ -1,7 +1,7 @@
 """A network as a folder that any build system compiles: its sources, its kernels and all their headers.
 
-This needs no compiler. `buildtool.fronts.bundles` writes the files that depend on the other networks of a
-folder, such as CMakeLists.txt.
+This needs no compiler. For an example, the folder also has a golden input. `buildtool.fronts.bundles` writes
+the files that depend on the other networks of a folder, such as CMakeLists.txt.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from buildtool.api.answers.building import needs, sources_of
 from buildtool.api.describe import EXACT
 from buildtool.api.requests.kinds import Bundle
 from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import System
 from buildtool.base.session import Session
 from buildtool.schema.builds import BundleAnswer, BundledNetwork, License, SecondArena
 from buildtool.target.types import Target
@@ -33,6 +34,11 @@ TEXTS = "LICENSES"  # the folder of the licenses' texts
 _OURS = "buildtool"
 _NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
 _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
+
+
+def example_folder(system: System) -> str:
+    """Returns the folder of the example that compares an output, which all but plain bundles have."""
+    return "example/main" if system is System.IDF else "example"  # of ESP-IDF: a component
 
 
 def answer(request: Bundle, session: Session) -> BundleAnswer:
@@ -53,13 +59,19 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     licensed, texts = licenses(planned.target, {**kernels, **headers})
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
-    name = request.name or planned.model.name
-    network = _describe_network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
+    if request.system is not System.PLAIN:
+        from buildtool.firmware.run.example_header import golden_header
+
+        place = f"{example_folder(request.system)}/nn_golden_{sources.net}.h"
+        files[place] = golden_header(request, planned, sources.net)
+    network = _describe_network(
+        request, planned, sources, list(kernels), list(headers), licensed, list(files)
+    )
     return {**needs(planned, sources), "network": network, "files": files}
 
 
 def _describe_network(
-    name: str,
+    request: Bundle,
     planned: Planned,
     sources: Sources,
     kernels: list[str],
@@ -74,7 +86,8 @@ def _describe_network(
     folder, text = f"{NETWORKS}/{net}", sources.files[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
     return {
-        "network": name,
+        "network": request.name or planned.model.name,
+        "system": str(request.system),
         "board": planned.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),

@@ -117,6 +117,17 @@ class FlashPart(enum.StrEnum):
     CODE = "_code"
 
 
+class System(enum.StrEnum):
+    """The build system that the folder of a bundle is written for."""
+
+    PLAIN = "plain"  # CMake, make, an IDE
+    RIOT = "riot"
+    PICO = "pico"
+    IDF = "idf"
+    ZEPHYR = "zephyr"
+    CMSIS_PACK = "cmsis-pack"
+
+
 class Level(enum.StrEnum):
     """What computed a result. The members are in order: the last one is the real board, the first one is
     least like it.

@@ -134,3 +134,14 @@ def numbers(values: Iterable[str], indent: int = 4) -> list[str]:
         else:
             row = f"{row} {part}".strip()
     return [" " * indent + row for row in [*rows, row.rstrip(",")] if row]
+
+
+def array_lines(data: bytes) -> list[str]:
+    """Returns the lines of a C array of bytes, each of at most 100 characters."""
+    lines, line = [], ""
+    for number in map(str, data):
+        if len(line) + len(number) + 1 > COLUMNS:
+            lines.append(line)
+            line = ""
+        line += number + ","
+    return [*lines, line]

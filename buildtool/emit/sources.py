@@ -101,7 +101,10 @@ def _weights_assembly(net: str, image: WeightImage) -> str:
 /* Links the weight image {net}_weights.bin into the firmware, or, with NN_WEIGHTS_RESERVED defined,
  * reserves room for it: a program so linked has the same addresses whatever the weights are.
  * Of layout {image.layout.hex()}. */
-    .section .nn_weights, "a", %progbits
+#ifndef NN_WEIGHTS_SECTION
+#define NN_WEIGHTS_SECTION .nn_weights
+#endif
+    .section NN_WEIGHTS_SECTION, "a", %progbits
     .balign 16
     .global {net}_weights
     .type {net}_weights, %object

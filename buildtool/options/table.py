@@ -321,6 +321,17 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     Group.OTHER,
     row("name NAME", parsers.identifier, "the model's own name")("The prefix of the network's C interface."),
+    row(
+        "system SYSTEM",
+        parsers.mode(modes.System),
+        "plain",
+        values=tuple(map(str, modes.System)),
+        spelt="bundle",
+    )(
+        "The build system that a bundle is for: plain (CMake, make, an IDE), riot (RIOT), pico (Raspberry "
+        "Pi's pico-sdk), idf (ESP-IDF), zephyr or cmsis-pack. All but plain have an example, which "
+        "compares an output with the reference."
+    ),
     row("capacity BYTES", parsers.size, "the lowest placement")(
         "Stops at the first placement that fits into this many bytes."
     ),

@@ -261,7 +261,8 @@ class SecondArena(TypedDict, total=False):
 class BundledNetwork(SecondArena):
     """A network for other build systems; paths are relative to the folder of the bundle.
 
-    `network` is its name, from the model's file or from `--name`. `core` are the flags that select the core.
+    `network` is its name, from the model's file or from `--name`. `system` is the build system that the
+    folder is for. `core` are the flags that select the core.
     `exact` are the flags that give the reference's bytes with any compiler. `defines` (NAME or NAME=VALUE)
     tell the kernels about the core.
 
@@ -276,6 +277,7 @@ class BundledNetwork(SecondArena):
     """
 
     network: str
+    system: str
     board: str
     core: list[str]
     exact: list[str]

@@ -27,7 +27,7 @@ from buildtool.api.requests.parts import (
     Values,
 )
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Activations, Reference
+from buildtool.base.modes import Activations, Reference, System
 from buildtool.options import OPTIONS, Group
 from buildtool.options.table import DATA
 
@@ -164,6 +164,8 @@ class Build(
 
 class Bundle(Emitting, handler="api.bundling:answer", needs=Needs.PROGRAMS):
     """The sources of a network and all that has to be compiled with them."""
+
+    system: System = System.PLAIN
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):

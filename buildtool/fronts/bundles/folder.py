@@ -16,15 +16,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import buildtool
 from buildtool.base.errors import UsageError
+from buildtool.base.modes import System
 from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.plain import Mismatch, from_plain
+from buildtool.emit.ctext import array_lines
+from buildtool.fronts.bundles.systems import PACKAGES, core_of, facts_of, refuse_core, templates_of
 from buildtool.schema import SCHEMA
 from buildtool.schema.builds import BundleAnswer, BundledNetwork, License
 
 LISTING = "sources.json"
-TEMPLATES = ("sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
-COMMON = (LISTING, *TEMPLATES)  # the files that list all networks of a folder
-_COLUMNS = 100  # in the lines of an array
+WEIGHTS_SECTION = ".rodata.nn_weights"  # the linker scripts of all systems but plain put .rodata.* into flash
+_STACK = 2048  # bytes, for a network whose stack is not known
 _TAKEN = frozenset(
     "all clean edit_cache help install list_install_components nn_kernels package "
     "package_source rebuild_cache test".split()
@@ -35,10 +37,12 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
     """Returns the files that list all networks of a folder, by name. The listing comes first."""
     every = dict(sorted(networks.items()))
     first, common = next(iter(every.items()))
+    system, core = System(common["system"]), core_of(common["core"])
+    refuse_core(system, common["board"], core)
     listing: dict[str, Any] = {
         "schema": SCHEMA,
         "buildtool": buildtool.__version__,
-        **{name: common[name] for name in ("board", "core", "exact", "defines")},
+        **{name: common[name] for name in ("system", "board", "core", "exact", "defines")},
         "include": list(dict.fromkeys(_all(every, "include"))),
         "include_kernels": sorted({*_all(every, "include_kernels")}),
         "sources": sorted({*_all(every, "kernels"), *_all(every, "sources")}),
@@ -55,21 +59,22 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
         "sources": _all(every, "sources"),
         "weights": [network["weights"] for network in every.values()],
         "alignment": max(network["arena_alignment"] for network in every.values()),
+        "stack": max(network["stack_bytes"] or _STACK for network in every.values()),
+        "title": PACKAGES[system].title,
+        **facts_of(common["board"], core),
+        "spdx": " AND ".join(sorted({row["spdx"] for row in listing["licenses"] if row["spdx"]})),
+        "weights_section": WEIGHTS_SECTION,
+        "weights_bytes": sum(network["weights_bytes"] for network in every.values()),
+        "version": buildtool.__version__,
         "second_arenas": any(network.get("second_arena_bytes") for network in every.values()),
     }
     files = {LISTING: (json.dumps(listing, indent=1) + "\n").encode()}
-    return files | {name: _make_file(name, variables) for name in TEMPLATES}
+    return files | {name: _make_file(path, variables) for name, path in templates_of(system).items()}
 
 
 def array(net: str, image: bytes) -> bytes:
     """Returns NET_weights.c, the weight image as a C array, for toolchains without the GNU assembler."""
-    lines, line = [], ""
-    for number in map(str, image):
-        if len(line) + len(number) + 1 > _COLUMNS:
-            lines.append(line)
-            line = ""
-        line += number + ","
-    return _make_file("weights.c.jinja", {"net": net, "body": "\n".join([*lines, line])})
+    return _make_file("weights.c.jinja", {"net": net, "body": "\n".join(array_lines(image))})
 
 
 def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
@@ -88,6 +93,7 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
         "library": lambda net: f"{net}_network" if net in _TAKEN else net,
         "lines": _lines,
         "quoted": json.dumps,
+        "suffixed": lambda names, suffix: [name for name in names if name.endswith(suffix)],
     }
     return environment.get_template(name).render(variables).encode()
 
@@ -193,13 +199,14 @@ def _is_well_formed(networks: Any) -> bool:
         and ".." not in PurePosixPath(name).parts
         for network in networks.values()
         for name in network["files"]
-    )
+    ) and all(network["system"] in {*System} for network in networks.values())
 
 
 def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
     """Returns all files of these networks, and the files that list them."""
     own = {name for network in networks.values() for name in network["files"]}
-    return own | set(COMMON) if networks else own
+    systems = {System(network["system"]) for network in networks.values()}
+    return own | {name for system in systems for name in (LISTING, *templates_of(system))}
 
 
 # ---- networks that do not fit together ---------------------------------------------------------------
@@ -209,6 +216,12 @@ def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], o
     """Raises UsageError if another network has other flags, or another version of a file that both need."""
     new = answer["network"]
     for net, network in others.items():
+        if network["system"] != new["system"]:
+            raise UsageError(
+                f"the folder is for {PACKAGES[System(network['system'])].title}",
+                path=str(out),
+                hint="use one folder for each build system",
+            )
         if any(network[key] != new[key] for key in ("core", "defines", "exact")):
             raise UsageError(
                 f"the folder has the network '{net}' for the core of '{network['board']}', "

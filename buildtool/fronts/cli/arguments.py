@@ -115,7 +115,21 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             if name in {option.flagged for option in BY_NAME.values()}:
                 raise UsageError(f"'{command.name}' has no option '{name}'", hint=f"leave {name} out")
             raise UsageError(f"unknown option '{name}'", hint=did_you_mean(name, options))
-    return sub.parse_args(argv[1:], argparse.Namespace(command=command.name))
+    words = _fill_bare(argv[1:], command.own)
+    return sub.parse_args(words, argparse.Namespace(command=command.name))
+
+
+def _fill_bare(words: Sequence[str], owns: Sequence[Own]) -> list[str]:
+    """Returns the words with a value for each argument that may be given without one.
+
+    argparse would take the next word as the value, which may be the model.
+    """
+    bare = {name: own for own in owns if own.bare for name in own.names}
+    filled = []
+    for word, after in zip(words, [*words, ""][1:], strict=True):
+        own = bare.get(word)
+        filled.append(f"{word}={own.bare}" if own and after not in (own.choices or ()) else word)
+    return filled
 
 
 class _Parser(argparse.ArgumentParser):
@@ -197,6 +211,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
             settings = {"action": "store_true"}
             if own.metavar:
                 settings = {"metavar": own.metavar, "required": own.required, "choices": own.choices}
+                settings["metavar"] = f"[={own.metavar}]" if own.bare else own.metavar
                 settings |= {"action": "append"} if own.many else {}
             sub.add_argument(*own.names, help=own.sentence, **settings)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -228,7 +227,7 @@ def built_by_cmake(folder: Path, tmp_path: Path, *words: str) -> Path:
 
 
 def test_cmake_builds_the_folder_as_a_part_of_a_project(folders: Path, tmp_path: Path) -> None:
-    """By Ninja, with the weights as C; the tests of Zephyr and ESP-IDF do it by Makefiles, with assembly."""
+    """By Ninja, with the weights as C; test_systems.py does it by Makefiles, with assembly."""
     needs_tool("ninja")
     words = ("-G", "Ninja", "-DNN_WEIGHTS_IN_C=ON", f"-DCMAKE_C_COMPILER={needs_tool('clang')}")
     build = built_by_cmake(folders / "host", tmp_path, *words, f"-DCMAKE_C_FLAGS=-std=c99 {' '.join(STRICT)}")
@@ -290,77 +289,3 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(folders,
             assert found[".nn_arena"]["sh_addr"] == 0x30000000
             assert found[".nn_arena"]["sh_type"] == "SHT_NOBITS"
             assert found[".nn_arena"]["sh_size"] == 11840
-
-
-# ---- the CMake files of docs/guides/zephyr-esp-idf.md, with stand-ins for Zephyr and ESP-IDF ----
-# A stand-in does what these files use of the real functions. That the real ones take a folder is not tested.
-
-PAGE = (ROOT / "docs/guides/zephyr-esp-idf.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"(?ms)^```cmake\n(.*?)^```$", PAGE)
-PLAIN_MAIN = (
-    (ROOT / "examples/newlib_firmware/main.c")
-    .read_text()
-    .replace("keywords", "wake")
-    .replace("KEYWORDS", "WAKE")
-)
-
-# find_package(Zephyr) makes the library `app`, whose sources end in the program zephyr.elf, and the flags.
-ZEPHYR = """\
-add_library(zephyr_interface INTERFACE)
-target_compile_definitions(zephyr_interface INTERFACE KERNEL=1)
-target_compile_options(zephyr_interface INTERFACE -O1)
-enable_language(C)
-file(WRITE ${CMAKE_BINARY_DIR}/empty.c "")
-add_library(app STATIC)
-add_executable(zephyr.elf ${CMAKE_BINARY_DIR}/empty.c)
-target_link_libraries(zephyr.elf PRIVATE -Wl,--whole-archive app -Wl,--no-whole-archive)
-"""
-# A component without sources is an interface library of its name.
-IDF = """\
-cmake_minimum_required(VERSION 3.16)
-project(app LANGUAGES C)
-macro(idf_component_register)
-  set(COMPONENT_LIB __idf_nn)
-  add_library(${COMPONENT_LIB} INTERFACE)
-endmacro()
-add_subdirectory(components/nn)
-add_executable(app main.c)
-target_link_libraries(app PRIVATE __idf_nn)
-"""
-
-
-@pytest.fixture(scope="module")
-def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("rtos") / "networks"
-    words = ["build", "ds_cnn", "--board", "host", "--name", "wake", "--bundle", "--out", str(out)]
-    assert run(words) == 0
-    return out
-
-
-def built(folder: Path, *words: str) -> str:
-    """What the program says that a project builds."""
-    build = folder / "build"
-    said(folder, needs_tool("cmake"), "-S", folder, "-B", build, *words)
-    said(folder, "cmake", "--build", build, "-j2")
-    program = next(path for name in ("zephyr.elf", "app") if (path := build / name).is_file())
-    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
-
-
-def test_zephyrs_file_builds_with_a_stand_in(networks: Path, tmp_path: Path) -> None:
-    (tmp_path / "networks").symlink_to(networks)
-    (tmp_path / "main.c").write_text(PLAIN_MAIN)
-    (tmp_path / "CMakeLists.txt").write_text(BLOCKS[0])
-    (tmp_path / "stand_in").mkdir()
-    (tmp_path / "stand_in/ZephyrConfig.cmake").write_text(ZEPHYR)
-    shown = built(tmp_path, f"-DZephyr_DIR={tmp_path}/stand_in")
-    assert re.findall(SHOWS, shown) == [scores()]
-
-
-def test_esp_idfs_file_builds_with_a_stand_in(networks: Path, tmp_path: Path) -> None:
-    component = tmp_path / "components/nn"
-    component.mkdir(parents=True)
-    (component / "networks").symlink_to(networks)
-    (component / "CMakeLists.txt").write_text(BLOCKS[1])
-    (tmp_path / "main.c").write_text(PLAIN_MAIN)
-    (tmp_path / "CMakeLists.txt").write_text(IDF)
-    assert re.findall(SHOWS, built(tmp_path)) == [scores()]

@@ -72,6 +72,7 @@ class Own(NamedTuple):
     choices: tuple[str, ...] | None = None
     many: bool = False  # a positional argument of any number of words, or an option that may be repeated
     optional: bool = False  # a positional argument that may be left out
+    bare: str = ""  # the value where an argument with choices is given without one
 
 
 class Command(NamedTuple):
@@ -170,15 +171,16 @@ def request_of(args: argparse.Namespace) -> dict[str, Any]:
     return asking.build_request(kind, values)
 
 
-def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
+def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = (), **more: str) -> Any:
     """Sends the request that the arguments describe, and returns the answer.
 
-    `kind` replaces the kind of the request. `without` has keys that are left out of the request.
+    `kind` replaces the kind of the request. `without` has keys that are left out of the request, and `more`
+    has further ones.
     """
     from buildtool.client import door
 
     request = {name: value for name, value in request_of(args).items() if name not in without}
-    request |= {"kind": kind} if kind else {}
+    request |= {**more, "kind": kind} if kind else {}
     no_cache, recache = getattr(args, "no_cache", False), getattr(args, "recache", False)
     if no_cache and recache:
         raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")

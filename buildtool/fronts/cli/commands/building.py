@@ -19,6 +19,7 @@ from buildtool.base.outfiles import (
 from buildtool.client.planned import emitted_lines
 from buildtool.fronts.cli.commands import Own, Result, ask, command, input_files, out_argument, paths_in
 from buildtool.fronts.firmware import write_firmware
+from buildtool.options import BY_NAME
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BuildAnswer, BundleAnswer, DescribeAnswer, EmitAnswer
@@ -30,15 +31,19 @@ if TYPE_CHECKING:
     own=(
         out_argument("DIR", "The folder for the files.", required=True),
         Own(
-            ("--bundle",),
-            "Writes, in place of firmware, a folder that any build system and any compiler can compile: "
-            "sources, the kernels that they use, weight image, CMakeLists.txt, sources.mk. Networks in "
-            "one folder share their kernels.",
+            (BY_NAME["system"].flagged,),
+            "Writes, in place of firmware, a folder that compiles without buildtool: sources, the kernels "
+            "that they use, weight image, build files. Networks in one folder share their kernels. "
+            + BY_NAME["system"].help,
+            "SYSTEM",
+            choices=BY_NAME["system"].values,
+            bare="plain",
         ),
     ),
     examples=(
         ("buildtool build wake.tflite -b cortex-m4 -o out", "Sources, .elf, .map and .bin in out/."),
         ("buildtool build wake.tflite -b cortex-m4 -o out --debug", "The same, compiled for a debugger."),
+        ("buildtool build wake.tflite -b host -o modules/nn --bundle=riot", "A module of RIOT, any core."),
     ),
     begins="planning",
     plans=True,
@@ -60,7 +65,7 @@ def _bundle(args: argparse.Namespace) -> Result:
     from buildtool.fronts.bundles.folder import put
     from buildtool.fronts.texts import builds
 
-    answer: BundleAnswer = ask(args, "bundle")
+    answer: BundleAnswer = ask(args, "bundle", system=args.bundle)
     changed, removed = put(answer, Path(args.out))
     names = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
     return {**answer, **names}, builds.bundle_text(answer, args.out, changed, removed), 0
