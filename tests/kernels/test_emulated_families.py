@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from boardcalls import BOARDS, LARGE_LX106, M3_MUL32, M3_RISCV, PLACED, collect, record, recording
+from boardcalls import BOARDS, LARGE_LX106, M0_MUL32, M3_MUL32, M3_RISCV, PLACED, collect, record, recording
 from kernelcases import means, pairs
 from kernelcases import windowed as small
 from largecases import (
@@ -71,10 +71,10 @@ IMAGES = {
         *(("mps2-an500", "gcc"), ("mps2-an505", "clang")),
     ),
     "cortex_m_mve": (("cortex-m55", "clang"), ("cortex-m55", "gcc")),
-    "riscv": (("qemu-virt-rv32", ""), ("qemu-virt-rv64", ""), (M3_RISCV, "clang")),
+    "riscv": (("qemu-virt-rv32", ""), (M3_RISCV, "clang")),
     "riscv_v": (("qemu-virt-rv32v", ""), ("qemu-virt-rv32v256", "")),
     "mul32": (
-        *((LARGE_LX106, ""), ("cortex-m0plus", "clang"), ("cortex-m0plus", "gcc")),
+        *((LARGE_LX106, ""), (M0_MUL32, "clang"), (M0_MUL32, "gcc")),
         *((M3_MUL32, "clang"), (M3_MUL32, "gcc")),
     ),
 }

@@ -36,6 +36,7 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
 LARGE_LX106 = str(TESTS / "support/boards/esp8266-large.toml")
+M0_MUL32 = str(TESTS / "support/boards/cortex-m0plus-mul32.toml")
 M3_MUL32 = str(TESTS / "support/boards/cortex-m3-mul32.toml")
 M3_RISCV = str(TESTS / "support/boards/cortex-m3-riscv.toml")
 BOARDS = {
