@@ -34,6 +34,7 @@ from buildtool.schema.builds import (
     NetworkFiles,
     Place,
     Script,
+    SerialPort,
     SizePart,
     Slot,
     SourceGroup,
@@ -707,6 +708,8 @@ class Description(Answer):
     def script(self) -> Script | None: ...
     @property
     def groups(self) -> list[SourceGroup]: ...
+    @property
+    def serial(self) -> SerialPort | None: ...
     @property
     def library(self) -> list[str]: ...
     @property
