@@ -73,10 +73,20 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 def features(graph: Graph, op: Op) -> dict[str, int]:
     """Returns the values of `variables.VARIABLES` for an operator: 0 or 1 for those without meaning for it.
 
+    The graph caches them, since every formula of an operator reads them.
+
     The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
     comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
     `WidenedAttrs`.
     """
+    known: dict[int, tuple[Op, dict[str, int]]] = graph.facts.setdefault("features", {})
+    entry = known.get(id(op))
+    if entry is None or entry[0] is not op:  # an entry holds its operator, so that no other has its id
+        entry = known[id(op)] = op, _compute_features(graph, op)
+    return entry[1].copy()
+
+
+def _compute_features(graph: Graph, op: Op) -> dict[str, int]:
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     values = {

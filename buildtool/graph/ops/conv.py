@@ -108,7 +108,9 @@ def _weighted_types(graph: Graph, op: Op) -> None:
     axis = 3 if op.kind == OpKind.DEPTHWISE_CONV_2D else 0
     if len(weights.quant.scales) > 1 and weights.quant.axis != axis:
         raise QuantError(f"the filter is quantised along axis {weights.quant.axis}, expected {axis}", weights)
-    sizes = [abs(scale) for scale in weights.quant.scales if scale != 0]
+    sizes = weights.quant.scales
+    if min(sizes) <= 0:
+        sizes = tuple(abs(scale) for scale in sizes if scale != 0)
     for scale in (min(sizes), max(sizes)) if sizes else ():
         check_ratio(source.scale * scale / out.scale, weights, _LARGEST_WIDE if wide else LARGEST_RATIO)
     if op.inputs[2] >= 0:

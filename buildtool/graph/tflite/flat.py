@@ -6,8 +6,9 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from struct import Struct
+from struct import Struct, unpack_from
 from struct import error as struct_error
 from typing import Any
 
@@ -30,8 +31,19 @@ MAX_RAW_RANK = 16
 # Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
 MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
 OUTSIDE = "the tensor's value is outside the flatbuffer"
-_BUILTIN_CODE = 10  # the field of an operator code, by its place in the list of fields
+_MODEL_BUFFERS = 12  # the vector of buffers, by its place in the list of the model's fields
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
+
+
+class _Slot:
+    """The places of fields in the lists of fields of their tables (schema.fbs of TensorFlow Lite)."""
+
+    GRAPH_TENSORS, GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_NAME = 4, 6, 8, 12
+    OP_INPUTS, OP_OUTPUTS, INTERMEDIATES = 6, 8, 20
+    CUSTOM_CODE, BUILTIN_CODE = 6, 10
+    SHAPE, TYPE, BUFFER, NAME, QUANTIZATION, IS_VARIABLE, SPARSITY, SIGNATURE = range(4, 20, 2)
+    SCALE, ZERO_POINT, DETAILS_TYPE, QUANTIZED_DIMENSION = 8, 10, 12, 16
+    DATA, OFFSET, SIZE = 4, 6, 8
 
 
 def _names_by_code(table: Accessor) -> dict[int, str]:
@@ -157,9 +169,9 @@ class FlatFile:
         self.tensor_count = self._count_tables("Tensors", MAX_TENSORS)
         self._tensors: dict[int, RawTensor] = {}
         self._quants: dict[int, Quantization | None] = {}
-        self.name = self._read_text(self._graph, 12)
-        self.inputs = self._read_ints(self._graph, "Inputs")
-        self.outputs = self._read_ints(self._graph, "Outputs")
+        self.name = self._read_text(self._graph._tab, _Slot.GRAPH_NAME)
+        self.inputs = self._read_ints(self._graph._tab, _Slot.GRAPH_INPUTS)
+        self.outputs = self._read_ints(self._graph._tab, _Slot.GRAPH_OUTPUTS)
         if max(len(self.inputs), len(self.outputs)) > MAX_INTERFACE:
             sizes = f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs"
             raise ModelError(f"{sizes}: more than {MAX_INTERFACE}")
@@ -181,7 +193,7 @@ class FlatFile:
 
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
         """Returns the tensors that give the quantisation of an operator's intermediate values."""
-        return self._read_ints(op.table, "Intermediates")
+        return self._read_ints(op.table._tab, _Slot.INTERMEDIATES)
 
     def custom_options(self, op: RawOperator) -> bytes:
         """Returns the bytes of a custom operator's options."""
@@ -197,24 +209,19 @@ class FlatFile:
             raise ModelError("the file's vectors overlap: they are longer in total than the file")
         return int(count)
 
-    def _read_text(self, table: Accessor, slot: int) -> str:
+    def _read_text(self, table: "QuickTable", slot: int) -> str:
         """Returns the string in `slot`, cut to MAX_NAME bytes. Unprintable characters become '?'."""
-        tab = table._tab
-        offset = tab.Offset(slot)
-        if offset == 0:
-            return ""
-        length = tab.VectorLen(offset)
-        start = tab.Vector(offset)
+        start, length = table.vector(slot)
         if start + length > len(self.data):
             raise ModelError("a string reaches beyond the end of the file")
         raw = bytes(self.data[start : start + min(length, MAX_NAME)])
         self._charge(len(raw), 1)
         return printable(raw)
 
-    def _read_ints(self, table: Accessor, field: str) -> tuple[int, ...]:
+    def _read_ints(self, table: "QuickTable", slot: int) -> tuple[int, ...]:
         """Returns a vector of int32 as a tuple."""
-        count = self._charge(getattr(table, f"{field}Length")(), 4)
-        return tuple(int(i) for i in getattr(table, f"{field}AsNumpy")()) if count else ()
+        start, count = table.vector(slot)
+        return unpack_from(f"<{self._charge(count, 4)}i", self.data, start) if count else ()
 
     def _count_tables(self, field: str, most: int) -> int:
         """Returns the number of tables in a vector of the subgraph. Refuses more than `most`."""
@@ -229,11 +236,15 @@ class FlatFile:
             entry = quick(self._model.OperatorCodes(i))
             # Old files fill only the deprecated field, and some new files only the other one, which the
             # package's accessor then ignores.
-            place = entry._tab.Offset(_BUILTIN_CODE)
+            place = entry._tab.Offset(_Slot.BUILTIN_CODE)
             code = int(entry._tab.Get(Int32Flags, entry._tab.Pos + place)) if place else 0
             code = max(code, int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
-            custom = self._read_text(entry, 6) if code == tflite.BuiltinOperator.CUSTOM else ""
+            custom = (
+                self._read_text(entry._tab, _Slot.CUSTOM_CODE)
+                if code == tflite.BuiltinOperator.CUSTOM
+                else ""
+            )
             if code == tflite.BuiltinOperator.CUSTOM:
                 name = f"CUSTOM({custom})"
             codes.append((code, name, custom))
@@ -243,76 +254,81 @@ class FlatFile:
             opcode = table.OpcodeIndex()
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)} codes")
-            inputs, outputs = self._read_ints(table, "Inputs"), self._read_ints(table, "Outputs")
+            inputs, outputs = (
+                self._read_ints(table._tab, slot) for slot in (_Slot.OP_INPUTS, _Slot.OP_OUTPUTS)
+            )
             code, name, custom = codes[opcode]
             operators.append(RawOperator(i, code, name, inputs, outputs, table, custom))
         return tuple(operators)
 
     def _read_tensor(self, index: int) -> RawTensor:
-        table = quick(self._graph.Tensors(index))
-        name = self._read_text(table, 10) or f"tensor{index}"
-        shape = self._read_ints(table, "Shape")
+        table = self._graph._tab.tables(_Slot.GRAPH_TENSORS, index)
+        name = self._read_text(table, _Slot.NAME) or f"tensor{index}"
+        shape = self._read_ints(table, _Slot.SHAPE)
         if len(shape) > MAX_RAW_RANK:
             raise ModelError(f"{len(shape)} dimensions, more than {MAX_RAW_RANK}", tensor=name)
         if any(n < 0 for n in shape):
             raise ModelError(f"negative dimension in shape {list(shape)}", tensor=name)
-        quantization, quant = table.Quantization(), None
-        details = quantization is not None and quantization.DetailsType() != 0
+        quantization, quant = table.table(_Slot.QUANTIZATION), None
+        details = quantization is not None and quantization.number(_Slot.DETAILS_TYPE, _BYTE) != 0
         if quantization is not None and not details:
-            place = int(quantization._tab.Pos)
-            if place not in self._quants:
-                self._quants[place] = self._read_quantization(quick(quantization), name)
-            quant = self._quants[place]
-        signature = self._read_ints(table, "ShapeSignature")
+            if quantization.Pos not in self._quants:
+                self._quants[quantization.Pos] = self._read_quantization(quantization, name)
+            quant = self._quants[quantization.Pos]
+        signature = self._read_ints(table, _Slot.SIGNATURE)
         if len(signature) > MAX_RAW_RANK:
             raise ModelError(f"a shape signature of {len(signature)} dimensions", tensor=name)
+        code = table.number(_Slot.TYPE, _SIGNED)
         return RawTensor(
             index=index,
             name=name,
             shape=shape,
-            dtype=TYPE_NAMES.get(int(table.Type()), f"type {table.Type()}"),
+            dtype=TYPE_NAMES.get(code, f"type {code}"),
             quant=quant,
             quant_details=details,
             dynamic=-1 in signature[1:] or (-1 in signature and len(signature) != len(shape)),
-            variable=bool(table.IsVariable()),
-            sparse=table.Sparsity() is not None,
-            data=self._read_buffer(int(table.Buffer()), name),
+            variable=table.number(_Slot.IS_VARIABLE, _BYTE) != 0,
+            sparse=table.Offset(_Slot.SPARSITY) != 0,
+            data=self._read_buffer(table.number(_Slot.BUFFER, _PLACE), name),
         )
 
-    def _read_quantization(self, entry: Accessor, name: str) -> Quantization | None:
+    def _read_quantization(self, entry: "QuickTable", name: str) -> Quantization | None:
         """Returns the quantisation, None if it has no scale. TFLite also treats that as no quantisation."""
-        count = self._charge(entry.ScaleLength(), 4)
-        if count == 0:
+        first, count = entry.vector(_Slot.SCALE)
+        if self._charge(count, 4) == 0:
             return None
-        zeros = self._charge(entry.ZeroPointLength(), 8)
-        if zeros not in (1, count):
+        start, zeros = entry.vector(_Slot.ZERO_POINT)
+        if self._charge(zeros, 8) not in (1, count):
             raise ModelError(f"{count} scales, but {zeros} zero points", tensor=name)
-        scales = tuple(entry.ScaleAsNumpy().astype(float).tolist())
-        points = tuple(entry.ZeroPointAsNumpy().astype(int).tolist())
+        scales = unpack_from(f"<{count}f", self.data, first)
+        points = unpack_from(f"<{zeros}q", self.data, start)
         points = points if zeros == count else points * count
-        return Quantization(scales, points, int(entry.QuantizedDimension()))
+        return Quantization(scales, points, entry.number(_Slot.QUANTIZED_DIMENSION, _BACK))
 
     def _read_buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
         """Returns the bytes of buffer `index` without a copy, None if it is empty. Activations have none."""
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
-        table = quick(self._model.Buffers(index))
-        if table.Offset() > 1 and self._outside:
-            begin, size = table.Offset(), self._charge(table.Size(), 1)
-            if begin + size > len(self.data):
+        table = self._model._tab.tables(_MODEL_BUFFERS, index)
+        begin, size = (table.number(slot, _LONG) for slot in (_Slot.OFFSET, _Slot.SIZE))
+        if begin > 1 and self._outside:
+            if begin + self._charge(size, 1) > len(self.data):
                 raise ModelError("a constant reaches beyond the end of the file", tensor=name)
             return np.frombuffer(self.data, np.uint8, size, begin)
-        if table.Offset() > 1 or table.Size() > 1:
+        if begin > 1 or size > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
             raise UnsupportedError(OUTSIDE, tensor=name, hint=hint)
-        if table.DataLength() == 0:
+        start, count = table.vector(_Slot.DATA)
+        if count == 0:
             return None
-        view: npt.NDArray[np.uint8] = table.DataAsNumpy()
+        view = np.frombuffer(self.data, np.uint8, count, start)
         view.flags.writeable = False
         return view
 
 
 _COUNT, _PLACE, _BACK = (Struct(code).unpack_from for code in ("<H", "<I", "<i"))
+_BYTE, _SIGNED, _LONG = (Struct(code).unpack_from for code in ("<B", "<b", "<Q"))
+Reader = Callable[[bytes, int], tuple[Any, ...]]  # reads a number at a place
 
 
 class QuickTable(Table):  # type: ignore[misc]  # the package has no types
@@ -332,6 +348,31 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
     def Get(self, flags: Any, place: int) -> Any:
         """Returns the number of type `flags` at `place`."""
         return flags.packer_type.unpack_from(self.Bytes, _check_place(place))[0]
+
+    def number(self, slot: int, read: Reader) -> int:
+        """Returns the number in `slot` as `read` reads it, 0 if the table does not have it."""
+        place = self.Offset(slot)
+        return int(read(self.Bytes, _check_place(self.Pos + place))[0]) if place else 0
+
+    def vector(self, slot: int) -> tuple[int, int]:
+        """Returns the place of the first element of the vector in `slot`, and the number of its elements."""
+        place = self.Offset(slot)
+        if not place:
+            return 0, 0
+        start = self.Vector(place)
+        return start, int(_PLACE(self.Bytes, start - 4)[0])
+
+    def table(self, slot: int) -> "QuickTable | None":
+        """Returns the table in `slot`, None if there is none."""
+        place = self.Offset(slot)
+        return self._follow(self.Pos + place) if place else None
+
+    def tables(self, slot: int, index: int) -> "QuickTable":
+        """Returns the table `index` of the vector in `slot`."""
+        return self._follow(self.vector(slot)[0] + 4 * index)
+
+    def _follow(self, place: int) -> "QuickTable":
+        return QuickTable(self.Bytes, place + int(_PLACE(self.Bytes, _check_place(place))[0]))
 
     def VectorLen(self, field: int) -> int:
         """Returns the number of elements in the vector that a field points to."""

@@ -153,7 +153,9 @@ def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]
     indices: Iterable[int] = range(len(front.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = front.cheaper(math.inf, Search(front.space.cost_tables), lambda: placing.below - constants)
+        search, last = Search(front.space.cost_tables), len(front.points) - 1
+        ways = front.cheaper(front.fitting(math.inf), search, lambda: placing.below - constants)
+        indices = (last - place for place, _ in enumerate(ways))
     is_quick = placing.smallest and loads(alone.target.board)
     quick = _place_at_once(front, alone, placing, earlier) if is_quick else []
     for index in indices:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
@@ -156,11 +157,12 @@ def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search
     best plan costs no more than the first result of `search`, the least cost within that limit.
     """
     best = limits.best(earlier)
-    inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
-    if max(inside, default=0) <= limits.ram and (
-        search.first is None
-        or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
-    ):
+    ways = front.fitting(limits.ram)
+    first = next(ways, None)
+    is_least = search.first is None or (
+        search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight
+    )
+    if first is None or (is_least and first.bytes <= limits.ram):
         return []
     plans: list[Plan] = []
 
@@ -169,14 +171,14 @@ def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search
     def cost_limit() -> float:
         return dearest if best is None else min(best.cost, dearest)
 
-    if search.most_bytes < max(inside, default=0):  # the limits of one search can only fall
+    if search.most_bytes < first.bytes:  # the limits of one search can only fall
         search = least_cost(front)
-    for index in front.cheaper(limits.ram, search, cost_limit):
+    for way in front.cheaper(chain([first], ways), search, cost_limit):
         if best is not None and not front.session.work.goes_on():
             break
-        plans.append(front.within(index, limits.ram))
+        plans.append(front.within(way, limits.ram))
         if not limits.allow(plans[-1]):
-            plans.append(front.plan(index))  # the front's own plan, in the smallest arena that was found
+            plans.append(front.smallest(way))  # the front's own plan, in the smallest arena that was found
         best = limits.best([*plans, *earlier])
     return plans
 

@@ -65,6 +65,8 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 
     The region's output, and tensors that are read outside of the region, have no ring.
     """
+    if not run.advance_count:
+        return []  # one operator over whole tensors
     inside, readers = set(run.region.ops), graph.consumers()
     return [
         LineBuffer.of(graph, tensor, rows, graph.tensors[tensor].nhwc[2])

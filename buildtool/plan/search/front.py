@@ -13,7 +13,8 @@ tensor that does not feed its region.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,7 +25,7 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.workspace import Regions, known_costs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.paths import Search, Way
-from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.regions import INFINITE, Candidate
 from buildtool.plan.search.space import Settings, Space, Ways, space_of
 from buildtool.plan.types import Plan, Region
 from buildtool.target.costs import COST_UNITS
@@ -84,11 +85,34 @@ class Front:
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
         """Whether the arena that `within` finds for a point may fit into `most_bytes` bytes."""
-        if self._floors[index] <= most_bytes:
-            return True
-        way = self.points[index].way
+        return self._floors[index] <= most_bytes or self._tied_fits(self.points[index].way, most_bytes)
+
+    def _tied_fits(self, way: Way, most_bytes: float) -> bool:
+        """Whether the cheapest way with a way's work, within its bytes, may fit into `most_bytes` bytes."""
         tied = self.space.cheapest(way)
         return tied is not None and self._floor(tied) <= most_bytes
+
+    def fitting(self, most_bytes: float) -> Iterator[Way]:
+        """Yields the ways of the points whose arena may fit into `most_bytes` bytes, most live bytes first.
+
+        A search of its own finds them: it begins no higher than such points lie, and goes on as they are
+        asked for. If its budget ends, the rest comes from `points`.
+        """
+        above = INFINITE
+        if not math.isinf(most_bytes):
+            space, settings = self.space, self.settings
+            search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
+            for way in search.falling(int(most_bytes) + self._most_beside):
+                if not search.exact:
+                    break
+                if self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
+                    yield way
+                above = way.bytes
+            if search.exact:
+                return
+        for index in reversed(range(len(self.points))):
+            if self.points[index].live_bytes < above and self.may_fit(index, most_bytes):
+                yield self.points[index].way
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
@@ -101,10 +125,11 @@ class Front:
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
-        return tuple(
-            way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
-            for way in (point.way for point in self.points)
-        )
+        return tuple(self._exact_floor(point.way) for point in self.points)
+
+    def _exact_floor(self, way: Way) -> int:
+        """The bound of `_floors` for a way of an exact front."""
+        return way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """A lower bound in bytes of a way's arena. `saved` returns the bytes that a region may need less."""
@@ -135,21 +160,36 @@ class Front:
         dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
         return min(dying, boundaries.sizes[region.end - 1])
 
+    @cached_property
+    def _most_beside(self) -> int:
+        """An upper bound in bytes of `_beside` for all regions."""
+        e, sizes = self.space.elements, self.space.boundaries.sizes
+        inputs = zip(e.ops, (-1, *e.makes), e.beside, strict=False)
+        skipped = {
+            e.roots[t]
+            for op, before, beside in inputs
+            for t in (*(t for t in op.inputs if t != before), *beside)
+            if t in e.roots
+        }
+        dying = sum(e.sizes[t] for t in skipped if e.last_read[t] < e.count)
+        first = min((e.last_read[t] for t in skipped), default=e.count)
+        return min(dying, max(sizes[first:], default=0))
+
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found.
+        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found."""
+        return self.smallest(self.points[index].way)
 
-        The session caches it for every front of the same problem.
-        """
-        key = (*self._problem, self.settings, index)
-        return self.session.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
+    def smallest(self, way: Way) -> Plan:
+        """The placed plan of a point's way. The session caches it for every front of the same problem."""
+        key = (*self._problem, self.settings, way)
+        return self.session.remember("placed points", key, lambda: self.within(way), MOST_POINTS)
 
-    def within(self, index: int, enough: float = 0) -> Plan:
-        """A placed plan of a point. An arena of `enough` bytes is small enough.
+    def within(self, way: Way, enough: float = 0) -> Plan:
+        """A placed plan of a point's way. An arena of `enough` bytes is small enough.
 
         If the network is small enough for a search, the cheapest way with the point's work and within its
         bytes is placed. The point's own way is placed instead if its plan is better, copies included.
         """
-        way = self.points[index].way
         cheapest = self.space.cheapest(way)
         if cheapest is None:
             return self.cheap(way, enough)
@@ -221,20 +261,19 @@ class Front:
         timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
         return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
-    def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
-        """Yields the indices of points whose arena may fit into `most_bytes`, most live bytes first.
+    @staticmethod
+    def cheaper(ways: Iterable[Way], search: Search, below: Callable[[], float]) -> Iterator[Way]:
+        """Yields the ways of `fitting` up to the first one from which no plan may cost less than `below()`.
 
-        It ends where no further point may cost less than `below()`. No plan of a point costs less than the
-        cheapest way within its bytes, and that way costs more within fewer bytes. `search` is a search for
-        the least cost. None of its limits so far may be lower than the first one here.
+        No plan of a point costs less than the cheapest way within its bytes, and that way costs more within
+        fewer bytes. `search` is a search for the least cost. None of its limits so far may be lower than the
+        first one here.
         """
-        for index in reversed(range(len(self.points))):
-            if not self.may_fit(index, most_bytes):
-                continue
-            way = search.least(self.points[index].live_bytes)
-            if way is not None and search.exact and way.weight >= below() * COST_UNITS:
+        for way in ways:
+            cheapest = search.least(way.bytes)
+            if cheapest is not None and search.exact and cheapest.weight >= below() * COST_UNITS:
                 return
-            yield index
+            yield way
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
         return tuple(region.region(self.space.elements) for region in self._whole_regions(way))
@@ -256,7 +295,7 @@ class Front:
         groups = []
         for block, group in zip(blocks, lean.groups, strict=True):
             free = room - self.space.elements.constants(block.first, block.last)
-            cheapest = self.space.blocks.cheapest(block, free)
+            cheapest = self.space.cost_tables.cheapest(block, free)
             groups.append(group if cheapest is None else cheapest.group)
         return replace(lean, groups=tuple(groups))
 

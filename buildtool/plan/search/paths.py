@@ -138,12 +138,12 @@ class Search:
         """The last region of a way to a cut, with its block forms."""
         return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
-    def falling(self) -> Iterator[Way]:
+    def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
         """Yields the best ways within fewer and fewer bytes, least weight first.
 
         While the search is exact, no way dominates another.
         """
-        candidate, most_bytes = None, INFINITE
+        candidate = None
         while (way := self.least(most_bytes)) is not None:
             if candidate is not None and way.weight > candidate.weight:
                 yield candidate

@@ -29,7 +29,9 @@ from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, pack_rows, unp
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_LEAST_EXTRA = FormRow._fields.index("least_extra")
+_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION = map(
+    FormRow._fields.index, ("least_extra", "back", "step", "window", "section")
+)
 # Whether a block of a chain saves weight: one byte.
 _SAVINGS: Namespace[bool] = Namespace(
     "tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]]
@@ -122,6 +124,21 @@ class Tables:
             block = Block(last - row.back, last, row.step, axis, row.sums, row.work)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
+
+    def cheapest(self, block: Block, most_window: float) -> Form | None:
+        """The last of a block's forms whose windows need at most `most_window` bytes, as `Blocks.cheapest`.
+
+        It is read from the element's rows where these are known: they hold all promising forms.
+        """
+        rows = self._by_key.get(self.boundaries.keys[block.last]) if self.per_cost == 1 else None
+        if rows is None or self.per_work or block.section is not None:
+            return self.blocks.cheapest(block, most_window)
+        own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
+        fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
+        if not len(fitting):
+            return None
+        row = FormRow(*rows[fitting[-1]].tolist())
+        return Form(block, self.blocks.group(block, row.hand_off), row.window, row.late)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
