@@ -118,7 +118,7 @@ def _find_kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Returns the kernels' sources and all included headers; each maps a name in the bundle to a file."""
-    from buildtool.firmware.objects import closure
+    from buildtool.base.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}

@@ -56,10 +56,15 @@ class Recipe:
     identity: compiler.Identity
     began_ns: int
 
+    def find(self, session: Session) -> Made | None:
+        """Returns the headers and the output of the same recipe from the cache, or None."""
+        entry = session.load(self.level, self.parts)
+        return entry if entry is not None and compiler.are_current(entry[0]) else None
+
     def load(self, session: Session) -> bytes | None:
         """Returns the output of the same recipe from the cache, or None."""
-        entry = session.load(self.level, self.parts)
-        return entry[1] if entry is not None and compiler.are_current(entry[0]) else None
+        entry = self.find(session)
+        return entry[1] if entry is not None else None
 
     def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
         """Stores the output `made`, unless one of the `others`, the headers that were read, has changed."""

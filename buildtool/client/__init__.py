@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from buildtool.base.identity import code_digest, code_files, code_folders, home
     from buildtool.client import turns
     from buildtool.client.child import Client
+    from buildtool.client.compiling import Objects
     from buildtool.client.descriptions import fetch_description
     from buildtool.client.files import Located
     from buildtool.client.placing import place
@@ -27,6 +28,7 @@ __all__ = [
     "Client",
     "Digests",
     "Located",
+    "Objects",
     "UsageError",
     "answers",
     "code_digest",
@@ -52,6 +54,7 @@ _HOMES = {
     "base.errors": ("BuildtoolError", "UsageError", "did_you_mean"),
     "base.identity": ("code_digest", "code_files", "code_folders", "home"),
     "client.child": ("Client",),
+    "client.compiling": ("Objects",),
     "client.descriptions": ("fetch_description",),
     "client.files": ("Located",),
     "client.placing": ("place",),

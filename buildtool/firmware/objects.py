@@ -1,67 +1,22 @@
-"""Compiles C and assembly files to objects, which the cache keeps in a namespace of their own.
-
-The key of an entry has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of
-every file that the source includes, directly or not. Every `#include` counts, even if the preprocessor would
-skip it. A name that is in none of the given folders belongs to the compiler. The entry lists the other files
-that were read, the compiler's and the system's headers, with their digests. It is valid while these are
-unchanged.
-"""
+"""Compiles C and assembly files to objects, which the cache keeps (buildtool/base/objects.py)."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import os
-import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.base.compiler import Identity, dependencies, environment, identify, passed
-from buildtool.base.digests import Memo
-from buildtool.base.errors import TargetError, ToolError
-from buildtool.base.programs import Recipe, level
-from buildtool.base.session import Session, current_session
+from buildtool.base.compiler import dependencies, environment, passed
+from buildtool.base.errors import ToolError
+from buildtool.base.objects import CachedObjects, Compiler, Unit
+from buildtool.base.session import current_session
 
 _LINES_SHOWN = 20  # of a tool's output
 # The first bytes of objects and images: ELF, LLVM's bitcode (-flto), Mach-O.
 _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
-
-OBJECTS = level("objects")
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A file to compile: its path, the folders of its includes, and its own flags."""
-
-    source: Path
-    includes: tuple[Path, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A compiler with the flags for every unit; `identity` is its name and version.
-
-    `renames` are flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so
-    that objects do not depend on the place of these folders.
-    """
-
-    cc: str
-    identity: str
-    flags: tuple[str, ...]
-    renames: tuple[str, ...] = ()
-
-    def called(self, folder: Path) -> str:
-        """The folder's name in debug information; "" if it is not renamed."""
-        pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
-        around = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
-        place, name = max(around, key=lambda pair: len(pair[0].parts), default=(folder, ""))
-        return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
 
 
 def compile_all(
@@ -73,9 +28,9 @@ def compile_all(
     """
     folder = folder.absolute()  # compilers run in the folders of their sources
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
-    cached = _CachedObjects(current_session(), compiler)
+    cached = CachedObjects(current_session(), compiler, environment(), passed())
     jobs = [(cached.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
-    missing = [job for job in jobs if job[0] is None or not cached.put(job[0][0], job[2])]
+    missing = [job for job in jobs if job[0] is None or cached.put(job[0][0], job[2]) is None]
     count = len(units) - len(missing)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         for (key, unit, target), paths in zip(
@@ -86,77 +41,6 @@ def compile_all(
             count += 1
             tell(f"compiled {count} of {len(units)} files")
     return targets
-
-
-class _CachedObjects:
-    """The cached objects of a compiler."""
-
-    def __init__(self, session: Session, compiler: Compiler) -> None:
-        self._session, self._compiler = session, compiler
-        self._began = time.time_ns()
-        self._identities: dict[tuple[str, ...], Identity | None] = {}
-
-    def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
-        """Returns the cache key of a unit's object, and the files that its compilation reads.
-
-        None without a cache, or if one of the two is not known.
-        """
-        if self._session.keeper is None:
-            return None
-        # The identity leaves out the macros of networks, as most kernels do not use them.
-        flags = (*self._compiler.flags, *unit.flags)
-        plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
-        if plain not in self._identities:
-            self._identities[plain] = identify([self._compiler.cc, *plain], environment())
-        files, identity = self._find_reads(unit), self._identities[plain]
-        if files is None or identity is None:
-            return None
-        folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
-        parts = {
-            "compiler": f"{self._compiler.identity}, of digest {identity.digest}",
-            "flags": [
-                flag for flag in (*self._compiler.flags, "", *unit.flags) if files.asks_for(flag, flags)
-            ],
-            "files": [list(pair) for pair in files.files],
-            "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
-            "variables": [list(pair) for pair in passed().items()],
-        }
-        return Recipe(OBJECTS, parts, identity, self._began), files
-
-    def put(self, recipe: Recipe, target: Path) -> bool:
-        """Writes the cached object to `target`; returns whether there is one."""
-        data = recipe.load(self._session)
-        if data is not None:
-            target.write_bytes(data)
-        return data is not None
-
-    def keep(self, recipe: Recipe, files: Reads, unit: Unit, target: Path, names: list[str]) -> None:
-        """Writes a new object to the cache, unless its sources have changed meanwhile.
-
-        `names` are the files that the compiler has read.
-        """
-        paths = [os.path.join(unit.source.parent.absolute(), name) for name in names]  # noqa: PTH118
-        own = {str(path.resolve()) for path in files.paths}
-        others = [path for path in paths if os.path.realpath(path) not in own]
-        try:
-            is_whole = not files.misses((*self._compiler.flags, *unit.flags), others)
-        except OSError:
-            return
-        if is_whole and self._find_reads(unit) == files:  # else the key does not cover all that was compiled
-            recipe.keep(self._session, target.read_bytes(), others)
-
-    def _find_reads(self, unit: Unit) -> Reads | None:
-        return reads(unit.source, list(_list_include_folders(self._compiler, unit)))
-
-
-def _list_include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
-    """Yields the folders of the unit's headers, without the compiler's own and the source's folder."""
-    yield from unit.includes
-    for flag, after in itertools.pairwise((*compiler.flags, *unit.flags, "")):
-        if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
-            yield Path(after)
-        elif flag.startswith("-I"):
-            yield Path(flag[2:])
 
 
 def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
@@ -228,138 +112,3 @@ def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Exp
         text = f"{what} failed ({Path(command[0]).name} {how})"
         raise ToolError("\n".join([f"{text}:" if first else text, *first]))
     return process.stdout
-
-
-# ---- the files that a compilation reads ---------------------------------------------------------------
-
-
-_NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
-# Text that reads a file without naming it, tests whether a file exists, or reads the time.
-_HIDDEN = re.compile(
-    rb'#[ \t]*(?:include(?![ \t]*["<])|include_next|import|embed)'
-    rb"|__has_include|__has_embed|\.incbin|\.include|(?:%:|\?\?=)[ \t]*include"
-    rb"|\b__(?:DATE|TIME|TIMESTAMP)__\b"
-)
-# Names that no header of a compiler uses; "NN_ ##" may make any of them.
-_OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
-
-
-@dataclass(frozen=True)
-class _Text:
-    """The digest of a file's text, and the names in it.
-
-    `included` are the files that it includes. `hides` is true if it reads files without naming them.
-    `names` are its identifiers that begin with NN_.
-    """
-
-    digest: str
-    included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
-    hides: bool
-    names: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Reads:
-    """The files that a compilation reads (name and digest, in a fixed order), and the NN_ names in them."""
-
-    files: tuple[tuple[str, str], ...]
-    names: frozenset[str]
-    paths: frozenset[Path]
-
-    def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
-        """Whether `flag` may change the object.
-
-        A flag -DNN_... does not if neither the files nor the other `flags` mention its name. Every other
-        flag may change it.
-        """
-        if not flag.startswith("-DNN_"):
-            return True
-        values = (one.partition("=")[2] if one.startswith("-DNN_") else one for one in flags)
-        within = frozenset[str]().union(*(_find_names(os.fsencode(value)) for value in values))
-        return _is_mentioned(flag, self.names | within)
-
-    def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether `others` mention a macro of `flags` that these files do not mention.
-
-        `others` are the other files that the compiler read: headers that a flag includes, and the
-        compiler's own headers. Raises OSError.
-        """
-        flags = tuple(flags)
-        unused = [flag for flag in flags if not self.asks_for(flag, flags)]
-        names = frozenset[str]().union(*(_TEXTS.of(path).names for path in others)) if unused else ()
-        return any(_is_mentioned(flag, names) for flag in unused)
-
-
-def _is_mentioned(flag: str, names: Collection[str]) -> bool:
-    """Whether the macro that `flag` defines is in `names`, or ## may make it from one of them."""
-    name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
-    return name in names or any(other.endswith("##") for other in names)
-
-
-def _find_names(data: bytes) -> frozenset[str]:
-    return frozenset(name.decode() for name in _OWN_NAME.findall(data))
-
-
-def _parse(data: bytes) -> _Text:
-    included = tuple(
-        ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
-        for quoted, bracketed in _NAMED.findall(data)
-    )
-    return _Text(hashlib.sha256(data).hexdigest(), included, bool(_HIDDEN.search(data)), _find_names(data))
-
-
-_TEXTS = Memo(lambda path: _parse(Path(path).read_bytes()), 4096)
-
-
-def _read(path: Path) -> _Text:
-    try:
-        return _TEXTS.of(str(path))
-    except FileNotFoundError:
-        text = "a catalogue or plugin names this file, but it does not exist"
-        raise TargetError(text, path=str(path)) from None
-
-
-def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
-    """Yields each of the `waiting` files, and each file of `folders` that they include at any depth, once."""
-    seen: set[Path] = set()
-    while waiting:
-        name, path = waiting.pop()
-        if path not in seen:
-            seen.add(path)
-            text = _read(path)
-            yield name, path, text
-            waiting += _resolve(text, path.parent, folders)
-
-
-def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
-    """Returns `source` and the files of `folders` that it may include: what its compilation reads.
-
-    None if the text does not name all of them, as a macro names a file or data is included.
-    """
-    files, names, paths = [], set[str](), set[Path]()
-    for name, path, text in _walk([(source.name, source)], folders):
-        if text.hides:
-            return None
-        files.append((name, text.digest))
-        names |= text.names
-        paths.add(path)
-    return Reads(tuple(files), frozenset(names), frozenset(paths))
-
-
-def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    """Returns the sorted headers of `folders` that these texts and files include, at any depth."""
-    waiting = [header for data in texts for header in _resolve(_parse(data), None, folders)]
-    for source in sources:
-        waiting += _resolve(_read(source), source.parent, folders)
-    return sorted(path for _, path, _ in _walk(waiting, folders))
-
-
-def _resolve(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Yields each name that the text includes, with the file that the compiler finds first for it.
-
-    `own` is the folder of the text itself.
-    """
-    for name, quoted in text.included:
-        paths = (folder / name for folder in ((own, *folders) if quoted and own else folders))
-        if path := next(filter(Path.is_file, paths), None):
-            yield name, path

@@ -49,16 +49,23 @@ def recorded_sizes(core: Core) -> tuple[Recorded, ...]:
     return read(core.cflags, core.vector_bits)[1]
 
 
-@cache
-def _tables() -> dict[tuple[tuple[str, ...], int], tuple[Path, tuple[Recorded, ...]]]:
-    tables = {}
-    for path in sorted(FOLDER.glob("*.toml")):
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        entries = tuple(Recorded(**entry) for entry in table["compilers"])
-        tables[tuple(table["cflags"]), table["vector_bits"]] = (path, entries)
-    return tables
-
-
 def read(cflags: Sequence[str], vector_bits: int) -> tuple[Path | None, tuple[Recorded, ...]]:
     """Returns the file and the sizes for cores with these flags; (None, ()) if there are none."""
-    return _tables().get((tuple(cflags), vector_bits), (None, ()))
+    path = _find_files().get((tuple(cflags), vector_bits))
+    return path, _read(path) if path else ()
+
+
+@cache
+def _find_files() -> dict[tuple[tuple[str, ...], int], Path]:
+    """Returns the tables' files by flags and vector length, which stand before the sizes."""
+    files = {}
+    for path in sorted(FOLDER.glob("*.toml")):
+        head = tomllib.loads(path.read_text(encoding="utf-8").partition("\n[[")[0])
+        files[tuple(head["cflags"]), head["vector_bits"]] = path
+    return files
+
+
+@cache
+def _read(path: Path) -> tuple[Recorded, ...]:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(Recorded(**entry) for entry in table["compilers"])

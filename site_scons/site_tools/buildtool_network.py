@@ -43,6 +43,7 @@ from SCons.Util import flatten
 from buildtool.client import (
     BuildtoolError,
     Client,
+    Objects,
     UsageError,
     code_digest,
     did_you_mean,
@@ -77,6 +78,7 @@ EMITTED = "emitted"  # in answers, the root that stands for a network's own fold
 _OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
 
 _clients: dict[str, Client] = {}
+_caches: dict[str, Objects] = {}  # by top folder
 
 
 def generate(env):
@@ -511,10 +513,36 @@ def _own(env, **variables):
     It decides by content, whatever Decider the user has set. It knows the user's line, for errors in the
     build; as a variable that no command has, so that nothing is built again if the line moves.
     """
-    own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), **variables)
+    spawn = _CachedSpawn(env["SPAWN"], _cached_objects(env), Path(env.Dir("#").abspath))
+    own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
     return own
+
+
+class _CachedSpawn:
+    """Runs command lines as `spawn` does, but takes objects that the cache has from there."""
+
+    def __init__(self, spawn, objects: Objects, folder: Path):
+        self._spawn, self._objects, self._folder = spawn, objects, folder
+
+    def __call__(self, sh, escape, cmd, args, env):
+        """Returns the exit status. `args` are the words of the command line, quoted for the shell."""
+        words = shlex.split(" ".join(args))
+
+        def run(longer):
+            return self._spawn(sh, escape, cmd, [*args, *map(shlex.quote, longer[len(words) :])], env)
+
+        return self._objects.compile(words, run, {k: str(v) for k, v in env.items()}, self._folder)[0]
+
+
+def _cached_objects(env) -> Objects:
+    """Returns the cache of objects for the whole build."""
+    top = env.Dir("#").abspath
+    if top not in _caches:
+        _caches[top] = Objects(env["NETWORK_CACHE"])
+        atexit.register(_caches[top].close)
+    return _caches[top]
 
 
 def _objects(own, name, directory, emitted=None):

@@ -13,6 +13,7 @@ from buildtool_plugins.tools.find import find_clang, find_host_compiler
 from paths import script
 
 from buildtool.base import compiler as compilers
+from buildtool.base import objects as base_objects
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Use
 from buildtool.base.session import Session, working
@@ -37,7 +38,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def asked(monkeypatch):
     """The compiler's identity is found again for every request, as in a new process."""
-    monkeypatch.setattr(objects, "identify", compilers.identify.__wrapped__)
+    monkeypatch.setattr(base_objects, "identify", compilers.identify.__wrapped__)
 
 
 def entries(cache):
@@ -241,7 +242,7 @@ def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache
     source = tree / "planted.c"
     source.write_text(PLANTED)
     (bad,) = request(lambda: compile_all(Compiler(CC, "", ()), [Unit(source)], tree / "out"), Use.OFF)
-    planted.disk.write("objects", key, objects.OBJECTS.pack(([], bad.read_bytes())))
+    planted.disk.write("objects", key, base_objects.OBJECTS.pack(([], bad.read_bytes())))
     entry.write_bytes((tree / "theirs" / "objects" / key[:2] / key[2:]).read_bytes())
     assert compiled(tree) == bad.read_bytes()  # it is used as long as the owner is right
     for path in {"the entry": [entry], "its folder and the entry": [entry.parent, entry]}.get(what, [cache]):

@@ -68,7 +68,7 @@ def network(context: Context) -> Iterator[str]:
     yield set_list("exact", [shell(answer["tools"]["exact"])])
     yield set_list("defines", answer["tools"]["defines"])
     yield set_list("kernels_called", [f"{emitted}/{files['kernels']}"])
-    yield from _kernels(answer, kernels, f"{emitted}.kernels")
+    yield from _kernels(context, answer, kernels, f"{emitted}.kernels")
     check_file = inputs.write(context, call.files, answer)
     yield set_lines("configure_depends", [*depends(answer), check_file])
 
@@ -87,24 +87,23 @@ def _write_command(context: Context, call: requests.NetworkCall) -> str:
     return f"{emitted}.command"
 
 
-def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str) -> Iterator[str]:
+def _kernels(
+    context: Context, answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str
+) -> Iterator[str]:
     """Yields `set` commands for the kernels of the board. The key differs between boards with the same name.
 
-    Writes `file`, which has the sources of the kernels that are compiled only if a network calls them.
+    Writes `file`, which has the sources of the kernels, of which those that networks call are compiled.
     """
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
-    sources = [locate(answer, source["file"]) for source in [*kernels["sources"], *others]]
-    by_name = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
-    chosen = {kernel: source for kernel, source in by_name.items() if called.name_file(kernel, source)}
-    called.write(file, chosen)
-    yield from _properties(answer, kernels)
+    chosen = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
+    sources = [locate(answer, source["file"]) for source in others]
+    called.write(file, context, chosen)
     includes, tools = _includes(answer, kernels), answer["tools"]
-    text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
+    text = "\0".join([*chosen.values(), *sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
     yield set_list("kernels_key", [_digest(text)[:8]])
-    yield set_lines("kernels_sources", [source for source in sources if source not in chosen.values()])
-    yield set_lines("kernels_chosen", [called.name_file(*pair) for pair in chosen.items()])
+    yield set_lines("kernels_sources", sources)
     yield set_list("kernels_includes", includes)
 
 

@@ -233,7 +233,7 @@ function(_buildtool_ask what where name request)
 endfunction()
 
 # The board's kernels as a library that all its networks share: an archive, so that a program links only what it calls.
-# What no network calls is an empty file (called.py), which the target KERNELS_called writes when all are planned.
+# Its one source's launcher compiles the kernels that networks call (called.py), when all networks are planned.
 macro(_buildtool_kernels)
   if(TARGET ${kernels})
     get_target_property(key ${kernels} BUILDTOOL_KEY)
@@ -243,27 +243,41 @@ macro(_buildtool_kernels)
   endif()
   if(NOT TARGET ${kernels})
     get_filename_component(folder "buildtool/${kernels}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
-    list(TRANSFORM kernels_chosen PREPEND "${folder}/")
     set(lists "$<TARGET_PROPERTY:${kernels},BUILDTOOL_CALLED>")
     file(GENERATE OUTPUT "${folder}.networks" CONTENT "$<JOIN:${lists},\n>\n")
+    file(CONFIGURE OUTPUT "${folder}/kernels.c" CONTENT "typedef int nn_kernels; /* beside it are the kernels */\n")
     add_custom_command(
       OUTPUT "${folder}.stamp"
-      BYPRODUCTS ${kernels_chosen}
+      BYPRODUCTS "${folder}.called"
       COMMAND ${command} called "${emitted}.kernels" "${folder}.networks" "${folder}"
       DEPENDS "${emitted}.kernels" "${folder}.networks" "${lists}"
       COMMENT "Choosing the kernels that networks call"
       VERBATIM)
     add_custom_target(${kernels}_called DEPENDS "${folder}.stamp")
-    add_library(${kernels} STATIC EXCLUDE_FROM_ALL ${kernels_sources} ${kernels_chosen})
+    add_library(${kernels} STATIC EXCLUDE_FROM_ALL "${folder}/kernels.c" ${kernels_sources})
     add_dependencies(${kernels} ${kernels}_called)
-    set_target_properties(${kernels} PROPERTIES BUILDTOOL_KEY "${kernels_key}")
+    set_source_files_properties("${folder}/kernels.c" PROPERTIES
+      OBJECT_DEPENDS "${folder}.called" COMPILE_DEFINITIONS "BUILDTOOL_CONFIG=$<CONFIG>")
+    set(launcher ${command} kernels "${folder}" "${emitted}.compiler" ${CMAKE_C_COMPILER_LAUNCHER})
+    set_target_properties(${kernels} PROPERTIES BUILDTOOL_KEY "${kernels_key}" C_COMPILER_LAUNCHER "${launcher}")
     target_include_directories(${kernels} PUBLIC ${kernels_includes})
     target_compile_definitions(${kernels} PUBLIC ${defines})
     _buildtool_compiled(${kernels})
     _buildtool_checked(${kernels} ${name} "${emitted}")
+    _buildtool_archived(${kernels} "${folder}.$<CONFIG>.objects")
   endif()
   add_dependencies(${kernels}_called ${name}_plan)
   set_property(TARGET ${kernels} APPEND PROPERTY BUILDTOOL_CALLED "${kernels_called}")
+endmacro()
+
+# Adds the objects that the file `list` names to the archive `target`.
+macro(_buildtool_archived target list)
+  if(CMAKE_HOST_APPLE) # its archiver reads no such file
+    add_custom_command(TARGET ${target} POST_BUILD
+      COMMAND sh -c "xargs \"$1\" qs \"$2\" <\"$3\"" sh "${CMAKE_AR}" "$<TARGET_FILE:${target}>" "${list}" VERBATIM)
+  else()
+    set_property(TARGET ${target} APPEND PROPERTY STATIC_LIBRARY_OPTIONS "@${list}")
+  endif()
 endmacro()
 
 # Compiles and links `target` again when the compiler changes, which the check of `network` finds.

@@ -1,45 +1,137 @@
 """Compiles only the kernels that networks call, though CMake must name all sources before any is planned.
 
-The library of a board's kernels has one small C file for each kernel that the board can run. It includes the
-kernel's source if a network calls the kernel; else it is empty. `run.py called FILE NETWORKS FOLDER` writes
-these files to FOLDER, in each build in which a network calls other kernels than before. FILE, which the
-configuration has written, has the sources of the kernels by name. NETWORKS names the list of each network.
+For CMake the library of a board's kernels has one source, FOLDER/kernels.c. Its compiler has the launcher
+`run.py kernels FOLDER COMPILER`, which compiles kernels.c, and each called kernel with the same command line.
+FOLDER.CONFIG.objects lists their objects for the archiver. Objects that are up to date stay, others come from
+the user's cache, where it has them.
+
+`run.py called FILE NETWORKS FOLDER` writes FOLDER.called, the sources of the called kernels, when all networks
+are planned. FILE, which the configuration has written, has the sources of all kernels by name. NETWORKS names
+the list of each network. COMPILER is the record of the compiler (inputs.py).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+from buildtool.client import Digests, Objects
 from buildtool.fronts.cmake.quoting import write_whole
+from buildtool.fronts.cmake.requests import Context, read_stat_cache
 
-_EMPTY = "typedef int nn_not_called; /* no network calls this kernel */\n"
-
-
-def name_file(kernel: str, source: str) -> str:
-    """Returns the name of the C file that includes a kernel's source, or "" if the source itself is compiled.
-
-    `kernel` is the kernel's name in the networks' lists, which is the name of its object file.
-    """
-    includable = source.endswith(".c") and '"' not in source
-    return f"{kernel.removesuffix('.o')}.c" if includable else ""
+_CONFIG = "-DBUILDTOOL_CONFIG="
+_SHARED = ("cache_url", "cache_mode")  # settings of the project for the shared cache
 
 
-def write(path: str, sources: Mapping[str, str]) -> None:
-    """Writes FILE, which has the sources of the kernels by name."""
-    write_whole(Path(path), json.dumps(sources, indent=1).encode())
+def write(path: str, context: Context, sources: Mapping[str, str]) -> None:
+    """Writes FILE, which has the sources of the kernels by name, and the project's settings of the cache."""
+    shared = {f"BUILDTOOL_{name.upper()}": context[name] for name in _SHARED if context[name]}
+    write_whole(Path(path), _json({"sources": sources, "variables": shared}))
 
 
 def update(file: str, networks: str, folder: str) -> int:
-    """Writes the C files that change, and then the stamp FOLDER.stamp. Returns the exit status."""
+    """Writes FOLDER.called and the stamp FOLDER.stamp. Returns the exit status."""
     lists = filter(None, os.fsdecode(Path(networks).read_bytes()).split("\n"))
     called = {
         name for path in lists for name in Path(path).read_text(encoding="utf-8", errors="replace").split()
     }
-    for kernel, source in json.loads(Path(file).read_bytes()).items():
-        text = f'#include "{source}"\n' if kernel in called else _EMPTY
-        write_whole(Path(folder, name_file(kernel, source)), text.encode(errors="surrogateescape"))
+    content = json.loads(Path(file).read_bytes())
+    content["sources"] = {kernel: path for kernel, path in content["sources"].items() if kernel in called}
+    write_whole(Path(f"{folder}.called"), _json(content))
     Path(f"{folder}.stamp").write_bytes(b"")
     return 0
+
+
+def compile_kernels(folder: str, compiler: str, *words: str) -> int:
+    """Runs the command line `words`, which compiles kernels.c, and compiles the called kernels as it does.
+
+    Returns the exit status. The file of dependencies that the compiler writes for kernels.c then has those of
+    the kernels, too.
+    """
+    content = json.loads(Path(f"{folder}.called").read_bytes())
+    os.environ.update(content["variables"])
+    config = next((word.removeprefix(_CONFIG) for word in words if word.startswith(_CONFIG)), "")
+    command = [word for word in words if not word.startswith(_CONFIG)]
+    objects, kernels = Objects(), list(content["sources"].items())
+    seen = read_stat_cache()
+    all_compiled = [_Kernel(command, *kernel, Path(compiler).read_text()) for kernel in kernels]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        statuses = list(pool.map(lambda one: one.compile(objects, seen), all_compiled))
+    objects.close()
+    seen.save()
+    failed = [status for status in statuses if status]
+    if failed:
+        return failed[0]
+    listed = "".join(f"{_escape(str(one.target.absolute()))}\n" for one in all_compiled)
+    write_whole(Path(f"{folder}.{config}.objects"), os.fsencode(listed))
+    status = subprocess.run(command, check=False).returncode
+    if not status and "-MF" in command:
+        rule = Path(command[command.index("-MF") + 1])
+        paths = dict.fromkeys(path for one in all_compiled for path in one.reads)
+        with rule.open("ab") as file:
+            file.write(os.fsencode(f"{_target_of(command)}: {' '.join(map(_escape_rule, paths))}\n"))
+    return status
+
+
+class _Kernel:
+    """A kernel to compile with the command line of kernels.c. `reads` are the files that it was made from."""
+
+    def __init__(self, command: Sequence[str], name: str, source: str, compiler: str) -> None:
+        main, made = command[command.index("-c") + 1], command[command.index("-o") + 1]
+        self.target = Path(made).parent / name
+        rule = f"{self.target}.d"
+        replaced = {main: source, made: str(self.target)}
+        self._words = [replaced.get(word, word) for word in command]
+        for i, word in enumerate(self._words[:-1]):
+            if word in ("-MF", "-MT", "-MQ"):
+                self._words[i + 1] = rule if word == "-MF" else str(self.target)
+        self._record = self.target.with_suffix(".json")
+        self._key = hashlib.sha256(os.fsencode("\0".join([*self._words, compiler]))).hexdigest()
+        self.reads: list[str] = []
+
+    def compile(self, objects: Objects, seen: Digests) -> int:
+        """Makes the object unless it is up to date. Returns the exit status."""
+        with suppress(OSError, ValueError, KeyError, TypeError):  # there is no record, or a damaged one
+            record = json.loads(self._record.read_bytes())
+            if record["key"] == self._key and self.target.is_file():
+                self.reads = list(record["reads"])
+                if all(seen.digest(path) == digest for path, digest in record["reads"].items()):
+                    return 0
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self._record.unlink(missing_ok=True)
+
+        def run(words: Sequence[str]) -> int:
+            return subprocess.run(words, check=False).returncode
+
+        status, self.reads = objects.compile(self._words, run, os.environ, Path.cwd())
+        with suppress(OSError):
+            if not status and self.reads:
+                digests = {path: seen.digest(path) for path in self.reads}
+                write_whole(self._record, _json({"key": self._key, "reads": digests}))
+        return status
+
+
+def _target_of(command: Sequence[str]) -> str:
+    """Returns the target of the compiler's rule of dependencies, as the command line names it."""
+    return next((value for word, value in zip(command, command[1:], strict=False) if word == "-MT"), "")
+
+
+def _escape(path: str) -> str:
+    """Returns a path for a file of arguments, as archivers read it."""
+    return re.sub(r"[\s\"'\\]", r"\\\g<0>", path)
+
+
+def _escape_rule(path: str) -> str:
+    """Returns a path for a rule of dependencies."""
+    return re.sub(r"[ #]", r"\\\g<0>", path).replace("$", "$$")
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, indent=1, sort_keys=True).encode(errors="surrogateescape")

@@ -1,4 +1,5 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|called|plan|confirm|COMMAND WORDS...`.
+"""The script that the CMake package calls: `python -P run.py ask|check|called|kernels|plan|confirm|COMMAND
+WORDS...`.
 
 COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
 find another one first.
@@ -24,6 +25,10 @@ if sys.argv[1:2] == ["called"]:
     from buildtool.fronts.cmake import called
 
     sys.exit(called.update(*sys.argv[2:]))
+if sys.argv[1:2] == ["kernels"]:
+    from buildtool.fronts.cmake import called
+
+    sys.exit(called.compile_kernels(*sys.argv[2:]))
 if sys.argv[1:2] in (["plan"], ["confirm"]):
     from buildtool.fronts.cmake import planning
 
