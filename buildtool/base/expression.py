@@ -64,11 +64,19 @@ def check(expression: str, names: frozenset[str]) -> bool:
     """Checks that `expression` is well formed and uses only `names`; raises TargetError otherwise. Returns
     whether it needs no parentheses as a part of another expression.
     """
+    used, is_atom = _survey(expression)
+    for name in used:
+        if name not in names and name not in FUNCTIONS:
+            _refuse(expression, f"unknown name '{name}'", did_you_mean(name, names))
+    return is_atom
+
+
+@lru_cache(maxsize=1024)
+def _survey(expression: str) -> tuple[tuple[str, ...], bool]:
+    """Returns the names in an expression, and whether it needs no parentheses in another one."""
     tree = _parse(expression)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:
-            _refuse(expression, f"unknown name '{node.id}'", did_you_mean(node.id, names))
-    return isinstance(tree, ast.Name | ast.Constant | ast.Call)
+    names = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return tuple(names), isinstance(tree, ast.Name | ast.Constant | ast.Call)
 
 
 def _refuse(expression: str, why: str, hint: str = "") -> NoReturn:

@@ -269,12 +269,12 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
     """
     try:
         check(text, frozenset({*sees, *names}))
-        if names:
-            text = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: names.get(word[0], word[0]), text)
-            check(text, frozenset(sees))
+        expanded = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: names.get(word[0], word[0]), text)
+        if expanded != text:
+            check(expanded, frozenset(sees))
     except TargetError as error:
         raise Mismatch(error.text, key, error.hint) from None
-    return text
+    return expanded
 
 
 def expand_formulas(
