@@ -68,7 +68,12 @@ def read_command(words: Sequence[str], folder: Path) -> Command | None:
             sources.append(word)
         elif word != "-c" and word not in _DEPENDENCIES and not _renames(word):
             return None
-    if "-c" not in words or len(sources) != 1 or not sources[0].endswith((".c", ".S")) or not values.get("-o"):
+    if (
+        "-c" not in words
+        or len(sources) != 1
+        or not sources[0].endswith((".c", ".S"))
+        or not values.get("-o")
+    ):
         return None
     unit = Unit(folder / sources[0], (*includes, *systems), tuple(flags))
     return Command(words[0], unit, folder / values["-o"], folder / values["-MF"] if "-MF" in values else None)

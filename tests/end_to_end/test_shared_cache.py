@@ -186,3 +186,43 @@ def test_scons_and_cmake_find_the_plan_that_another_build_has_sent(tmp_path: Pat
         found = {path.removeprefix("GET ") for path in server.asked}
         assert found and found <= set(server.entries)
         assert '"--cache-url=' in (project.build_folder / "buildtool/net.command").read_text()
+
+
+@pytest.mark.slow
+def test_a_signed_cache_has_the_objects_of_scons_and_cmake(
+    tmp_path: Path,
+    cmake_dir: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In folders of other names. The archives are those that a compiler makes."""
+    monkeypatch.setenv(REMOTE_KEY, "the key of the team")
+    made: dict[str, list[bytes]] = {}
+    with Loopback() as server:
+        for name, mode in (("ci", "write"), ("people", "read")):
+            folder, shared = with_tools(tmp_path / name), {"CACHE_URL": server.url, "CACHE_MODE": mode}
+            variables = {f"BUILDTOOL_{setting}": text for setting, text in shared.items()}
+            (folder / "net.tflite").write_bytes(small())
+            library = "build/cortex-m4/net/libnet_reserving.a"
+            caches = [str(tmp_path / f"{name}-{system}-cache") for system in ("scons", "cmake")]
+            kept = {"BUILDTOOL_CACHE": "on", folders.CACHE: caches[0]}
+            scons(folder, "board=cortex-m4", "model=net.tflite", library, **kept, **variables)
+            text = CMAKE.replace("BOARD host", "BOARD cortex-m4")
+            project = CMakeProject(
+                tmp_path / f"{name}-cmake/project",
+                cmake_dir,
+                text,
+                environment={folders.CACHE: caches[1]},
+                CMAKE_TOOLCHAIN_FILE=f"{cmake_dir}/boards/cortex-m4.cmake",
+                **variables,
+            )
+            (project.folder / "net.tflite").write_bytes(small())
+            project.configure()
+            project.build()
+            kernels = project.build_folder / "libbuildtool_kernels_cortex_m4.a"
+            made[name] = [(folder / library).read_bytes(), kernels.read_bytes()]
+            for cache in caches:
+                monkeypatch.setenv(folders.CACHE, cache)
+                counts = care.stats()["levels"]["objects"]
+                assert counts["hits" if name == "people" else "misses"] > 2
+                assert name == "ci" or counts["misses"] == 0
+    assert made["ci"] == made["people"]

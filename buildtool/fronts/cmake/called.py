@@ -21,10 +21,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from buildtool.client import Digests, Objects
 from buildtool.fronts.cmake.quoting import write_whole
-from buildtool.fronts.cmake.requests import Context, read_stat_cache
+
+if TYPE_CHECKING:
+    from buildtool.client import Digests, Objects
+    from buildtool.fronts.cmake.requests import Context
 
 _CONFIG = "-DBUILDTOOL_CONFIG="
 _SHARED = ("cache_url", "cache_mode")  # settings of the project for the shared cache
@@ -55,6 +58,9 @@ def compile_kernels(folder: str, compiler: str, *words: str) -> int:
     Returns the exit status. The file of dependencies that the compiler writes for kernels.c then has those of
     the kernels, too.
     """
+    from buildtool.client import Objects  # `update` needs neither of them
+    from buildtool.fronts.cmake.requests import read_stat_cache
+
     content = json.loads(Path(f"{folder}.called").read_bytes())
     os.environ.update(content["variables"])
     config = next((word.removeprefix(_CONFIG) for word in words if word.startswith(_CONFIG)), "")
