@@ -1,0 +1,119 @@
+"""What the workers of a sweep ask a shared cache, and what 1,000 of them would.
+
+    python -m benchmarks.sweep_traffic [--candidates 128] [--workers 4] [--board B] [--ram 64K]
+
+The family is that of benchmarks/sweeping.py. Each worker is a process with an empty cache folder, as on a
+machine of its own, and gets every so-manieth batch. The server is Python's own on the loopback, with a key.
+The last table counts 1,000 workers on paper, from the measured requests and bytes of a candidate and the CPU
+time that it takes: it does not show how a server or Dask's scheduler bears them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from benchmarks.shared_cache import Server
+from benchmarks.sweeping import family, mean, measured
+from buildtool.base.store.disk import Disk
+from buildtool.base.store.notes import Notes
+from buildtool.fronts.sweep.candidates import batches, study_of
+from buildtool.fronts.sweep.running import MOST_BATCH
+
+MANY = 1000  # workers
+
+
+def use_server(folder: str, url: str) -> None:
+    """Prepares a worker: its cache folder, and the server behind it."""
+    os.environ |= {
+        "BUILDTOOL_CACHE": "on",
+        "BUILDTOOL_CACHE_DIR": folder,
+        "BUILDTOOL_CACHE_URL": url,
+        "BUILDTOOL_CACHE_MODE": "write",
+        "BUILDTOOL_CACHE_KEY": "a key for this benchmark",
+    }
+
+
+class Traffic:
+    """A sweep that has run: its rows, the server, the namespaces of keys, and the sizes of tasks."""
+
+    def __init__(self, count: int, workers: int, board: str, options: dict[str, Any], batch: int) -> None:
+        self.server, self.rows, self.tasks = Server(), list[dict[str, Any]](), list[tuple[int, int]]()
+        self.levels: dict[str, str] = {}
+        self.places: Counter[str] = Counter()
+        study = study_of(family(count), [board], options, [], Path.cwd())
+        with tempfile.TemporaryDirectory() as name:
+            folders = [f"{name}/{number}" for number in range(workers)]
+            pools = [
+                ProcessPoolExecutor(1, get_context("spawn"), initializer=use_server, initargs=(folder, self.server.url))
+                for folder in folders
+            ]
+            jobs = list(batches(study.jobs(), batch, 1))
+            futures = [pools[number % workers].submit(measured, one) for number, one in enumerate(jobs)]
+            for one, future in zip(jobs, futures, strict=True):
+                found = future.result()
+                self.rows += [row for _, row in found]
+                self.tasks.append((len(pickle.dumps(one)), len(pickle.dumps(found))))
+            for pool in pools:
+                pool.shutdown()
+            for folder in map(Path, folders):
+                self.levels |= {f"/ac/{key}": level for level, key, _ in Disk(folder).entries()}
+                self.places.update({k: n for k, n in Notes(folder).counts().items() if k.startswith("remote")})
+
+    def namespaces(self) -> Iterator[list[str]]:
+        """Yields for each namespace: entries, bytes of one, and for each candidate GETs, PUTs and bytes."""
+        count = len(self.rows)
+        for level in sorted(set(self.levels.values())):
+            keys = [key for key in self.server.gets.keys() | self.server.puts.keys() if self.levels.get(key) == level]
+            if not keys:
+                continue
+            sizes = {key: len(self.server.entries.get(key, b"")) for key in keys}
+            gets = sum(self.server.gets[key] for key in keys)
+            puts = sum(self.server.puts[key] for key in keys)
+            moved = sum(sizes[key] * (self.server.gets[key] + self.server.puts[key]) for key in keys)
+            hot = max(self.server.gets[key] for key in keys)
+            yield [
+                f"`{level}`",
+                f"{len(keys):,}",
+                f"{sum(sizes.values()) / len(keys):,.0f}",
+                f"{gets / count:.1f}",
+                f"{puts / count:.1f}",
+                f"{moved / count:,.0f}",
+                f"{hot}",
+            ]
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--candidates", type=int, default=128)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=MOST_BATCH // 2)
+    parser.add_argument("--board", default="cortex-m4")
+    parser.add_argument("--ram", default="64K")
+    given = parser.parse_args()
+    options = {"simplify": "structure", "image": "stream", "ram": given.ram}
+    traffic = Traffic(given.candidates, given.workers, given.board, options, given.batch)
+    rows, server = traffic.rows, traffic.server
+    failed = sum(row["status"] == "failed" for row in rows)
+    print(f"{len(rows)} candidates, {failed} failed, {given.workers} workers, batches of {given.batch}\n")
+    print("| namespace | entries | bytes of one | GETs per candidate | PUTs | bytes | GETs of the hottest key |")
+    print("| --- |" + " ---: |" * 6)
+    for cells in traffic.namespaces():
+        print(f"| {' | '.join(cells)} |")
+    print(f"\nall: {server.gets.total()} GETs, {server.puts.total()} PUTs, {dict(traffic.places)}")
+    sent, got = (sum(sizes) / len(rows) for sizes in zip(*traffic.tasks, strict=True))
+    print(f"a task: {sent:,.0f} bytes out and {got:,.0f} bytes back for each candidate")
+    print(f"a candidate: {mean(rows, 'planned') + mean(rows, 'made'):.3f} CPU s")
+
+
+if __name__ == "__main__":
+    main()
