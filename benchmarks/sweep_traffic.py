@@ -25,6 +25,7 @@ from benchmarks.shared_cache import Server
 from benchmarks.sweeping import family, mean, measured
 from buildtool.base.store.disk import Disk
 from buildtool.base.store.notes import Notes
+from buildtool.base.store.remote import cache as remote
 from buildtool.fronts.sweep.candidates import batches, study_of
 from buildtool.fronts.sweep.running import MOST_BATCH
 
@@ -40,6 +41,7 @@ def use_server(folder: str, url: str) -> None:
         "BUILDTOOL_CACHE_MODE": "write",
         "BUILDTOOL_CACHE_KEY": "a key for this benchmark",
     }
+    remote._ONLY_IF_QUICK["tables"] = 1.0  # the server would answer at once, if the machine were not busy
 
 
 class Traffic:
@@ -53,7 +55,9 @@ class Traffic:
         with tempfile.TemporaryDirectory() as name:
             folders = [f"{name}/{number}" for number in range(workers)]
             pools = [
-                ProcessPoolExecutor(1, get_context("spawn"), initializer=use_server, initargs=(folder, self.server.url))
+                ProcessPoolExecutor(
+                    1, get_context("spawn"), initializer=use_server, initargs=(folder, self.server.url)
+                )
                 for folder in folders
             ]
             jobs = list(batches(study.jobs(), batch, 1))
@@ -66,13 +70,15 @@ class Traffic:
                 pool.shutdown()
             for folder in map(Path, folders):
                 self.levels |= {f"/ac/{key}": level for level, key, _ in Disk(folder).entries()}
-                self.places.update({k: n for k, n in Notes(folder).counts().items() if k.startswith("remote")})
+                self.places.update(
+                    {k: n for k, n in Notes(folder).counts().items() if k.startswith("remote")}
+                )
 
     def namespaces(self) -> Iterator[list[str]]:
         """Yields for each namespace: entries, bytes of one, and for each candidate GETs, PUTs and bytes."""
-        count = len(self.rows)
-        for level in sorted(set(self.levels.values())):
-            keys = [key for key in self.server.gets.keys() | self.server.puts.keys() if self.levels.get(key) == level]
+        count, asked = len(self.rows), self.server.gets.keys() | self.server.puts.keys()
+        for level in [*sorted(set(self.levels.values())), "of no entry"]:
+            keys = [key for key in asked if self.levels.get(key, "of no entry") == level]
             if not keys:
                 continue
             sizes = {key: len(self.server.entries.get(key, b"")) for key in keys}
@@ -93,7 +99,9 @@ class Traffic:
 
 def main() -> None:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--candidates", type=int, default=128)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--batch", type=int, default=MOST_BATCH // 2)
@@ -105,7 +113,9 @@ def main() -> None:
     rows, server = traffic.rows, traffic.server
     failed = sum(row["status"] == "failed" for row in rows)
     print(f"{len(rows)} candidates, {failed} failed, {given.workers} workers, batches of {given.batch}\n")
-    print("| namespace | entries | bytes of one | GETs per candidate | PUTs | bytes | GETs of the hottest key |")
+    print(
+        "| namespace | entries | bytes of one | GETs per candidate | PUTs | bytes | GETs of the hottest key |"
+    )
     print("| --- |" + " ---: |" * 6)
     for cells in traffic.namespaces():
         print(f"| {' | '.join(cells)} |")

@@ -68,13 +68,19 @@ def run_batch(jobs: Sequence[Job]) -> list[tuple[str, Row]]:
         if not _SESSIONS:
             _use_one_thread()
             _SESSIONS.append(open_session(without=NOT_CACHED))
+        keeper = _SESSIONS[0].keeper
         with caching(_SESSIONS[0]):
-            return [(job.key, run_job(job, _SESSIONS[0])) for job in jobs]
+            rows = [(job.key, run_job(job, _SESSIONS[0])) for job in jobs]
+        if keeper is not None:
+            keeper.share()  # this process may be killed later
+        return rows
 
 
 def run_job(job: Job, session: Session) -> Row:
     """Returns a job's row: its figures by the names that `buildtool diff` uses, or its error."""
     row, step = {**job.about, STATUS: DONE}, ""
+    if session.keeper is not None and session.keeper.remote is not None:
+        session.keeper.remote.begin()  # each job has a request's time to wait for the server
     try:
         model = _make(job)
         for step, request in job.requests:
