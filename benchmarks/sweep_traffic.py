@@ -30,6 +30,9 @@ from buildtool.fronts.sweep.candidates import batches, study_of
 from buildtool.fronts.sweep.running import MOST_BATCH
 
 MANY = 1000  # workers
+# Of Dask's scheduler for a task: it comes, goes to a worker, and ends there; the client hears of it, and
+# fetches the rows through the scheduler; both release it.
+MESSAGES = 10
 
 
 def use_server(folder: str, url: str) -> None:
@@ -120,9 +123,32 @@ def main() -> None:
     for cells in traffic.namespaces():
         print(f"| {' | '.join(cells)} |")
     print(f"\nall: {server.gets.total()} GETs, {server.puts.total()} PUTs, {dict(traffic.places)}")
+    for line in on_paper(traffic):
+        print(line)
+
+
+def on_paper(traffic: Traffic) -> Iterator[str]:
+    """Yields the lines of the table for MANY workers."""
+    rows, server = traffic.rows, traffic.server
+    seconds = mean(rows, "planned") + mean(rows, "made")
+    rate, quick = MANY / seconds, [key for key in server.gets if traffic.levels.get(key) != "tables"]
+    entries = {key: len(server.entries.get(key, b"")) for key in server.gets | server.puts}
+    moved = {key: size * (server.gets[key] + server.puts[key]) for key, size in entries.items()}
     sent, got = (sum(sizes) / len(rows) for sizes in zip(*traffic.tasks, strict=True))
-    print(f"a task: {sent:,.0f} bytes out and {got:,.0f} bytes back for each candidate")
-    print(f"a candidate: {mean(rows, 'planned') + mean(rows, 'made'):.3f} CPU s")
+    figures = {
+        "candidates": 1.0,
+        "requests to the cache": (server.gets.total() + server.puts.total()) / len(rows),
+        "the same without tables": sum(server.gets[key] + server.puts[key] for key in quick) / len(rows),
+        "bytes of the cache": sum(moved.values()) / len(rows),
+        "the same without tables, bytes": sum(moved[key] for key in quick) / len(rows),
+        "tasks of Dask": 1 / MOST_BATCH,
+        "messages of its scheduler": MESSAGES / MOST_BATCH,
+        "bytes through its scheduler": sent + got,
+    }
+    yield f"\n| | a candidate, of {seconds:.2f} CPU s | {MANY:,} workers, in a second |"
+    yield "| --- | ---: | ---: |"
+    for name, value in figures.items():
+        yield f"| {name} | {value:,.{0 if value >= 100 else 2}f} | {value * rate:,.0f} |"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Takes the objects of a build system's compilations from the user's cache, and its server.
 
 A build system calls `Objects.compile` with the command line that it would run. The object of an equal
-compilation, of the same compiler, flags and sources, wherever these lie, is written instead of compiling. Only
-command lines whose flags are known to read and write nothing but what the key covers are looked up
+compilation, of the same compiler, flags and sources, wherever these lie, is written instead of compiling.
+Only command lines whose flags are known to read and write nothing but what the key covers are looked up
 (`read_command`); all others run.
 """
 

@@ -11,11 +11,12 @@ from typing import cast
 
 from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
+from buildtool.base.objects import Compiler, Unit
 from buildtool.base.outfiles import write_whole
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
 from buildtool.firmware.linkmap import MAP_FLAG, explain_link_failure
-from buildtool.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
+from buildtool.firmware.objects import compile_all, refuse_unless_made, run
 from buildtool.firmware.tools import RENAMES, harness
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest

@@ -23,6 +23,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,6 @@ from SCons.Util import flatten
 from buildtool.client import (
     BuildtoolError,
     Client,
-    Objects,
     UsageError,
     code_digest,
     did_you_mean,
@@ -57,7 +57,7 @@ from buildtool.client import (
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
-    from buildtool.client import answers
+    from buildtool.client import Objects, answers
 
 PLANNING = tuple(option.name for option in options_of("emit", table.Group.PLANNING))
 # Options of UseBoard beside the board and its compiler.
@@ -79,6 +79,7 @@ _OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
 
 _clients: dict[str, Client] = {}
 _caches: dict[str, Objects] = {}  # by top folder
+_opening = threading.Lock()  # SCons compiles in several threads
 
 
 def generate(env):
@@ -513,7 +514,7 @@ def _own(env, **variables):
     It decides by content, whatever Decider the user has set. It knows the user's line, for errors in the
     build; as a variable that no command has, so that nothing is built again if the line moves.
     """
-    spawn = _CachedSpawn(env["SPAWN"], _cached_objects(env), Path(env.Dir("#").abspath))
+    spawn = _CachedSpawn(env["SPAWN"], env.Dir("#").abspath, env["NETWORK_CACHE"])
     own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
@@ -521,10 +522,10 @@ def _own(env, **variables):
 
 
 class _CachedSpawn:
-    """Runs command lines as `spawn` does, but takes objects that the cache has from there."""
+    """Runs command lines in the top folder as `spawn` does, but takes the objects that the cache has."""
 
-    def __init__(self, spawn, objects: Objects, folder: Path):
-        self._spawn, self._objects, self._folder = spawn, objects, folder
+    def __init__(self, spawn, top: str, use: str):
+        self._spawn, self._top, self._use = spawn, top, use
 
     def __call__(self, sh, escape, cmd, args, env):
         """Returns the exit status. `args` are the words of the command line, quoted for the shell."""
@@ -533,16 +534,19 @@ class _CachedSpawn:
         def run(longer):
             return self._spawn(sh, escape, cmd, [*args, *map(shlex.quote, longer[len(words) :])], env)
 
-        return self._objects.compile(words, run, {k: str(v) for k, v in env.items()}, self._folder)[0]
+        variables = {name: str(value) for name, value in env.items()}
+        return _cached_objects(self._top, self._use).compile(words, run, variables, Path(self._top))[0]
 
 
-def _cached_objects(env) -> Objects:
-    """Returns the cache of objects for the whole build."""
-    top = env.Dir("#").abspath
-    if top not in _caches:
-        _caches[top] = Objects(env["NETWORK_CACHE"])
-        atexit.register(_caches[top].close)
-    return _caches[top]
+def _cached_objects(top: str, use: str) -> Objects:
+    """Returns the cache of objects for the whole build in the folder `top`."""
+    with _opening:
+        if top not in _caches:
+            from buildtool.client import Objects  # a build with nothing to do does not need it
+
+            _caches[top] = Objects(use)
+            atexit.register(_caches[top].close)
+        return _caches[top]
 
 
 def _objects(own, name, directory, emitted=None):

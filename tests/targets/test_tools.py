@@ -8,8 +8,8 @@ from paths import ROOT, script
 
 from buildtool.api.checking.cases import network
 from buildtool.base.errors import TargetError, ToolError
-from buildtool.emit import blocks, packing
 from buildtool.base.objects import reads
+from buildtool.emit import blocks, packing
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select

@@ -2,17 +2,18 @@
 
 For CMake the library of a board's kernels has one source, FOLDER/kernels.c. Its compiler has the launcher
 `run.py kernels FOLDER COMPILER`, which compiles kernels.c, and each called kernel with the same command line.
-FOLDER.CONFIG.objects lists their objects for the archiver. Objects that are up to date stay, others come from
-the user's cache, where it has them.
+FOLDER.CONFIG.objects lists their objects for the archiver. Objects that are up to date stay, others come
+from the user's cache, where it has them.
 
-`run.py called FILE NETWORKS FOLDER` writes FOLDER.called, the sources of the called kernels, when all networks
-are planned. FILE, which the configuration has written, has the sources of all kernels by name. NETWORKS names
-the list of each network. COMPILER is the record of the compiler (inputs.py).
+`run.py called FILE NETWORKS FOLDER` writes FOLDER.called, the sources of the called kernels, when all
+networks are planned. FILE, which the configuration has written, has the sources of all kernels by name.
+NETWORKS names the list of each network. COMPILER is the record of the compiler (inputs.py).
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -58,22 +59,20 @@ def compile_kernels(folder: str, compiler: str, *words: str) -> int:
     Returns the exit status. The file of dependencies that the compiler writes for kernels.c then has those of
     the kernels, too.
     """
-    from buildtool.client import Objects  # `update` needs neither of them
+    from buildtool.client import Objects  # `update` needs neither
     from buildtool.fronts.cmake.requests import read_stat_cache
 
     content = json.loads(Path(f"{folder}.called").read_bytes())
     os.environ.update(content["variables"])
     config = next((word.removeprefix(_CONFIG) for word in words if word.startswith(_CONFIG)), "")
     command = [word for word in words if not word.startswith(_CONFIG)]
-    objects, kernels = Objects(), list(content["sources"].items())
-    seen = read_stat_cache()
-    all_compiled = [_Kernel(command, *kernel, Path(compiler).read_text()) for kernel in kernels]
+    objects, seen, identity = Objects(), read_stat_cache(), Path(compiler).read_text()
+    all_compiled = [_Kernel(command, name, path, identity) for name, path in content["sources"].items()]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        statuses = list(pool.map(lambda one: one.compile(objects, seen), all_compiled))
+        statuses: list[int] = list(pool.map(lambda one: one.compile(objects, seen), all_compiled))
     objects.close()
     seen.save()
-    failed = [status for status in statuses if status]
-    if failed:
+    if failed := [status for status in statuses if status]:
         return failed[0]
     listed = "".join(f"{_escape(str(one.target.absolute()))}\n" for one in all_compiled)
     write_whole(Path(f"{folder}.{config}.objects"), os.fsencode(listed))
@@ -126,7 +125,7 @@ class _Kernel:
 
 def _target_of(command: Sequence[str]) -> str:
     """Returns the target of the compiler's rule of dependencies, as the command line names it."""
-    return next((value for word, value in zip(command, command[1:], strict=False) if word == "-MT"), "")
+    return next((value for word, value in itertools.pairwise(command) if word == "-MT"), "")
 
 
 def _escape(path: str) -> str:
