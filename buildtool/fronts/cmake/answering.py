@@ -94,16 +94,16 @@ def _kernels(
 
     Writes `file`, which has the sources of the kernels, of which those that networks call are compiled.
     """
-    others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     chosen = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
-    sources = [locate(answer, source["file"]) for source in others]
-    called.write(file, context, chosen)
+    library = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
+    others = {f"library/{source['object']}": locate(answer, source["file"]) for source in library}
+    called.write(file, context, chosen, others)
     includes, tools = _includes(answer, kernels), answer["tools"]
-    text = "\0".join([*chosen.values(), *sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
+    sources = [*chosen.values(), *others.values()]
+    text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
     yield set_list("kernels_key", [_digest(text)[:8]])
-    yield set_lines("kernels_sources", sources)
     yield set_list("kernels_includes", includes)
 
 
@@ -116,10 +116,13 @@ def firmware(context: Context) -> Iterator[str]:
     files = answer["network"]
     assert files is not None  # the request has a model
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]
-    sources = [(source, part) for part in parts for source in part["sources"] if not _is_library(source)]
-    yield set_list("image_sources", [locate(answer, s["file"], emitted) for s, _ in sources])
-    for part in parts:
-        yield from _properties(answer, part, emitted)
+    sources = {
+        f"{part['name']}/{source['object']}": locate(answer, source["file"], emitted)
+        for part in parts
+        for source in part["sources"]
+        if not _is_library(source)
+    }
+    called.write(f"{context['folder']}.called", context, sources)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
     yield set_list("image_includes", dict.fromkeys(includes))
     yield set_list("image_name", [files["image"].rpartition(".")[0]])

@@ -114,8 +114,10 @@ function(buildtool_add_firmware name)
   _buildtool_ask(firmware "buildtool_add_firmware(${name})" "${name}" "folder ${folder}\n${request}")
   include("${answer}")
 
-  add_executable(${name} ${image_sources})
-  set_target_properties(${name} PROPERTIES
+  _buildtool_sources()
+  add_executable(${name} "${folder}/sources.c")
+  target_link_options(${name} PRIVATE "@${folder}.$<CONFIG>.objects")
+  set_target_properties(${name} PROPERTIES C_COMPILER_LAUNCHER "${launcher}"
     OUTPUT_NAME "${image_name}" SUFFIX .elf RUNTIME_OUTPUT_DIRECTORY "${out}")
   _buildtool_linked(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE ${arg_NETWORK} ${image_libraries})
@@ -233,7 +235,7 @@ function(_buildtool_ask what where name request)
 endfunction()
 
 # The board's kernels as a library that all its networks share: an archive, so that a program links only what it calls.
-# Its one source's launcher compiles the kernels that networks call (called.py), when all networks are planned.
+# Its launcher compiles the kernels that networks call, when all networks are planned.
 macro(_buildtool_kernels)
   if(TARGET ${kernels})
     get_target_property(key ${kernels} BUILDTOOL_KEY)
@@ -245,7 +247,6 @@ macro(_buildtool_kernels)
     get_filename_component(folder "buildtool/${kernels}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
     set(lists "$<TARGET_PROPERTY:${kernels},BUILDTOOL_CALLED>")
     file(GENERATE OUTPUT "${folder}.networks" CONTENT "$<JOIN:${lists},\n>\n")
-    file(CONFIGURE OUTPUT "${folder}/kernels.c" CONTENT "typedef int nn_kernels; /* beside it are the kernels */\n")
     add_custom_command(
       OUTPUT "${folder}.stamp"
       BYPRODUCTS "${folder}.called"
@@ -254,11 +255,9 @@ macro(_buildtool_kernels)
       COMMENT "Choosing the kernels that networks call"
       VERBATIM)
     add_custom_target(${kernels}_called DEPENDS "${folder}.stamp")
-    add_library(${kernels} STATIC EXCLUDE_FROM_ALL "${folder}/kernels.c" ${kernels_sources})
+    _buildtool_sources()
+    add_library(${kernels} STATIC EXCLUDE_FROM_ALL "${folder}/sources.c")
     add_dependencies(${kernels} ${kernels}_called)
-    set_source_files_properties("${folder}/kernels.c" PROPERTIES
-      OBJECT_DEPENDS "${folder}.called" COMPILE_DEFINITIONS "BUILDTOOL_CONFIG=$<CONFIG>")
-    set(launcher ${command} kernels "${folder}" "${emitted}.compiler" ${CMAKE_C_COMPILER_LAUNCHER})
     set_target_properties(${kernels} PROPERTIES BUILDTOOL_KEY "${kernels_key}" C_COMPILER_LAUNCHER "${launcher}")
     target_include_directories(${kernels} PUBLIC ${kernels_includes})
     target_compile_definitions(${kernels} PUBLIC ${defines})
@@ -268,6 +267,14 @@ macro(_buildtool_kernels)
   endif()
   add_dependencies(${kernels}_called ${name}_plan)
   set_property(TARGET ${kernels} APPEND PROPERTY BUILDTOOL_CALLED "${kernels_called}")
+endmacro()
+
+# Makes FOLDER/sources.c, the one source of a target. Its `launcher` compiles the sources in FOLDER.called (called.py).
+macro(_buildtool_sources)
+  file(CONFIGURE OUTPUT "${folder}/sources.c" CONTENT "typedef int nn_sources; /* FOLDER.called names them */\n")
+  set_source_files_properties("${folder}/sources.c" PROPERTIES
+    OBJECT_DEPENDS "${folder}.called" COMPILE_DEFINITIONS "BUILDTOOL_CONFIG=$<CONFIG>")
+  set(launcher ${command} compile "${folder}" "${emitted}.compiler" ${CMAKE_C_COMPILER_LAUNCHER})
 endmacro()
 
 # Adds the objects that the file `list` names to the archive `target`.

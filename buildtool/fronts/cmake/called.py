@@ -1,13 +1,14 @@
 """Compiles only the kernels that networks call, though CMake must name all sources before any is planned.
 
-For CMake the library of a board's kernels has one source, FOLDER/kernels.c. Its compiler has the launcher
-`run.py kernels FOLDER COMPILER`, which compiles kernels.c, and each called kernel with the same command line.
-FOLDER.CONFIG.objects lists their objects for the archiver. Objects that are up to date stay, others come
-from the user's cache, where it has them.
+For CMake the library of a board's kernels has one source, FOLDER/sources.c. Its compiler has the launcher
+`run.py compile FOLDER COMPILER`, which compiles sources.c, and each source in FOLDER.called with the same
+command line. FOLDER.CONFIG.objects lists their objects for the archiver or the linker. Objects that are up to
+date stay, others come from the user's cache, where it has them. A test firmware is compiled in the same way:
+one process looks up all its objects.
 
-`run.py called FILE NETWORKS FOLDER` writes FOLDER.called, the sources of the called kernels, when all
-networks are planned. FILE, which the configuration has written, has the sources of all kernels by name.
-NETWORKS names the list of each network. COMPILER is the record of the compiler (inputs.py).
+`run.py called FILE NETWORKS FOLDER` writes FOLDER.called for kernels, when all networks are planned. FILE,
+which the configuration has written, has the sources of all kernels by name. NETWORKS names the list of each
+network. COMPILER is the record of the compiler (inputs.py).
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ _CONFIG = "-DBUILDTOOL_CONFIG="
 _SHARED = ("cache_url", "cache_mode")  # settings of the project for the shared cache
 
 
-def write(path: str, context: Context, sources: Mapping[str, str]) -> None:
-    """Writes FILE, which has the sources of the kernels by name, and the project's settings of the cache."""
+def write(
+    path: str, context: Context, sources: Mapping[str, str], always: Mapping[str, str] | None = None
+) -> None:
+    """Writes sources by the names of their objects, and the project's settings of the cache.
+
+    `always` are sources that are compiled whatever networks call.
+    """
     shared = {f"BUILDTOOL_{name.upper()}": context[name] for name in _SHARED if context[name]}
-    write_whole(Path(path), _json({"sources": sources, "variables": shared}))
+    content = {"sources": dict(sources), "always": dict(always or {}), "variables": shared}
+    write_whole(Path(path), _json(content))
 
 
 def update(file: str, networks: str, folder: str) -> int:
@@ -47,17 +54,20 @@ def update(file: str, networks: str, folder: str) -> int:
         name for path in lists for name in Path(path).read_text(encoding="utf-8", errors="replace").split()
     }
     content = json.loads(Path(file).read_bytes())
-    content["sources"] = {kernel: path for kernel, path in content["sources"].items() if kernel in called}
+    called |= content["always"].keys()
+    content["sources"] = {
+        name: path for name, path in (content["sources"] | content["always"]).items() if name in called
+    }
     write_whole(Path(f"{folder}.called"), _json(content))
     Path(f"{folder}.stamp").write_bytes(b"")
     return 0
 
 
-def compile_kernels(folder: str, compiler: str, *words: str) -> int:
-    """Runs the command line `words`, which compiles kernels.c, and compiles the called kernels as it does.
+def compile_sources(folder: str, compiler: str, *words: str) -> int:
+    """Runs the command line `words`, which compiles sources.c, and compiles the sources that it stands for.
 
-    Returns the exit status. The file of dependencies that the compiler writes for kernels.c then has those of
-    the kernels, too.
+    Returns the exit status. The file of dependencies that the compiler writes for sources.c then has theirs,
+    too.
     """
     from buildtool.client import Objects  # `update` needs neither
     from buildtool.fronts.cmake.requests import read_stat_cache
@@ -67,7 +77,7 @@ def compile_kernels(folder: str, compiler: str, *words: str) -> int:
     config = next((word.removeprefix(_CONFIG) for word in words if word.startswith(_CONFIG)), "")
     command = [word for word in words if not word.startswith(_CONFIG)]
     objects, seen, identity = Objects(), read_stat_cache(), Path(compiler).read_text()
-    all_compiled = [_Kernel(command, name, path, identity) for name, path in content["sources"].items()]
+    all_compiled = [_Source(command, name, path, identity) for name, path in content["sources"].items()]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         statuses: list[int] = list(pool.map(lambda one: one.compile(objects, seen), all_compiled))
     objects.close()
@@ -85,8 +95,8 @@ def compile_kernels(folder: str, compiler: str, *words: str) -> int:
     return status
 
 
-class _Kernel:
-    """A kernel to compile with the command line of kernels.c. `reads` are the files that it was made from."""
+class _Source:
+    """A source to compile with the command line of sources.c. `reads` are the files that it was made from."""
 
     def __init__(self, command: Sequence[str], name: str, source: str, compiler: str) -> None:
         main, made = command[command.index("-c") + 1], command[command.index("-o") + 1]

@@ -1,4 +1,4 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|called|kernels|plan|confirm|COMMAND
+"""The script that the CMake package calls: `python -P run.py ask|check|called|compile|plan|confirm|COMMAND
 WORDS...`.
 
 COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
@@ -25,10 +25,10 @@ if sys.argv[1:2] == ["called"]:
     from buildtool.fronts.cmake import called
 
     sys.exit(called.update(*sys.argv[2:]))
-if sys.argv[1:2] == ["kernels"]:
+if sys.argv[1:2] == ["compile"]:
     from buildtool.fronts.cmake import called
 
-    sys.exit(called.compile_kernels(*sys.argv[2:]))
+    sys.exit(called.compile_sources(*sys.argv[2:]))
 if sys.argv[1:2] in (["plan"], ["confirm"]):
     from buildtool.fronts.cmake import planning
 

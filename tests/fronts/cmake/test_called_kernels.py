@@ -28,7 +28,7 @@ class Library:
             (folder / f"{name}.c").write_text(f"{text}\n")
         sources = {f"family/{name}.o": str(folder / f"{name}.c") for name in ("add", "sum", "max")}
         called.write(str(folder / "all"), Context(values={}, argument=[]), sources)
-        (folder / "kernels.c").write_text("typedef int none;\n")
+        (folder / "sources.c").write_text("typedef int none;\n")
         (folder / "compiler").write_text("1")
         (folder / "networks").write_text(f"{folder}/list\n")
 
@@ -36,7 +36,7 @@ class Library:
         """Compiles what is needed where a network calls the kernels `names`; returns the status."""
         (self.folder / "list").write_text("\n".join(f"family/{name}.o" for name in names))
         assert called.update(str(self.folder / "all"), str(self.folder / "networks"), str(self.base)) == 0
-        made = str(self.folder / "kernels.c.o")
+        made = str(self.folder / "sources.c.o")
         words = [
             find_host_compiler(),
             "-DBUILDTOOL_CONFIG=Debug",
@@ -47,8 +47,8 @@ class Library:
             "-MF",
             f"{made}.d",
         ]
-        words += ["-o", made, "-c", str(self.folder / "kernels.c")]
-        return called.compile_kernels(str(self.base), str(self.folder / "compiler"), *words)
+        words += ["-o", made, "-c", str(self.folder / "sources.c")]
+        return called.compile_sources(str(self.base), str(self.folder / "compiler"), *words)
 
     def times(self) -> dict[str, int]:
         return {path.stem: path.stat().st_mtime_ns for path in self.folder.glob("family/*.o")}
@@ -61,7 +61,7 @@ def test_what_has_changed_is_compiled(tmp_path: Path, monkeypatch: pytest.Monkey
     first = library.times()
     assert library.compile("add", "sum") == 0
     assert library.times().keys() == {"add", "sum"} and library.times()["sum"] == first["sum"]
-    read = dependencies((tmp_path / "kernels.c.o.d").read_bytes().split(b"\n", 1)[1])
+    read = dependencies((tmp_path / "sources.c.o.d").read_bytes().split(b"\n", 1)[1])
     assert {str(tmp_path / name) for name in ("add.c", "sum.c", "sum.h")} <= set(read)
     (tmp_path / "sum.h").write_text("#define START 22\n")
     second = library.times()
@@ -82,7 +82,7 @@ def test_a_kernel_that_does_not_compile_fails_the_step(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     library = Library(tmp_path)
     assert library.compile("max", "add") != 0
-    assert not (tmp_path / "kernels.c.o").exists() and not Path(f"{library.base}.Debug.objects").exists()
+    assert not (tmp_path / "sources.c.o").exists() and not Path(f"{library.base}.Debug.objects").exists()
     assert json.loads(Path(f"{library.base}.called").read_bytes())["sources"].keys() == {
         "family/max.o",
         "family/add.o",
