@@ -95,7 +95,7 @@ def compiled_kernels(project: CMakeProject) -> set[str]:
     (library,) = project.build_folder.rglob("libbuildtool_kernels_*.a")
     members = subprocess.run([needs_tool("ar"), "t", library], capture_output=True, text=True, check=True)
     objects = {path.name: path for path in library.parent.glob("CMakeFiles/buildtool_kernels_*/**/nn_*.o")}
-    names = [objects[name] for name in members.stdout.split() if not name.startswith("kernels.")]
+    names = [objects[name] for name in members.stdout.split() if not name.startswith("sources.")]
     assert len(set(names)) == len(names)
     return {f"{path.parent.name}/{path.name}" for path in names}
 
