@@ -44,7 +44,9 @@ def use_server(folder: str, url: str) -> None:
         "BUILDTOOL_CACHE_MODE": "write",
         "BUILDTOOL_CACHE_KEY": "a key for this benchmark",
     }
-    remote._ONLY_IF_QUICK["tables"] = 1.0  # the server would answer at once, if the machine were not busy
+    # The server would answer at once, if the machine were not busy.
+    remote._ONLY_IF_QUICK["tables"] = remote.ANSWER_SECONDS
+    remote.REQUEST_SECONDS = remote.UPLOAD_SECONDS = 60.0
 
 
 class Traffic:
@@ -90,7 +92,7 @@ class Traffic:
             moved = sum(sizes[key] * (self.server.gets[key] + self.server.puts[key]) for key in keys)
             hot = max(self.server.gets[key] for key in keys)
             yield [
-                f"`{level}`",
+                level,
                 f"{len(keys):,}",
                 f"{sum(sizes.values()) / len(keys):,.0f}",
                 f"{gets / count:.1f}",

@@ -115,7 +115,7 @@ class Objects:
             return run(words), []
         with tempfile.TemporaryDirectory() as scratch:
             rule = command.rule or Path(scratch, "rule.d")
-            more = () if command.rule else ("-MD", "-MF", str(rule))
+            more = () if command.rule else ("-MD", f"-MF{rule}")
             status = run([*words, *more])
             names = []
             with contextlib.suppress(OSError):
