@@ -27,6 +27,7 @@ PACKAGE = ROOT / "buildtool/fronts/cmake"
 
 def context(tmp_path: Path, *arguments: str, **values: str) -> Context:
     folders = {"source": str(tmp_path), "binary": str(tmp_path / "build"), "name": "net"}
+    folders |= {"folder": str(tmp_path / "build/firmware")}
     return Context(values=folders | values, argument=list(arguments))
 
 
