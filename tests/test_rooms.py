@@ -61,7 +61,7 @@ ORDER = (
 )
 LEAF = {"base", "options", "api.requests", "schema", "client"}  # the rooms that the client may import
 BUILDS = tuple(f"buildtool.fronts.{name}" for name in ("bazel", "cmake", "platformio", "vscode"))
-FOREIGN_OF_LEAF = {"msgpack", "redis"}  # redis only for a shared cache that names such a server
+FOREIGN_OF_LEAF = {"msgpack"}
 
 
 def modules(package, folder):

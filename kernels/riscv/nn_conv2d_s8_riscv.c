@@ -115,8 +115,8 @@ put(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
     }
 }
 
-/* Clang before 17 does not find the registers, and GCC takes no more than 30 operands: both compute as
- * other machines do. */
+/* Clang before 17 does not find the registers, and GCC takes no more than 30 operands: both compute
+ * as other machines do. */
 #if defined(__riscv) && defined(__clang_major__) && __clang_major__ >= 17
 #define BY_HAND 1
 #else

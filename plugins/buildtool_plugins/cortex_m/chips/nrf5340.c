@@ -1,5 +1,5 @@
-/* The application core of nRF5340 after a reset: 128 MHz, the crystal, and the cache of the flash, by
- * the secure addresses. Written after the product specification (nRF5340 PS), and not run: no
+/* The application core of nRF5340 after a reset: 128 MHz, the crystal, and the cache of the flash,
+ * by the secure addresses. Written after the product specification (nRF5340 PS), and not run: no
  * board was at hand.
  */
 #include "chip.h"

@@ -32,7 +32,8 @@
 #define CFGR_SWS_PLL (2U << 2)
 #define APB1ENR_PWREN (1U << 28)
 #ifndef CHIP_SCALE
-#define CHIP_SCALE 3U /* of the voltage regulator: scale 1; STM32F405 and F407 have one bit for it */
+/* of the voltage regulator: scale 1; STM32F405 and F407 have one bit for it */
+#define CHIP_SCALE 3U
 #endif
 #define PWR_SCALE_1 (CHIP_SCALE << 14)
 

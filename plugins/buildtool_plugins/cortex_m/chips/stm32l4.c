@@ -1,5 +1,5 @@
-/* STM32L4 and L4+ after a reset: its clock from the PLL, and the flash's caches. Written after RM0351
- * and RM0432, and not run: no board was at hand.
+/* STM32L4 and L4+ after a reset: its clock from the PLL, and the flash's caches. Written after
+ * RM0351 and RM0432, and not run: no board was at hand.
  *
  * Settings of a board: CHIP_PLL_M, CHIP_PLL_N and CHIP_PLL_R (of the internal oscillator's 4 MHz),
  * CHIP_WAIT_STATES; CHIP_BOOST for an L4+ above 80 MHz; CHIP_VDDIO2 where its UART's pins are of

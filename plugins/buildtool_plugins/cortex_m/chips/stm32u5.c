@@ -1,5 +1,5 @@
-/* STM32U5 after a reset: its clock from PLL 1, and the cache of the flash; without TrustZone. Written
- * after RM0456, and not run: no board was at hand.
+/* STM32U5 after a reset: its clock from PLL 1, and the cache of the flash; without TrustZone.
+ * Written after RM0456, and not run: no board was at hand.
  *
  * Settings of a board: CHIP_PLL_M, CHIP_PLL_N and CHIP_PLL_R (of the internal oscillator's 4 MHz),
  * CHIP_WAIT_STATES. CHIP_CLOCK_HZ is the board's clock_hz.
