@@ -1,6 +1,7 @@
 """How fast a sweep plans a family of networks: CPU seconds for each candidate, as the sweep goes on.
 
     python benchmarks/sweeping.py [--candidates 300] [--processes 1 2] [--board B] [--ram 64K]
+        [--image stream]
 
 The family is MobileNetV2 with other widths, resolutions and numbers of blocks in its stages, in a seeded
 order. Its weights are drawn, so `simplify=structure` plans them: the weights of a network that was not
@@ -146,9 +147,10 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=300)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--board", default="cortex-m4")
-    parser.add_argument("--ram", default="64K")
+    parser.add_argument("--ram", help="limit; the default is the board's own memory")
+    parser.add_argument("--image", default="overwritable", help="stream: the image comes row by row")
     given = parser.parse_args()
-    options = {"simplify": "structure", "image": "stream", "ram": given.ram}
+    options = {"simplify": "structure", "image": given.image} | ({"ram": given.ram} if given.ram else {})
     for processes in given.processes:
         sweep(given.candidates, processes, given.board, options)
 

@@ -56,6 +56,15 @@ def loaded(values: bytes) -> str:
     return f"db load {len(values)}%db {values.hex()}%"
 
 
+@pytest.mark.parametrize(
+    "board", sorted((ROOT / "examples/mlperf_tiny/qemu").glob("*.toml")), ids=lambda p: p.stem
+)
+def test_boards_in_qemu_have_the_machine_and_the_port_that_the_firmware_needs(board: Path) -> None:
+    answer = handle({"kind": "describe", "board": str(board), "model": "ds_cnn"})
+    assert answer["serial"] is not None
+    assert handle({"kind": "plan", "board": str(board), "model": "ds_cnn"})["arena_bytes"] > 0
+
+
 def test_each_command_has_its_answer(firmware: Path) -> None:
     sent = "name%\r\nprofile%db load 4%db 0aFf%db 1020%db print%foo 3%%help%"
     start, *found, usage = answers(firmware, sent.encode())

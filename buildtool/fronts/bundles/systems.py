@@ -83,7 +83,10 @@ _PLATFORMS = {
     "riscv": ("rp2350-riscv",),
 }
 # Of ESP-IDF: the chips of our boards.
-_TARGETS = {"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3"}
+_TARGETS = {
+    **{"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-s3-psram": "esp32s3"},
+    **{"esp32-c3": "esp32c3", "esp32-c6": "esp32c6"},
+}
 # Of Zephyr: the symbol of Kconfig that a core selects, where it is not CPU_ and the core's name.
 _SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
 _V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
