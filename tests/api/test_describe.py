@@ -19,7 +19,7 @@ from buildtool.target.registry import board_names, load_target
 
 NET = "ds_cnn"
 FAMILIES = ["host", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v", "xcore"]
-FOREIGN = ("esp32", "esp32-s3")  # built by compilers that no registry has
+FOREIGN = ("esp32", "esp32-s3", "esp32-s3-psram")  # built by compilers that no registry has
 PLANS = [{}, {"image": "stream", "objective": "ram"}]
 
 

@@ -71,7 +71,8 @@ def test_the_answer_of_describe_is_written_down_for_each_board(tmp_path: Path) -
     done = asked(repository, what="boards", code="c", boards=boards, toolchain="")
     assert done.returncode == 0, done.stderr
     table = loaded(repository / "options.bzl")
-    known = {option.name for option in options_of("emit", options.Group.PLANNING)}
+    groups = (options.Group.PLANNING, options.Group.FIELD)
+    known = {option.name for option in options_of("emit", *groups)}
     assert {*table["OPTIONS"], *table["FILE_OPTIONS"]} == known | {"plan"} == set(table["FLAGS"])
     assert list(table["BOARDS"]) == ["cortex-m4", "//:my board.toml"]
     own = table["BOARDS"]["//:my board.toml"]
