@@ -28,7 +28,7 @@ LISTING = "sources.json"
 WEIGHTS_SECTION = ".rodata.nn_weights"  # the linker scripts of all systems but plain put .rodata.* into flash
 _STACK = 2048  # bytes, for a network whose stack is not known
 _TAKEN = frozenset(
-    "all clean edit_cache help install list_install_components nn_kernels package "
+    "all clean edit_cache help install list_install_components nn_example nn_kernels package "
     "package_source rebuild_cache test".split()
 )
 
