@@ -154,6 +154,8 @@ HOSTILE: list[tuple[str, str, str]] = [  # a file's ending, its text, what the b
     ("ld", LD + "\n" * 60_000, "[memory.ccmram]"),
     ("dts", DTSI + "".join(f"/ {{ x{i}: x{i} {{}}; }};" for i in range(5000)) + DELETED, "is missing"),
     ("ld", f"MEMORY {{ {'a' * 16_000} }}", "it has no regions"),
+    ("ld", LD.replace("0x8000\n", "1is 2\n"), "Not numbers, so left out: CCMRAM, HEAP."),
+    ("pdsc", PACK.replace('id="IRAM1"', 'name="1st" access="rw"'), 'arena = "memory_1st"'),
     ("ld", "a=b\n" * 40_000, "no MEMORY command"),
     ("ld", "MEMORY {" * 20_000, "no MEMORY command"),
     ("ld", "/*" * 100_000, "no MEMORY command"),
@@ -165,7 +167,7 @@ def test_a_hostile_file_is_soon_read_or_refused(tmp_path, ending, text, says):
     (tmp_path / "mc5.dtsi").write_text(DTSI)
     paths = written(tmp_path, **{f"a_{ending}": text}, b_ld=LD)[: 2 if ending == "svd" else 1]
     try:
-        answer = board(tmp_path, paths, core="cortex-m4")[1]
+        answer = board(tmp_path, paths, "MC5AB" * (ending == "pdsc"), "cortex-m4")[1]
     except UsageError as error:
         answer = str(error)
     assert says in " ".join(answer.replace("\n#", "").split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count
@@ -103,7 +104,9 @@ def evaluate(text: str, names: Mapping[str, int] | None = None) -> int | None:
     if len(text) > 200:
         return None
     try:
-        number = value(ast.parse(_NUMBER.sub(scaled, text.strip()).replace("/", "//"), mode="eval").body)
+        with warnings.catch_warnings(action="ignore"):  # about words that are not numbers
+            words = ast.parse(_NUMBER.sub(scaled, text.strip()).replace("/", "//"), mode="eval")
+        number = value(words.body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         return None
     return number if 0 <= number <= ADDRESS_END else None
