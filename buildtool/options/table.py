@@ -262,7 +262,7 @@ _TABLE: tuple[Group | Option, ...] = (
         "Emits NAME_self_test, which runs the network on an input made from this seed, and compares the "
         "output with the reference's."
     ),
-    file("golden FILE.npy", "none", suffixes=(".npy",))(
+    file("golden FILE.npy", "none")(
         "Emits NAME_self_test for the input in this file, which is linked into the firmware: quantised "
         "values, or floats."
     ),

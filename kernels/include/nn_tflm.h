@@ -337,6 +337,13 @@ constexpr OneArena OnlyArena(OneArena init) {
 constexpr OneArena OnlyArena(TwoArenas) {
     return nullptr;
 }
+/* By type: with -fno-delete-null-pointer-checks no address is known to differ from null. */
+constexpr bool HasOneArena(OneArena) {
+    return true;
+}
+constexpr bool HasOneArena(TwoArenas) {
+    return false;
+}
 
 } // namespace detail
 } // namespace buildtool
@@ -362,7 +369,7 @@ constexpr OneArena OnlyArena(TwoArenas) {
 /* Defines `buildtool::Model name` for network `net`, whose macros begin with NET. A function that
  * the network does not have is declared, and never referred to. */
 #define NN_TFLM_MODEL(name, net, NET)                                                              \
-    static_assert(buildtool::detail::OnlyArena(&net##_init) != nullptr,                            \
+    static_assert(buildtool::detail::HasOneArena(&net##_init),                                     \
                   "this plan has two arenas: use the C interface");                                \
     static_assert(NET##_INPUTS >= 1 && NET##_INPUTS <= 8 && NET##_OUTPUTS <= 8,                    \
                   "nn_tflm.h takes 1 to 8 inputs and outputs: use the C interface");               \

@@ -127,6 +127,7 @@ def test_golden_inputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
     golden = {"golden": str(tmp_path / "golden.npy")}
     for values, says in (
         ({**golden, "self_test": 1}, "needs no seed"),
+        ({"golden": "golden"}, "a path in a request must be absolute"),
         ({**golden, "model": str(tmp_path / "pair.tflite")}, "the network has 2 inputs"),
         ({**golden, "options": {"hop": 2}}, "a moving window"),
         ({"board": "xcore", "requantise": "vpu16", "self_test": 1}, "not the reference's"),

@@ -1,5 +1,7 @@
 """`boards new`: a board file from what vendors publish about a chip."""
 
+import os
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +10,8 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.fronts.cli import main as cli
 from buildtool.target.chipfiles.newboard import new_board
-from buildtool.target.chipfiles.reading import merged_facts
+from buildtool.target.chipfiles.reading import given_memory, merged_facts
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.registry import load_board
 
 # One invented chip, as four kinds of file describe it: 512 KB of flash, 96 KB and 32 KB of RAM.
@@ -131,6 +134,62 @@ def test_a_file_that_does_not_tell_enough_is_refused_and_the_error_says_why(tmp_
         board(tmp_path, written(tmp_path, **{name: text}))
     assert says in str(caught.value)
     assert not (tmp_path / "new.toml").exists()
+
+
+DEEP = "/ { n0: n0 { }; };" + "".join(f"&n{i} {{ n{i + 1}: n{i + 1} {{ }}; }};\n" for i in range(3000))
+DELETED = "".join(f"/delete-node/ &x{i};" for i in range(5000))
+BLANKS = " " * 12_000
+HOSTILE: list[tuple[str, str, str]] = [  # a file's ending, its text, what the board's file or the error says
+    ("svd", SVD.replace("USART1", "USART\x7f1\x85[core]"), "serial ports: USART 1 [core] at"),
+    ("svd", SVD.replace("MC5", "M" * 400), "M" * 400),
+    ("dts", DTSI + DEEP, "a memory for code is missing"),
+    ("dts", f'#include "{"a" * 300}.dtsi"\n{DTS}', "a" * 300),
+    ("dts", '#include "a\x01.dtsi"\n' + DTS, "a .dtsi"),
+    ("dts", DTS.replace("(512)", f"({'9' * 5000})"), "a memory for code is missing"),
+    ("dts", "/*" * 200_000, "this is not a device tree"),
+    ("dts", "<" * 200_000, "this is not a device tree"),
+    ("dts", '"' + '\\"' * 100_000, "this is not a device tree"),
+    ("ld", f"MEMORY {{ A : ORIGIN = {BLANKS}}}", "it has no regions"),
+    ("ld", f"MEMORY {{ A : ORIGIN = 0, LENGTH = {BLANKS}x}}", "sizes of A are symbols"),
+    ("ld", LD + "\n" * 60_000, "[memory.ccmram]"),
+    ("dts", DTSI + "".join(f"/ {{ x{i}: x{i} {{}}; }};" for i in range(5000)) + DELETED, "is missing"),
+    ("ld", f"MEMORY {{ {'a' * 16_000} }}", "it has no regions"),
+    ("ld", LD.replace("0x8000\n", "1is 2\n"), "Not numbers, so left out: CCMRAM, HEAP."),
+    ("pdsc", PACK.replace('id="IRAM1"', 'name="1st" access="rw"'), 'arena = "memory_1st"'),
+    ("ld", "a=b\n" * 40_000, "no MEMORY command"),
+    ("ld", "MEMORY {" * 20_000, "no MEMORY command"),
+    ("ld", "/*" * 100_000, "no MEMORY command"),
+]
+
+
+@pytest.mark.parametrize(("ending", "text", "says"), HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_file_is_soon_read_or_refused(tmp_path, ending, text, says):
+    (tmp_path / "mc5.dtsi").write_text(DTSI)
+    paths = written(tmp_path, **{f"a_{ending}": text}, b_ld=LD)[: 2 if ending == "svd" else 1]
+    try:
+        answer = board(tmp_path, paths, "MC5AB" * (ending == "pdsc"), "cortex-m4")[1]
+    except UsageError as error:
+        answer = str(error)
+    assert says in " ".join(answer.replace("\n#", "").split())
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.svd")
+    with pytest.raises(UsageError, match="not a regular file"):
+        merged_facts([tmp_path / "a.svd"], "", ())
+
+
+def test_given_memories_and_those_of_files_have_different_names(tmp_path):
+    paths = written(tmp_path, a_ld="MEMORY { ram (rx) : ORIGIN = 0x08000000, LENGTH = 512K }")
+    facts = merged_facts(paths, "", [given_memory("0x20000000:96K", MemoryKind.RAM)])
+    assert [region.name for region in facts.regions] == ["ram2", "ram"]
+    assert 'arena = "ram2"' in new_board(facts, ["a.ld"], "cortex-m4")
+
+
+def test_files_that_name_different_cores_are_told_apart(tmp_path):
+    (tmp_path / "mc5.dtsi").write_text(DTSI)
+    text = board(tmp_path, written(tmp_path, a_dts=DTS, b_svd=SVD.replace("CM4", "CM7")))[1]
+    assert "cores/cortex-m4" in text and "b.svd names another core, cortex-m7" in text.replace("\n#", "")
 
 
 @given(at=st.integers(0, 900), kind=st.sampled_from(["svd", "pdsc", "dtsi", "ld"]), put=st.binary(max_size=6))

@@ -31,6 +31,7 @@ _TAKEN = frozenset(
     "all clean edit_cache help install list_install_components nn_kernels package "
     "package_source rebuild_cache test".split()
 )
+_OF_PICO = ("boot_", "cmsis_", "cyw43_", "hardware_", "pico_", "tinyusb_")  # its targets begin so
 
 
 def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
@@ -85,12 +86,13 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    theirs = _OF_PICO if variables.get("system") == System.PICO else ()
     environment.filters |= {
         "count": "{:,}".format,
         "define": "-D{}".format,
         "here": "${{CMAKE_CURRENT_SOURCE_DIR}}/{}".format,
-        # A network's target for CMake has the network's name, unless CMake has a target with this name.
-        "library": lambda net: f"{net}_network" if net in _TAKEN else net,
+        # A network's target for CMake has the network's name, unless CMake or the SDK has such a target.
+        "library": lambda net: f"{net}_network" if net in _TAKEN or net.startswith(theirs) else net,
         "lines": _lines,
         "quoted": json.dumps,
         "suffixed": lambda names, suffix: [name for name in names if name.endswith(suffix)],

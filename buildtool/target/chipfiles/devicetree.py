@@ -18,13 +18,13 @@ from buildtool.target.hardware import MemoryKind
 
 MOST_FILES, MOST_DEPTH, MOST_TOKENS = 64, 32, 2_000_000
 _TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/"""
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)"""
     r"""|(?P<include>^[ \t]*\#[ \t]*include[ \t]*[<"][^>"\n]+[>"]|/include/[ \t]*"[^"\n]+")"""
-    r"""|^[ \t]*\#(?!(?:address|size|[a-z-]*cells))[^\n]*|(?P<token>"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]"""
-    r"""|/[a-z-]+/|[{};=,:]|&\{[^}]*\}|[&\w#@.?+\-/]+(?:,[\w#.+\-]+)*)""",
+    r"""|^[ \t]*\#(?!(?:address|size|[a-z-]*cells))[^\n]*|(?P<token>"(?:[^"\\]|\\.)*(?:"|\Z)|<[^>]*(?:>|\Z)"""
+    r"""|\[[^\]]*(?:\]|\Z)|/[a-z-]+/|[{};=,:]|&\{[^}]*(?:\}|\Z)|[&\w#@.?+\-/]+(?:,[\w#.+\-]+)*)""",
     re.DOTALL | re.MULTILINE,
 )
-_MACRO = re.compile(r"\b(DT_SIZE_K|DT_SIZE_M|DT_FREQ_K|DT_FREQ_M)\s*\(\s*([0-9]+)\s*\)")
+_MACRO = re.compile(r"\b(DT_SIZE_K|DT_SIZE_M|DT_FREQ_K|DT_FREQ_M)\s*\(\s*([0-9]{1,12})\s*\)")
 _UNIT = {"DT_SIZE_K": 1 << 10, "DT_SIZE_M": 1 << 20, "DT_FREQ_K": 1000, "DT_FREQ_M": 1000_000}
 _CELL = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*\)|\S+")
 Find = Callable[[str], bytes | None]
@@ -38,6 +38,7 @@ class Node:
     properties: dict[str, str] = field(default_factory=dict)
     children: dict[str, Node] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
+    above: Node | None = None
 
     def cells(self, name: str) -> list[int | None]:
         """Returns the numbers of the property's first list; None for each that is not known."""
@@ -51,10 +52,12 @@ class Node:
 
     def below(self, *, disabled: bool = False) -> Iterator[Node]:
         """Yields the node and all nodes below it, disabled ones only on demand."""
-        if disabled or not self.says("status", '"disabled"'):
-            yield self
-            for child in self.children.values():
-                yield from child.below(disabled=disabled)
+        waiting = [self]  # &label adds levels to those that are nested
+        while waiting:
+            node = waiting.pop()
+            if disabled or not node.says("status", '"disabled"'):
+                yield node
+                waiting.extend(reversed(node.children.values()))
 
 
 def _tokens(text: str, find: Find, files: list[str]) -> Iterator[str]:
@@ -95,8 +98,8 @@ class _Tree:
                 at += 1
 
     def _delete(self, node: Node | None) -> None:
-        for parent in list(self.root.below(disabled=True)) if node else ():
-            parent.children = {name: child for name, child in parent.children.items() if child is not node}
+        if node and node.above and node.above.children.get(node.name) is node:
+            del node.above.children[node.name]
 
     def _body(self, node: Node, tokens: list[str], at: int, depth: int) -> int:
         """Reads from behind the { of a node; returns the index behind its }."""
@@ -120,7 +123,7 @@ class _Tree:
 
     def _child(self, node: Node, words: list[str]) -> Node:
         name = words[-1] if words else ""
-        child = node.children.setdefault(name, Node(name))
+        child = node.children.setdefault(name, Node(name, above=node))
         for label in (word for word, colon in pairwise(words) if colon == ":"):
             self.labels[label] = child
             child.labels.append(label)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import count
 
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.readers import ADDRESS_END
@@ -70,12 +72,16 @@ def add_region(
 ) -> None:
     """Appends a memory, unless it is too small, no 32-bit address range, or the same as an earlier one."""
     word = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "memory"
+    word = f"memory_{word}" if word[0].isdigit() else word
     region = Region(word, kind, base, size, erase)
     if size < SMALLEST or base < 0 or base + size > ADDRESS_END or any(map(region.overlaps, regions)):
         return
-    names = {each.name for each in regions}
-    number = next(n for n in range(1, len(names) + 2) if (word if n == 1 else f"{word}{n}") not in names)
-    regions.append(replace(region, name=word if number == 1 else f"{word}{number}"))
+    regions.append(replace(region, name=unused_name(word, {each.name for each in regions})))
+
+
+def unused_name(word: str, names: Container[str]) -> str:
+    """Returns the word, with a number behind it if `names` has it."""
+    return next(name for n in count(1) if (name := word if n == 1 else f"{word}{n}") not in names)
 
 
 def evaluate(text: str, names: Mapping[str, int] | None = None) -> int | None:
@@ -98,7 +104,9 @@ def evaluate(text: str, names: Mapping[str, int] | None = None) -> int | None:
     if len(text) > 200:
         return None
     try:
-        number = value(ast.parse(_NUMBER.sub(scaled, text.strip()).replace("/", "//"), mode="eval").body)
+        with warnings.catch_warnings(action="ignore"):  # about words that are not numbers
+            words = ast.parse(_NUMBER.sub(scaled, text.strip()).replace("/", "//"), mode="eval")
+        number = value(words.body)
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         return None
     return number if 0 <= number <= ADDRESS_END else None

@@ -9,14 +9,15 @@ from buildtool.target.chipfiles.facts import ChipFacts, Region, add_region, eval
 from buildtool.target.hardware import MemoryKind
 
 _MOST_TEXT = 1 << 14  # characters of a MEMORY command
-_COMMENT = re.compile(r"/\*.*?\*/|^[ \t]*#.*?$", re.DOTALL | re.MULTILINE)
-_BLOCK = re.compile(r"\bMEMORY\s*\{(.*?)\}", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*#.*?$", re.DOTALL | re.MULTILINE)
+_BLANKS = re.compile(r"\s+")  # as single ones: other patterns try each of them
+_BLOCK = re.compile(rf"\bMEMORY\s*\{{([^{{}}]{{0,{_MOST_TEXT}}})\}}")
 _REGION = re.compile(
-    r"([A-Za-z_.][\w.]*)\s*(?:\(([^)]*)\))?\s*:\s*(?:ORIGIN|org|o)\s*=\s*(.*?)\s*,\s*(?:LENGTH|len|l)\s*=\s*(.*?)"
+    r"(?<![\w.])([A-Za-z_.][\w.]*)\s*(?:\(([^)]*)\))?\s*:\s*(?:ORIGIN|org|o)\s*=\s*(.*?)\s*,\s*(?:LENGTH|len|l)\s*=\s*(.*?)"
     r"(?=\s*(?:\n|;|$|[A-Za-z_.][\w.]*\s*(?:\([^)]*\))?\s*:))",
     re.DOTALL | re.IGNORECASE,
 )
-_SYMBOL = re.compile(r"^\s*([A-Za-z_]\w*)\s*=\s*([^;]+);", re.MULTILINE)
+_SYMBOL = re.compile(r"^\s*([A-Za-z_]\w*)\s*=\s*([^;]{1,200});", re.MULTILINE)
 _OF = re.compile(r"\b(ORIGIN|LENGTH)\s*\(\s*([\w.]+)\s*\)", re.IGNORECASE)
 
 
@@ -25,9 +26,9 @@ def read_linker_script(text: str) -> ChipFacts:
 
     The first ROM, and the first memory of other kinds whose name says flash or ROM, hold code.
     """
-    plain = _COMMENT.sub("", text)
+    plain = _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", _COMMENT.sub("", text))
     blocks = _BLOCK.findall(plain)
-    if not blocks or max(map(len, blocks)) > _MOST_TEXT:
+    if not blocks:
         raise UsageError("this linker script has no MEMORY command that can be read")
     names = {
         name: number for name, value in _SYMBOL.findall(plain) if (number := evaluate(value)) is not None

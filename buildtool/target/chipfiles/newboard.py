@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from buildtool.base.errors import TargetError, UsageError, did_you_mean
+from buildtool.base.errors import TargetError, UsageError, did_you_mean, shown
 from buildtool.base.sizes import show_size
 from buildtool.target import registry
 from buildtool.target.board_file import chain, parse_board, resolve
@@ -67,7 +67,7 @@ def _core_file(core: str) -> str:
         fitting = [name for name in cores if name[:4] == core[:4] and set(name[4:]) <= letters]
         if fitting:
             return max(fitting, key=len)
-    what = f"buildtool has no core '{core}'" if core else "the files do not name the core"
+    what = f"buildtool has no core {shown(core)}" if core else "the files do not name the core"
     raise UsageError(what, hint=f"--core NAME: {did_you_mean(core, cores) if core else ', '.join(cores)}")
 
 
@@ -85,7 +85,7 @@ def _internal_ram(facts: ChipFacts) -> str:
 
 def _comment(*sentences: str) -> Iterator[str]:
     for sentence in sentences:
-        words, line = sentence.split(), "#"
+        words, line = "".join(c if c.isprintable() else " " for c in sentence).split(), "#"
         for word in words:
             if len(line) + 1 + len(word) > 108:
                 yield line
@@ -199,4 +199,4 @@ def _in_machine(regions: Sequence[Region], core: str, rom: str) -> str:
 
 def board_name(facts: ChipFacts, sources: Sequence[Path]) -> str:
     """Returns a name for the board's file: the chip's, or that of the first file that was read."""
-    return re.sub(r"[^a-z0-9]+", "-", (facts.chip or sources[0].stem).lower()).strip("-") or "board"
+    return re.sub(r"[^a-z0-9]+", "-", (facts.chip or sources[0].stem).lower()).strip("-")[:60] or "board"

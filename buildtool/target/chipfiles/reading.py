@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from buildtool.base.errors import UsageError
-from buildtool.base.sizes import parse_size, show_size
+from buildtool.base.files import File
+from buildtool.base.sizes import parse_size
 from buildtool.target.chipfiles.devicetree import read_device_tree
-from buildtool.target.chipfiles.facts import ChipFacts, Region, evaluate
+from buildtool.target.chipfiles.facts import ChipFacts, Region, evaluate, unused_name
 from buildtool.target.chipfiles.linkerscript import read_linker_script
 from buildtool.target.chipfiles.xmlfiles import read_pack, read_svd
 from buildtool.target.hardware import MemoryKind
@@ -25,12 +27,7 @@ def read_facts(path: Path, chip: str) -> ChipFacts:
     if ending not in ENDINGS:
         hint = "known endings: " + ", ".join(ENDINGS) + "; a .pack is a zip archive with a .pdsc"
         raise UsageError(f"what kind of file is this? Its name ends in '{ending}'", path=str(path), hint=hint)
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"the file has more than {show_size(_MOST_BYTES)} bytes", path=str(path))
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read the file: {error.strerror}", path=str(path)) from None
+    data = File(str(path)).read("the file", _MOST_BYTES)
     try:
         match ending:
             case ".svd":
@@ -51,8 +48,9 @@ def _beside(path: Path, name: str) -> bytes | None:
         return None
     for folder in list(path.resolve().parents)[:_LEVELS]:
         for file in (folder / name, folder / "include" / name):
-            if file.is_file() and file.stat().st_size <= _MOST_BYTES:
-                return file.read_bytes()
+            with contextlib.suppress(OSError, ValueError):  # a name that is too long, a null character
+                if file.is_file() and file.stat().st_size <= _MOST_BYTES:
+                    return file.read_bytes()
     return None
 
 
@@ -70,11 +68,15 @@ def merged_facts(sources: Sequence[Path], chip: str, memories: Sequence[Region])
     """Returns what several files say, the first one first; `memories` replace those of the files by kind."""
     facts = ChipFacts()
     for source in sources:
-        facts = facts.or_else(read_facts(source, chip))
+        read = read_facts(source, chip)
+        if facts.core and read.core and facts.core != read.core:
+            remark = f"{source.name} names another core, {read.core}, which was disregarded."
+            facts = replace(facts, remarks=(*facts.remarks, remark))
+        facts = facts.or_else(read)
     kinds = {memory.kind for memory in memories}
     kept = [r for r in facts.regions if r.kind not in kinds and not any(map(r.overlaps, memories))]
     names = {region.name for region in kept}
-    regions = (*memories, *kept)
+    regions = (*(replace(m, name=unused_name(m.name, names)) for m in memories), *kept)
     return replace(
         facts,
         regions=regions,

@@ -166,6 +166,12 @@ def test_picos_example_is_equal(folders: Path, tmp_path: Path) -> None:
     assert built_by_cmake(folders / "pico/nn/example", tmp_path, f"-DPICO_SDK_PATH={tmp_path}") == EQUAL
 
 
+def test_a_network_may_be_called_as_a_target_of_an_sdk(tmp_path: Path) -> None:
+    bundle(tmp_path, "pico", "--name", "pico_stdlib")
+    text = (tmp_path / "CMakeLists.txt").read_text()
+    assert "add_library(pico_stdlib_network STATIC" in text and "add_library(pico_stdlib " not in text
+
+
 @pytest.mark.slow
 def test_esp_idfs_example_is_equal(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(IDF.replace("@nn@", str(folders / "idf/nn")))

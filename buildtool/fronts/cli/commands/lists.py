@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,7 @@ def _write_board(args: argparse.Namespace) -> Result:
     path = Path(args.out or f"{newboard.board_name(facts, sources or [Path('board')])}.toml")
     if path.suffix != ".toml":
         raise UsageError(f"a board file ends in .toml, not '{path.suffix}'", option="out")
-    if path.exists():
+    if os.path.lexists(path):
         raise UsageError("the file exists", path=str(path), hint="another name: --out FILE")
     write_files({path.name: text.encode()}, path.parent)
     lines = f"written: {path}\ngo on with: buildtool plan MODEL --board {shlex.quote(str(path))}"
