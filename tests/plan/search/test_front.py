@@ -141,6 +141,29 @@ def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
 
 
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(networks(3, 9), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_the_search_from_a_limit_downwards_finds_the_points_that_may_fit(graph, target, image, in_place):
+    with contextlib.suppress(UsageError):  # an image that several operators read
+        found = front(graph, target, Settings(in_place, image))
+        sizes = sorted({point.live_bytes for point in found.points})
+        for limit in (size + more for size in sizes for more in (-1, 0, 5)):
+            numbers = (n for n in reversed(range(len(sizes))) if found.may_fit(n, limit))
+            expected = [(found.points[n].live_bytes, found.points[n].way.weight) for n in numbers]
+            assert [(way.bytes, way.weight) for way in found.fitting(limit)] == expected
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(networks(2, 6), targets, st.sampled_from(IN_PLACE))
+def test_a_block_s_cheapest_form_is_the_same_by_the_tables(graph, target, in_place):
+    space = front(graph, target, Settings(in_place)).space
+    assert space.cost_tables.starts[-1] >= 0  # all rows are known now
+    for block in (block for last in range(space.elements.count) for block in space.blocks.ending_at(last)):
+        for form in space.blocks.forms(block):
+            for most in (form.window - 1, form.window):
+                assert space.cost_tables.cheapest(block, most) == space.blocks.cheapest(block, most)
+
+
 @pytest.mark.parametrize("alignment", [1, 16])
 def test_parts_of_a_concatenation_may_lie_in_it(alignment):
     net = Net((1, 6, 6, 2))
