@@ -231,7 +231,8 @@ def measure(benches: dict[tuple[str, str], Bench], minutes: float) -> tuple[dict
                 for condition in CONDITIONS if has_all else CONDITIONS[:2]:
                     found[network, board, what, condition].append(bench.times(what, condition))
             bench.stop_daemon()
-            print(f"{network} on {board}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            if sys.stderr.isatty():
+                print(f"{network} on {board}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         rounds, last = rounds + 1, time.monotonic() - start
     return found, rounds
 
