@@ -59,10 +59,11 @@
     .endm
 
     function    nn_mve_dense_dots
-    push        {r4-r11, lr}
+    push_r4_to_r11
     ldm         r0, {r1, r3, r5, r7, r9, r11}   // r9: inputs, r11: tiles
     ldr         r12, [r0, #DENSE_REST]
     push        {r12}
+    .cfi_adjust_cfa_offset 4
     mov         r12, r11
     lsr         r11, r9, #6
     and         r9, r9, #63
@@ -76,6 +77,7 @@
     bne         0b
 3:
     pop         {r12}
+    .cfi_adjust_cfa_offset -4
     cmp         r12, #0
     beq         5f
 4:

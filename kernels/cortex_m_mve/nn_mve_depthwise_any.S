@@ -17,8 +17,8 @@
 #include "nn_mve_function.h"
 
     .macro begin_any
-    push        {r4-r11, lr}
-    vpush       {d8-d15}
+    push_r4_to_r11
+    push_vectors
     mov         r3, r0
     vldrw.u32   q0, [r3]
     ldr         r0, [r3, #TILE_STORED]

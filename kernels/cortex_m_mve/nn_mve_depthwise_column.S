@@ -25,8 +25,8 @@
 #include "nn_mve_function.h"
 
     .macro begin_column
-    push        {r4-r8, lr}
-    vpush       {d8-d15}
+    push_r4_to_r8
+    push_vectors
     vldrw.u32   q0, [r0]
     vldrw.u32   q3, [r0, #COLUMN_NUMBERS]
     vldrw.u32   q6, [r0, #COLUMN_LOW]
@@ -111,7 +111,7 @@
     vmin.s16    q5, q5, q7
     vstrb.32    q5, [r7], #4
     le          lr, 0b
-    vpop        {d8-d15}
+    pop_vectors
     pop         {r4-r8, pc}
     .endm
 

@@ -19,7 +19,7 @@
 
 /* clang-format off */
     .macro end_tile
-    vpop        {d8-d15}
+    pop_vectors
     pop         {r4-r11, pc}
     .endm
 

@@ -27,8 +27,8 @@
 
     /* \next: what r11 holds. */
     .macro begin_small next
-    push        {r4-r11, lr}
-    vpush       {d8-d15}
+    push_r4_to_r11
+    push_vectors
     mov         r3, r0
     vldrw.u32   q0, [r3]
     vldrw.u32   q1, [r3, #TILE_OFFSETS]

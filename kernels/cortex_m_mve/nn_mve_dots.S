@@ -26,6 +26,12 @@
 #include "nn_mve_function.h"
 #include "nn_mve_pairs.h"
 
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+#define VECTOR_CODE 48 /* bytes of `three_at` */
+#else
+#define VECTOR_CODE 44
+#endif
+
     /* One vector of each of three channels' weights, times the vectors \x0 and \x1 of inputs. */
     .macro three x0, x1
     vldrb.u8    q6, [r5], #16           // channel 0
@@ -39,14 +45,15 @@
     vmladava.s8 r10, \x1, q6
     .endm
 
-    /* As `three`, of inputs that lie \at bytes behind r1 and r3: 44 bytes of code. */
+    /* As `three`, of inputs that lie \at bytes behind r1 and r3; nn_mve_dots_8 may enter here. */
     .macro three_at at
+    landing
     vldrb.u8    q0, [r1, #\at]
     vldrb.u8    q1, [r3, #\at]
     three       q0, q1
     .endm
 
-    /* As `three`, of the inputs at r1 and r3, which are moved on by \step bytes: 44 bytes of code. */
+    /* As `three`, of the inputs at r1 and r3, which are moved on by \step bytes. */
     .macro three_then step
     vldrb.u8    q0, [r1], #\step
     vldrb.u8    q1, [r3], #\step
@@ -76,6 +83,9 @@
     .type nn_mve_dots_rest, %function
     .thumb_func
 nn_mve_dots_rest:
+    .cfi_startproc
+    .cfi_def_cfa_offset 4
+    .cfi_offset lr, -4
     ldr         r12, [sp, #(4 + PAIRS_REST)]
     cmp         r12, #0
     beq         3f
@@ -100,7 +110,7 @@ nn_mve_dots_rest:
 
 /* Up to 16 inputs: q0 and q1 hold them for all channels. */
     function    nn_mve_dots_1
-    push        {lr}
+    push_lr
     vctp.8      r11
     vpstt
     vldrbt.u8   q0, [r1]
@@ -117,7 +127,7 @@ nn_mve_dots_rest:
 
 /* Up to 32 inputs, in q0 to q3. */
     function    nn_mve_dots_2
-    push        {lr}
+    push_lr
     sub         r0, r11, #16
     vctp.8      r0
     vldrb.u8    q0, [r1]
@@ -138,7 +148,7 @@ nn_mve_dots_rest:
 
 /* Up to 48 inputs, in q0 to q5. */
     function    nn_mve_dots_3
-    push        {lr}
+    push_lr
     sub         r0, r11, #32
     vctp.8      r0
     vldrb.u8    q0, [r1]
@@ -162,9 +172,9 @@ nn_mve_dots_rest:
 
 /* 17 to 128 inputs, n = 2 to 8 vectors, loaded again for each tile. There is code for eight vectors
  * and no inner loop: each tile enters it so far before its end that n vectors are left, which is at
- * r7 = 3f - 44 (n - 1). r1 and r3 point to the last vector meanwhile. */
+ * r7 = 3f - VECTOR_CODE (n - 1). r1 and r3 point to the last vector meanwhile. */
     function    nn_mve_dots_8
-    push        {lr}
+    push_lr
     sub         r2, r11, #1
     bic         r2, r2, #15             // 16 (n - 1)
     add         r1, r1, r2
@@ -172,15 +182,17 @@ nn_mve_dots_rest:
     sub         r4, r11, r2
     vctp.8      r4
     lsr         r4, r2, #4
-    mov         r6, #44
+    mov         r6, #VECTOR_CODE
     adr.w       r7, 3f
     mls         r7, r4, r6, r7
     orr         r7, r7, #1              // Thumb
     push        {r2}
+    .cfi_adjust_cfa_offset 4
     wls         lr, r12, 2f
 1:
     biases
     bx          r7
+4:
     three_at    -112
     three_at    -96
     three_at    -80
@@ -189,11 +201,16 @@ nn_mve_dots_rest:
     three_at    -32
     three_at    -16
 3:
+    .if         3b - 4b != 7 * VECTOR_CODE
+    .error      "the code of a vector is not as long as VECTOR_CODE says"
+    .endif
+    landing
     three_last
     put_sums
     le          lr, 1b
 2:
     pop         {r2}
+    .cfi_adjust_cfa_offset -4
     sub         r1, r1, r2
     sub         r3, r3, r2
     b           nn_mve_dots_rest
@@ -203,7 +220,7 @@ nn_mve_dots_rest:
  * over that (r7), then twos in a loop, then the last two. On the stack: 16 (n - 1), and the loop's
  * turns. */
     function    nn_mve_dots_any
-    push        {lr}
+    push_lr
     sub         r2, r11, #1
     bic         r2, r2, #15
     sub         r4, r11, r2
@@ -214,18 +231,22 @@ nn_mve_dots_rest:
     adr.w       r7, 3f
     tst         r6, #1                  // n - 1
     beq         2f
-    add         r7, r7, #44
+    adr.w       r7, 7f
     add         r4, r4, #1
 2:
     orr         r7, r7, #1              // Thumb
     push        {r2, r4}
+    .cfi_adjust_cfa_offset 8
     cmp         r12, #0
     beq         6f
 1:
     biases
     bx          r7
 3:
+    landing
     three_then  16
+7:
+    landing
     ldr.w       lr, [sp, #4]
     wls         lr, lr, 5f
 4:
@@ -245,13 +266,14 @@ nn_mve_dots_rest:
     bne         1b
 6:
     pop         {r2, r4}
+    .cfi_adjust_cfa_offset -8
     b           nn_mve_dots_rest
     end         nn_mve_dots_any
 
 /* One pixel, given as both: its sums are computed once and written for both. r7: its inputs, moved
  * on. */
     function    nn_mve_dots_single
-    push        {lr}
+    push_lr
     cmp         r12, #0
     beq         2f
 0:

@@ -105,9 +105,10 @@
     .endm
 
     function    nn_mve_run_pairs
-    push        {r4-r11, lr}
-    vpush       {d8-d15}
+    push_r4_to_r11
+    push_vectors
     sub         sp, sp, #PAIRS_FRAME
+    .cfi_adjust_cfa_offset PAIRS_FRAME
     str         r0, [sp, #PAIRS_SELF]
     ldr         r11, [r0, #PAIRS_INPUTS]
 10: /* a pair */
@@ -172,9 +173,12 @@
     subs        r7, r7, #1
     str         r7, [r0, #PAIRS_LEFT]
     bne         10b
+    .cfi_remember_state
     add         sp, sp, #PAIRS_FRAME
-    vpop        {d8-d15}
+    .cfi_adjust_cfa_offset -PAIRS_FRAME
+    pop_vectors
     pop         {r4-r11, pc}
+    .cfi_restore_state
 15:
     movs        r7, #1
     put_out     odd

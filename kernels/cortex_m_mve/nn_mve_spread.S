@@ -22,7 +22,7 @@
 
     /* Only of rows that are inside, the addresses go on by the offset: padding has 16 bytes. */
     .macro begin_spread
-    push        {r4-r11, lr}
+    push_r4_to_r11
     vldrw.u32   q0, [r1]
     vldrw.u32   q1, [r1, #ROWS_STEP]
     vpt.i32     ne, q1, zr
