@@ -383,10 +383,22 @@ class FloatWork(TypedDict):
     float_unit: bool
 
 
+class PlainWork(TypedDict):
+    """The integer operators that run on plain kernels, by position, and their share of the plan's cost.
+
+    Plain kernels run on every core. `operators_of_network` is the number of all operators that run.
+    """
+
+    operators: list[int]
+    operators_of_network: int
+    cost_share: float
+
+
 class PlanDetails(PlanFigures):
     """A plan with the memory and work of every region.
 
-    `peak` is None for a network without operators, `floats` for one without operators of float32.
+    `peak` is None for a network without operators, `floats` for one without operators of float32. `plain` is
+    None where no operator runs on a plain kernel, and on cores that have no others.
     """
 
     operators: list[OperatorView]
@@ -394,6 +406,7 @@ class PlanDetails(PlanFigures):
     placement: Placement
     peak: Peak | None
     floats: FloatWork | None
+    plain: PlainWork | None
 
 
 class WindowTensor(TypedDict):

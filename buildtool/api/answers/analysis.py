@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, next_smaller
 from buildtool.api.answers.estimate import price
-from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.simplified import describe, describe_four_bits
+from buildtool.api.answers.slowwork import float_work
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.base.modes import Objective
 from buildtool.emit.ctext import shape

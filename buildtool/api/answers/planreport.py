@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
-from buildtool.api.answers.floatwork import float_work
 from buildtool.api.answers.fronts import point_instead
 from buildtool.api.answers.simplified import describe, describe_four_bits
+from buildtool.api.answers.slowwork import float_work, plain_work
 from buildtool.api.answers.windows import describe_window
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
@@ -134,6 +134,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
         },
         "peak": _find_peak(plan, graph, whole),
         "floats": float_work(graph, whole, planned.target),
+        "plain": plain_work(graph, plan.kernels, whole, planned.target),
     }
 
 

@@ -27,11 +27,13 @@ from buildtool.fronts.texts.windows import figures as window_figures
 from buildtool.fronts.texts.windows import rows_table
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
+    from buildtool.schema.plans import AloneView, OtherPlan, PlainWork, PlanAnswer, RegionView, TraceAnswer
 
 
 NAME_WIDTH = 40
 PLACE_WIDTH = 60
+MOST_NAMES = 4  # layers in a line
+LEAST_SHARE = 0.01  # of the cost: less is not worth a line
 
 
 def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
@@ -86,6 +88,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         yield f"channels {removed_text(answer['removed'])}"
     if answer["floats"] is not None:
         yield f"floats   {floats_text(answer['floats'])}"
+    if (plain := answer["plain"]) is not None and plain["cost_share"] >= LEAST_SHARE:
+        yield from wrap(f"plain    {_plain_text(answer, plain)}", WIDTH, subsequent_indent=" " * 9)
     if (point := answer["front_point"]) is not None:
         other = f"F {point['f']:.3f} is possible in {point['arena_bytes']:,} bytes"
         price = f"at {point['cost'] / answer['cost']:.3f} times the cost"
@@ -103,6 +107,16 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         yield "order    the budget for orders ended before one was proven to be the best"
     if streamed:
         yield from regions.work_lines(answer)
+
+
+def _plain_text(answer: PlanAnswer, plain: PlainWork) -> str:
+    """Returns words that say which layers run on plain kernels, and what share of the cost that is."""
+    positions = plain["operators"]
+    names = [layer_of(answer, position, NAME_WIDTH) for position in positions[:MOST_NAMES]]
+    more = f" and {len(positions) - MOST_NAMES:,} more" if len(positions) > MOST_NAMES else ""
+    some = f"{len(positions):,} of {count(plain['operators_of_network'], 'operator')}"
+    share = f"{100 * plain['cost_share']:.1f} % of the cost"
+    return f"{some} on plain kernels, which use no special instructions, {share}: {', '.join(names)}{more}"
 
 
 def _beside(answer: PlanAnswer) -> str:

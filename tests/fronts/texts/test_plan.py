@@ -13,6 +13,9 @@ from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.fronts.texts import plan, profile, table
 from buildtool.fronts.texts.regions import runs
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Pad
+from buildtool.zoo.drawn import NetBuilder
 
 WIDTH = 110
 SESSION = Session()  # one search for all requests about a network
@@ -216,3 +219,20 @@ def test_a_profiles_work_is_the_plans():
     assert re.search(rf"total .* {answer['macs']:,}  {answer['f']:.3f}", text)
     for row in answer["per_operator"]:
         assert re.search(rf"{row['name']} .* {row['macs']:,}  {row['f']:.3f}", text) or row["f"] == 1
+
+
+def test_layers_on_plain_kernels_are_named_with_their_share(tmp_path):
+    net = NetBuilder(0)
+    x = net.conv(net.input((1, 16, 16, 3)), 8, kernel=(3, 3), stride=(2, 2), pad=Pad(0, 1, 0, 1))
+    wider = net.transpose_conv(x, 4, kernel=(2, 2), stride=(2, 2), same=True)
+    (tmp_path / "net.tflite").write_bytes(write_model(net.graph([net.conv(wider, 4)])))
+    answer = planned(model=str(tmp_path / "net.tflite"), strategy="layerwise")
+    plain = answer["plain"]
+    assert [answer["operators"][i]["kind"] for i in plain["operators"]] == ["TRANSPOSE_CONV"]
+    region = next(r for r in answer["regions"] if r["operators"] == plain["operators"])
+    assert plain["cost_share"] == pytest.approx(region["cost"] / answer["cost"])
+    line = next(line for line in plan.text(answer).splitlines() if line.startswith("plain "))
+    share = f"{100 * plain['cost_share']:.1f} % of the cost"
+    assert f"1 of 3 operators on plain kernels, which use no special instructions, {share}" in line
+    assert planned(model=str(tmp_path / "net.tflite"), board="hifive1")["plain"] is not None
+    assert planned(model=str(tmp_path / "net.tflite"), board="host")["plain"] is None  # it has no others
