@@ -163,7 +163,10 @@ class Activation(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Pad:
-    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`)."""
+    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`).
+
+    Of a convolution, a number below 0 says how many rows or columns its windows leave out there.
+    """
 
     top: int = 0
     bottom: int = 0
@@ -217,6 +220,13 @@ class PoolAttrs(Attrs):
     stride: tuple[int, int]
     pad: Pad = Pad()
     activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True)
+class FilledPoolAttrs(PoolAttrs):
+    """Attributes of a pooling that a PAD was folded into. Padded positions count as elements of `value`."""
+
+    value: int = 0
 
 
 @dataclass(frozen=True)
