@@ -61,11 +61,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:
-        formulas = (variant.when, variant.scratch, variant.cost)
-        if not any(name in text for name in values for text in formulas):
+        formulas = {name: getattr(variant, name) for name in ("when", "scratch", "cost", "slice_cost")}
+        if not any(name in text for name in values for text in formulas.values()):
             return variant
-        when, scratch, cost = (pattern.sub(lambda word: values[word[0]], text) for text in formulas)
-        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost)
+        changes = {key: pattern.sub(lambda word: values[word[0]], text) for key, text in formulas.items()}
+        return dataclasses.replace(variant, **changes)
 
     return tuple(map(written, variants))
 
@@ -349,23 +349,32 @@ class ChannelBytes(NamedTuple):
     unit: int = 1
     group: int = 1
     tail: int = 0
+    padded: int = 1
+    head: int = ALIGNMENT
+    range: int = 0
 
 
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
     """Returns how the kernel's constants for `op` are cut, or None if it computes no slices.
 
-    Raises TargetError for lengths below 0, and for a group of channels that is not a multiple of the unit.
+    Raises TargetError for lengths below 0, for a group that is not a multiple of the channels to which
+    factors are padded, and for a head of odd length.
     """
     if expands(op) or variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
     values = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
     step, unit = max(values["step"], 1), max(values["unit"], 1)
-    group = max(values["group"], unit)
-    if group % unit:
-        text = f"kernel '{variant.name}' has a channel_group of {group} and a channel_unit of {unit}"
-        hint = "channel_group must be a multiple of channel_unit"
+    padded = values["padded"] or unit
+    group, head = max(values["group"], padded), values["head"]
+    if group % padded:
+        text = f"kernel '{variant.name}' has a channel_group of {group}, but factors are padded to {padded}"
+        hint = "channel_group must be a multiple of channel_padded, which is channel_unit if it is not given"
         raise TargetError(text, operator=op.place, hint=hint)
-    return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group})
+    if head % ALIGNMENT or values["range"] + 8 > head:
+        text = f"kernel '{variant.name}' has a channel_head of {head} bytes"
+        hint = f"channel_head must be a multiple of {ALIGNMENT} and contain channel_range"
+        raise TargetError(text, operator=op.place, hint=hint)
+    return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group, "padded": padded})
 
 
 def _whole_bytes(

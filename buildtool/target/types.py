@@ -201,7 +201,7 @@ class Layout:
         PLAN | PACK,
     ] = "0"
     channel_factors: Annotated[
-        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, after a head of 16 bytes.", _UNCUT)
+        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, after the head.", _UNCUT)
     ] = "0"
     channel_weights: Annotated[
         str,
@@ -220,21 +220,43 @@ class Layout:
         str,
         SHAPE,
         PLAN,
-        Key("A block's channels are padded to a multiple of this."),
+        Key(
+            "The weights of a block, and of a slice that is not within a `channel_group`, are padded to a "
+            "multiple of this number of channels."
+        ),
     ] = "1"
+    channel_padded: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key("A block's factors are padded to a multiple of this number of channels.", "`channel_unit`"),
+    ] = "0"
     channel_group: Annotated[
         str,
         SHAPE,
         PLAN,
         Key(
-            "The channels whose factors belong together, a multiple of `channel_unit`. A slice of fewer "
-            "channels lies within such a group and has the factors of the whole group; the argument "
-            "`channel` is the slice's first channel.",
-            "`channel_unit`",
+            "The channels whose factors belong together, a multiple of `channel_padded`. A slice of fewer "
+            "channels lies within such a group and has the factors of the whole group and the weights of "
+            "its own channels; the argument `channel` is the slice's first channel.",
+            "`channel_padded`",
         ),
     ] = "1"
     channel_tail: Annotated[
         str, SHAPE, PLAN, Key("Bytes after a block's weights that the kernel reads but does not use.")
+    ] = "0"
+    channel_head: Annotated[
+        str, SHAPE, PLAN, Key("Bytes of a block's head, a multiple of 16; each slice has it.")
+    ] = "16"
+    channel_range: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Where in the head two int32 lie that are a range of output channels, the end excluded. In the "
+            "arena they are made relative to a slice's first channel.",
+            "the head has none",
+        ),
     ] = "0"
 
 
@@ -242,8 +264,8 @@ class Layout:
 class KernelVariant(Layout):
     """A kernel for an operator kind; for `form` see `AsUint8`.
 
-    A block of constants with `slices` is a head of 16 bytes, `channel_factors` bytes for each channel, and
-    `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the library's function
+    A block of constants with `slices` is a head of `channel_head` bytes, `channel_factors` bytes for each
+    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the library's function
     that answers the question `asks`.
     """
 
@@ -295,6 +317,16 @@ class KernelVariant(Layout):
         ),
         PLAN,
     ] = "False"
+    slice_cost: Annotated[
+        str,
+        COST,
+        Key(
+            "The cost of a call for a slice within a `channel_group`, where it differs from that of a kernel "
+            "with so many output channels.",
+            "`cost`",
+        ),
+        PLAN,
+    ] = "0"
     passes: Annotated[
         str,
         SHAPE,
