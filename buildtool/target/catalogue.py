@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
@@ -156,16 +156,42 @@ def _window_features(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 
     return dict(zip(("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl"), numbers, strict=True))
 
 
-def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
-    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does."""
+def serving(target: Target, graph: Graph, op: Op) -> Iterator[KernelVariant]:
+    """Yields the target's kernels that serve `op`, the best first."""
     candidates = [variant for variant in target.kernels if variant.op == op.kind]
-    types = element_types(graph, op)
-    values = features(graph, op) if candidates else {}
+    types, values = element_types(graph, op), features(graph, op) if candidates else {}
     for variant in candidates:
         if variant.types != types or variant.form != form(op):
             continue
         if variant.when == "True" or evaluate(variant.when, values):
-            return contract_for(variant, graph, op)
+            yield contract_for(variant, graph, op)
+
+
+def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
+    """Returns the best of the kernels that serve `op`, then each that needs less scratch than all before it.
+
+    Weights of four bits are packed for the best kernel, so it is the only one then.
+    """
+    chosen: list[KernelVariant] = []
+    for variant in serving(target, graph, op):
+        size = scratch_bytes(variant, graph, op)
+        if not chosen or (variant.windows is chosen[0].windows and size < scratch_bytes(chosen[-1], graph, op)):
+            chosen.append(variant)
+        if expands(op) or not scratch_bytes(chosen[-1], graph, op):
+            break
+    return tuple(chosen)
+
+
+def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
+    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does.
+
+    If the target is `lean`, it is the one with the least scratch.
+    """
+    for variant in leaner(target, graph, op)[::-1] if target.lean else serving(target, graph, op):
+        return variant
+    candidates = [variant for variant in target.kernels if variant.op == op.kind]
+    types = element_types(graph, op)
+    values = features(graph, op) if candidates else {}
     if not candidates:
         hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
         text = f"board '{target.board.name}' has no kernel for {op.kind}"

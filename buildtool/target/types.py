@@ -662,7 +662,8 @@ class Target:
 
     `routines` are other functions that emitted code calls, the preferred first. `families` are the folders of
     kernels and routines. `requantise` is how sums become outputs. `by_ratio` has the names of kernels without
-    a formula in cycles. Their cost is instructions times the family's ratio.
+    a formula in cycles. Their cost is instructions times the family's ratio. `lean`: whether of the kernels
+    that serve an operator the one with the least scratch is selected, and not the best one.
     """
 
     board: Board
@@ -674,6 +675,7 @@ class Target:
     requantise: Requantise = Requantise.EXACT
     cost_unit: CostUnit = CostUnit.INSTRUCTIONS
     by_ratio: frozenset[str] = frozenset()
+    lean: bool = False
 
     @property
     def cost_ms(self) -> float | None:

@@ -15,7 +15,7 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import cache, problem
+from buildtool.plan.choose import cache, problem, scratch
 from buildtool.plan.choose.cache import Choice
 from buildtool.plan.choose.fronts import Point, least_cost, pareto_front, point_of, points, search_front
 from buildtool.plan.choose.hints import tried
@@ -37,7 +37,7 @@ class Variant:
     plan better than the best so far may exist: `may_pay` for any of the graphs, `pays` for one graph. `part`:
     the share of the remaining work budget that one graph may use while others wait. `lighter` returns the
     form to try after a form whose plan needs more memory than the best plan of the earlier variants. If
-    `lighter` is None, plans of any size are accepted.
+    `lighter` is None, plans of any size are accepted. `lean`: whether kernels need the least scratch.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -46,6 +46,7 @@ class Variant:
     pays: Callable[[Prepared, Plan | None], bool] = lambda alone, best: True
     part: float = 1.0
     lighter: Callable[[Prepared, Graph, Plan], Graph | None] | None = None
+    lean: bool = False
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
@@ -79,6 +80,7 @@ VARIANTS = (
         may_pay=_passes_may_pay,
         pays=_pass_pays,
     ),
+    Variant(lambda prepared: enumerate(prepared.graphs), may_pay=scratch.may_pay, lean=True),
 )
 
 
@@ -236,8 +238,10 @@ def _plans_of(
         trying: Graph | None = form
         while trying is not None:
             form_problem = replace(alone.of(trying), gaps={})  # its optimality gap is not known yet
+            form_problem = scratch.lean(form_problem) if variant.lean else form_problem
             try:
                 plan = plan_of(form_problem)
+                plan = scratch.with_better_kernels(plan, form_problem) if variant.lean else plan
             except PlanError as error:
                 refused.append((variant, error))
                 break
