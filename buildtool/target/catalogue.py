@@ -61,11 +61,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:
-        formulas = {name: getattr(variant, name) for name in ("when", "scratch", "cost", "slice_cost")}
-        if not any(name in text for name in values for text in formulas.values()):
+        formulas = (variant.when, variant.scratch, variant.cost, variant.slice_cost)
+        if not any(name in text for name in values for text in formulas):
             return variant
-        changes = {key: pattern.sub(lambda word: values[word[0]], text) for key, text in formulas.items()}
-        return dataclasses.replace(variant, **changes)
+        when, scratch, cost, slice_cost = (pattern.sub(lambda word: values[word[0]], text) for text in formulas)
+        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost, slice_cost=slice_cost)
 
     return tuple(map(written, variants))
 
@@ -175,7 +175,9 @@ def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
     chosen: list[KernelVariant] = []
     for variant in serving(target, graph, op):
         size = scratch_bytes(variant, graph, op)
-        if not chosen or (variant.windows is chosen[0].windows and size < scratch_bytes(chosen[-1], graph, op)):
+        if not chosen or (
+            variant.windows is chosen[0].windows and size < scratch_bytes(chosen[-1], graph, op)
+        ):
             chosen.append(variant)
         if expands(op) or not scratch_bytes(chosen[-1], graph, op):
             break

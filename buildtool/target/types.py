@@ -265,8 +265,8 @@ class KernelVariant(Layout):
     """A kernel for an operator kind; for `form` see `AsUint8`.
 
     A block of constants with `slices` is a head of `channel_head` bytes, `channel_factors` bytes for each
-    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the library's function
-    that answers the question `asks`.
+    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the
+    library's function that answers the question `asks`.
     """
 
     op: Annotated[
@@ -321,8 +321,8 @@ class KernelVariant(Layout):
         str,
         COST,
         Key(
-            "The cost of a call for a slice within a `channel_group`, where it differs from that of a kernel "
-            "with so many output channels.",
+            "The cost of a call for a slice within a `channel_group`, where it is not that of an operator "
+            "with the slice's number of output channels.",
             "`cost`",
         ),
         PLAN,

@@ -29,7 +29,9 @@ def uint8_layers():
         words = "Depthwise" if depthwise else ""
         options = {"Padding": 0, "StrideH": 1, "StrideW": 1} | ({"DepthMultiplier": 1} if depthwise else {})
         kind, out = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D", (1, rows, columns, channels)
-        return s.apply(kind, [x, w, s.bias(channels, x, w)], out, f"{words}Conv2DOptions", options, scale=0.05)
+        return s.apply(
+            kind, [x, w, s.bias(channels, x, w)], out, f"{words}Conv2DOptions", options, scale=0.05
+        )
 
     x = s.tensor((1, 4, 4, 160), 0.0078, 128)
     y = convolution(convolution(convolution(x, 160, 3, 110, depthwise=True), 49, 1, 122), 40, 3, 151)
@@ -49,7 +51,12 @@ def uint8_layers():
         ("cortex-m55", "ddr", layers(), {"fully_connected_mve": 12}),
         ("cortex-m0plus", "weights", layers(), {"fully_connected_mul32": 4}),
         ("qemu-virt-rv32", "weights", layers(), {"fully_connected_riscv": 8}),
-        ("cortex-m4", "weights", uint8_layers(), {"fully_connected_offset_reference": 2, "conv2d_offset_reference": 2}),
+        (
+            "cortex-m4",
+            "weights",
+            uint8_layers(),
+            {"fully_connected_offset_reference": 2, "conv2d_offset_reference": 2},
+        ),
         ("xcore", "", layers(), {"fully_connected_vpu": 2}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

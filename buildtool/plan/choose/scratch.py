@@ -108,7 +108,8 @@ def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
 
 def _kernels_within(timeline: Timeline, alone: Prepared, room: int) -> Kernels:
     """The best kernel of each operator with which no region needs more than `room` bytes, as far as bounds of
-    the regions' memory say."""
+    the regions' memory say.
+    """
     from buildtool.plan.assemble.assemble import region_bounds
     from buildtool.plan.assemble.workspace import Regions, workspace
 

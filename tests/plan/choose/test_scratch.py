@@ -9,10 +9,10 @@ from loaded import load_target
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.session import Session
+from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
-from buildtool.graph.types import OpKind
 from buildtool.plan.models import load_model, read_graph
 from buildtool.target.catalogue import leaner, scratch_bytes, select_all
 from buildtool.zoo.drawn import NetBuilder
