@@ -380,6 +380,7 @@ class ChannelBytes(NamedTuple):
     padded: int = 1
     head: int = ALIGNMENT
     range: int = 0
+    usual: int = 1
 
 
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
@@ -402,7 +403,10 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
         text = f"kernel '{variant.name}' has a channel_head of {head} bytes"
         hint = f"channel_head must be a multiple of {ALIGNMENT} and contain channel_range"
         raise TargetError(text, operator=op.place, hint=hint)
-    return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group, "padded": padded})
+    usual = max(values["usual"], step)
+    return ChannelBytes(
+        **{**values, "step": step, "unit": unit, "group": group, "padded": padded, "usual": usual}
+    )
 
 
 def _whole_bytes(

@@ -216,6 +216,16 @@ class Layout:
     channel_step: Annotated[
         str, SHAPE, PLAN, Key("A block can be cut before a channel whose number is a multiple of this.")
     ] = "1"
+    channel_usual: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "The narrowest slices that take little more time than the whole block. Plans are searched with "
+            "these, and with narrower ones only where they decide.",
+            "`channel_step`",
+        ),
+    ] = "0"
     channel_unit: Annotated[
         str,
         SHAPE,

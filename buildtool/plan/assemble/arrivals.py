@@ -43,8 +43,9 @@ class Constants:
     are padded to a multiple of `padded` channels, weights to a multiple of `unit`. The kernel also reads
     `tail` bytes behind it, whose values do not matter. The factors of `group` channels belong together: a
     slice consists of whole groups, or lies within one group and has all of its factors, but only its own
-    weights. `range`: where in the head a range of channels lies (0: nowhere). `scattered`: the constants are
-    several blocks of the weight image.
+    weights. `range`: where in the head a range of channels lies (0: nowhere). Slices of `usual` channels or
+    more take little more time than the block. `scattered`: the constants are several blocks of the weight
+    image.
     """
 
     size: int
@@ -58,12 +59,16 @@ class Constants:
     padded: int = 1
     head: int = HEAD
     range: int = 0
+    usual: int = 1
     scattered: bool = False
 
-    def least_bytes(self) -> int:
-        """The smallest number of arena bytes for an operator's constants while it runs alone."""
-        whole = round_up(self.size, HEAD)
-        return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
+    def least_bytes(self, narrow: bool = True) -> int:
+        """The smallest number of arena bytes for an operator's constants while it runs alone.
+
+        Without `narrow`, slices have at least the usual width.
+        """
+        whole, width = round_up(self.size, HEAD), self.step if narrow else self.usual
+        return whole if self.channels <= width else min(whole, self.slice_bytes(width))
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of a block with this many channels."""

@@ -70,7 +70,7 @@ def _binding_savings(prepared: Prepared, plan: Plan) -> int:
 
 def lean(alone: Prepared) -> Prepared:
     """The problem with the kernels that need the least scratch."""
-    return replace(alone, target=replace(alone.target, lean=True), gaps={})
+    return replace(alone, target=replace(alone.target, lean=True))
 
 
 def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
