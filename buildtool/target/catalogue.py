@@ -64,7 +64,9 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
         formulas = (variant.when, variant.scratch, variant.cost, variant.slice_cost)
         if not any(name in text for name in values for text in formulas):
             return variant
-        when, scratch, cost, slice_cost = (pattern.sub(lambda word: values[word[0]], text) for text in formulas)
+        when, scratch, cost, slice_cost = (
+            pattern.sub(lambda word: values[word[0]], text) for text in formulas
+        )
         return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost, slice_cost=slice_cost)
 
     return tuple(map(written, variants))
