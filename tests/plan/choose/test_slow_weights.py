@@ -65,7 +65,7 @@ def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
     ("filters", "outputs", "most"), [((32, 64), 128, 62_544), ((16, 32), 32, 35_840)], ids=["wide", "small"]
 )
 def test_dense_layers_with_long_inputs_come_in_narrow_slices(filters, outputs, most):
-    """XMOS's compiler, which loads four outputs at a time, takes 358,912 and 180,816 bytes for such layers."""
+    """XMOS's compiler, which loads four outputs at a time, takes 358,912 and 180,816 bytes here."""
     net, target = NetBuilder(1), load_target("xcore")
     x = net.input((1, 96, 96, 3))
     for channels in filters:
