@@ -253,14 +253,14 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     compute(&v, &w, &own->window, 1);
 }
 
-void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
-                      const nn_view *out, const nn_window *window, void *scratch, int32_t channel) {
-    const nn_conv_geometry *g = geometry;
-    const task own = {geometry, channel};
-    const int few = nn_vpu_is_few(constants, out->channels, channel);
+/* The call that computes a window; `alone`: a single thread does. */
+static void compute_window(const task *own, const void *constants, const nn_view *in,
+                           const nn_view *out, const nn_window *window, void *scratch, int alone) {
+    const nn_conv_geometry *g = own->g;
+    const int few = nn_vpu_is_few(constants, out->channels, own->channel);
     const int32_t blocks = nn_vpu_chunks(g->kernel_h * g->kernel_w * in->channels);
     const nn_call call = {.body = few ? piece_few : piece,
-                          .geometry = &own,
+                          .geometry = own,
                           .constants = constants,
                           .in = in,
                           .out = out,
@@ -271,6 +271,20 @@ void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, c
                           .pad_top = g->pad_top,
                           .channel_step = few ? 0 : 2 * NN_VPU_ACC,
                           .channels_first = out->channels > NN_VPU_ACC,
-                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+                          .issues =
+                              alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     nn_split(&call, window);
+}
+
+void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch, int32_t channel) {
+    const task own = {geometry, channel};
+    compute_window(&own, constants, in, out, window, scratch, 0);
+}
+
+void nn_conv2d_alone_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window,
+                            void *scratch, int32_t channel) {
+    const task own = {geometry, channel};
+    compute_window(&own, constants, in, out, window, scratch, 1);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from buildtool.base.modes import Objective, Strategy
@@ -86,10 +87,8 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
         loading = _loading(bare, prepared, narrow)
         if narrow and (best.arena_bytes <= max(goal, loading.least) or not _are_narrower(loading)):
             break
-        if room is None:
-            plan = _smallest(loading, prepared)
-        else:
-            plan = _load_within(loading, prepared, room, room)
+        fit = _smallest if room is None else partial(_load_within, goal=room, enough=room)
+        plan = fit(loading, prepared)
         if not narrow or plan.arena_bytes < best.arena_bytes:
             best = plan
     return best

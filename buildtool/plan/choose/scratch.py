@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from buildtool.base.modes import Objective, Strategy
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from buildtool.plan.schedule.timeline import Timeline
 
 NOTICED = 8  # scratch below an eighth of the memory does not matter: leaner kernels are slower
-ATTEMPTS = 3  # to place a plan with better kernels in the same memory
+ATTEMPTS = 4  # to place a plan with better kernels in the same memory
 Kernels = Sequence[KernelVariant | None]
 
 
@@ -74,32 +75,28 @@ def lean(alone: Prepared) -> Prepared:
 
 
 def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
-    """A plan of `lean` with the best kernels whose scratch fits into its arena, or into the memory limit.
-
-    Constants that are loaded were placed for the plan's own kernels, so such a plan stays as it is.
-    """
+    """A plan of `lean` with the best kernels whose scratch fits into its arena, or into the memory limit."""
     from buildtool.plan.assemble.assemble import assemble
+    from buildtool.plan.choose.loads import with_loads
     from buildtool.plan.schedule.timeline import Timeline
 
     graph, target, session = alone.graph, alone.target, alone.session
-    if loads(target.board) or tensors_written_in_place(graph):
+    if tensors_written_in_place(graph):
         return plan
     limit = plan.arena_bytes if alone.options.objective == Objective.RAM else alone.ram
     room = most = plan.arena_bytes if limit is None else max(limit, plan.arena_bytes)
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    for _ in range(ATTEMPTS):
+    how = plan.strategy, alone.options.in_place
+    place = partial(
+        assemble, timeline, target, strategy=how[0], in_place=how[1], enough=most, session=session
+    )
+    for attempt in range(ATTEMPTS):
+        if attempt == ATTEMPTS - 1 and loads(target.board):  # what is left beside narrow slices is not known
+            room = min(room, place(target.kernels_by_name(plan.kernels)).arena_bytes)
         kernels = _kernels_within(timeline, alone, room)
         if [kernel.name if kernel else "" for kernel in kernels] == [*plan.kernels]:
             break
-        better = assemble(
-            timeline,
-            target,
-            kernels,
-            strategy=plan.strategy,
-            in_place=alone.options.in_place,
-            enough=most,
-            session=session,
-        )
+        better = with_loads(place(kernels), alone, most)
         if better.arena_bytes <= most and better.cost < plan.cost:
             return better
         room -= max(target.board.alignment, better.arena_bytes - most)
