@@ -115,6 +115,7 @@ class Loading:
             "if (c > 0) {",
             "    loaded();",
             "}",
+            *([f"range_from({now} + {at}, c);"] if (at := self.blocks[load.op].range) else []),
             *(begin if load.slots == 2 else []),
             *([f"const nn_view in = {part_in};"] if by_channels else []),
             f"const nn_view out = {part_out};",
@@ -144,14 +145,16 @@ class Loading:
         """Returns variables and helper functions at file scope."""
         if not self.network.plan.loads:
             return ""
-        blocks = []
-        for load in self.network.plan.loads:
+        blocks, loads = [], self.network.plan.loads
+        for load in loads:
             if load.channels:
                 of, start = self.blocks[load.op], self.network.image.places.constants[load.op]
-                numbers = (start, round_up(of.channels, of.unit), of.factors, of.weights, of.unit, of.group)
+                channels, unit = round_up(of.channels, of.padded), of.row_unit(load.channels)
+                numbers = (start, of.head, channels, of.factors, of.weights, unit, of.group)
                 fields = ", ".join(map(str, numbers))
                 blocks.append(f"static const constants_block block_{load.op} = {{{fields}}};")
-        return _STATE + (_SLICES + "\n".join(blocks) + "\n" if blocks else "")
+        ranges = _RANGES if any(load.channels and self.blocks[load.op].range for load in loads) else ""
+        return _STATE + (_SLICES + ranges + "\n".join(blocks) + "\n" if blocks else "")
 
 
 class StreamedLoads:
@@ -270,10 +273,10 @@ static void loaded(void) {
 """
 
 _SLICES = """
-/* An operator's constants in the weight image: `channels` of this many bytes each, after a head; there
- * are bytes for a multiple of `unit` channels, and factors of `group` channels come together. */
+/* An operator's constants in the weight image: a head, then factors and weights of `channels`; the
+ * weights of a multiple of `unit` channels come together, and so do the factors of `group` channels. */
 typedef struct {
-    uint32_t from, channels, factors, weights, unit, group;
+    uint32_t from, head, channels, factors, weights, unit, group;
 } constants_block;
 
 static uint32_t whole_lines(uint32_t bytes) {
@@ -283,15 +286,31 @@ static uint32_t whole_lines(uint32_t bytes) {
 /* Begins to bring `count` channels: the block that a kernel of this many channels reads. */
 static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
                           uint32_t count) {
-    const uint32_t there = whole_lines(16U + block->factors * block->channels);
+    const uint32_t there = whole_lines(block->head + block->factors * block->channels);
     const uint32_t together = first / block->group * block->group;
     const uint32_t groups = (first - together + count + block->group - 1U) / block->group;
-    const uint32_t factors = block->factors * block->group * groups;
-    const uint32_t here = whole_lines(16U + factors);
+    const uint32_t left = block->channels - together, most = block->group * groups;
+    const uint32_t factors = block->factors * (most < left ? most : left);
+    const uint32_t here = whole_lines(block->head + factors);
     count = (count + block->unit - 1U) / block->unit * block->unit;
-    load(to, block->from, 16U);
-    load(to + 16, block->from + 16U + block->factors * together, factors);
+    load(to, block->from, block->head);
+    if (factors > 0) {
+        load(to + block->head, block->from + block->head + block->factors * together, factors);
+    }
     load(to + here, block->from + there + block->weights * first, block->weights * count);
+}
+
+"""
+
+_RANGES = """
+/* Makes a range of output channels relative to channel `first`. */
+static void range_from(int8_t *at, int32_t first) {
+    int32_t range[2];
+    memcpy(range, at, sizeof(range));
+    for (int32_t i = 0; i < 2; i++) {
+        range[i] = range[i] > first ? range[i] - first : 0;
+    }
+    memcpy(at, range, sizeof(range));
 }
 
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
@@ -64,11 +64,13 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
     pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:
-        formulas = (variant.when, variant.scratch, variant.cost)
+        formulas = (variant.when, variant.scratch, variant.cost, variant.slice_cost)
         if not any(name in text for name in values for text in formulas):
             return variant
-        when, scratch, cost = (pattern.sub(lambda word: values[word[0]], text) for text in formulas)
-        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost)
+        when, scratch, cost, slice_cost = (
+            pattern.sub(lambda word: values[word[0]], text) for text in formulas
+        )
+        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost, slice_cost=slice_cost)
 
     return tuple(map(written, variants))
 
@@ -159,16 +161,44 @@ def _window_features(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 
     return dict(zip(("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl"), numbers, strict=True))
 
 
-def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
-    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does."""
+def serving(target: Target, graph: Graph, op: Op) -> Iterator[KernelVariant]:
+    """Yields the target's kernels that serve `op`, the best first."""
     candidates = [variant for variant in target.kernels if variant.op == op.kind]
-    types = element_types(graph, op)
-    values = features(graph, op) if candidates else {}
+    types, values = element_types(graph, op), features(graph, op) if candidates else {}
     for variant in candidates:
         if variant.types != types or not _computes(variant, op):
             continue
         if variant.when == "True" or evaluate(variant.when, values):
-            return contract_for(variant, graph, op)
+            yield contract_for(variant, graph, op)
+
+
+def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
+    """Returns the best of the kernels that serve `op`, then each that needs less scratch than all before it.
+
+    Weights of four bits are packed for the best kernel, so it is the only one then.
+    """
+    chosen: list[KernelVariant] = []
+    for variant in serving(target, graph, op):
+        size = scratch_bytes(variant, graph, op)
+        if not chosen or (
+            variant.windows is chosen[0].windows and size < scratch_bytes(chosen[-1], graph, op)
+        ):
+            chosen.append(variant)
+        if expands(op) or not scratch_bytes(chosen[-1], graph, op):
+            break
+    return tuple(chosen)
+
+
+def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
+    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does.
+
+    If the target is `lean`, it is the one with the least scratch.
+    """
+    for variant in leaner(target, graph, op)[::-1] if target.lean else serving(target, graph, op):
+        return variant
+    candidates = [variant for variant in target.kernels if variant.op == op.kind]
+    types = element_types(graph, op)
+    values = features(graph, op) if candidates else {}
     if not candidates:
         hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
         text = f"board '{target.board.name}' has no kernel for {op.kind}"
@@ -368,23 +398,36 @@ class ChannelBytes(NamedTuple):
     unit: int = 1
     group: int = 1
     tail: int = 0
+    padded: int = 1
+    head: int = ALIGNMENT
+    range: int = 0
+    usual: int = 1
 
 
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
     """Returns how the kernel's constants for `op` are cut, or None if it computes no slices.
 
-    Raises TargetError for lengths below 0, and for a group of channels that is not a multiple of the unit.
+    Raises TargetError for lengths below 0, for a group that is not a multiple of the channels to which
+    factors are padded, and for a head of odd length.
     """
     if expands(op) or variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
     values = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
     step, unit = max(values["step"], 1), max(values["unit"], 1)
-    group = max(values["group"], unit)
-    if group % unit:
-        text = f"kernel '{variant.name}' has a channel_group of {group} and a channel_unit of {unit}"
-        hint = "channel_group must be a multiple of channel_unit"
+    padded = values["padded"] or unit
+    group, head = max(values["group"], padded), values["head"]
+    if group % padded:
+        text = f"kernel '{variant.name}' has a channel_group of {group}, but factors are padded to {padded}"
+        hint = "channel_group must be a multiple of channel_padded, which is channel_unit if it is not given"
         raise TargetError(text, operator=op.place, hint=hint)
-    return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group})
+    if head % ALIGNMENT or values["range"] + 8 > head:
+        text = f"kernel '{variant.name}' has a channel_head of {head} bytes"
+        hint = f"channel_head must be a multiple of {ALIGNMENT} and contain channel_range"
+        raise TargetError(text, operator=op.place, hint=hint)
+    usual = max(values["usual"], step)
+    return ChannelBytes(
+        **{**values, "step": step, "unit": unit, "group": group, "padded": padded, "usual": usual}
+    )
 
 
 def _whole_bytes(

@@ -85,7 +85,14 @@ class Converter:
     def kernels(self, family: str, variants: Iterable[KernelVariant]) -> tuple[KernelVariant, ...]:
         """Returns a family's kernels with their costs in cycles."""
         formulas, ratio = self._formulas(family), self.ratio(family)
-        return tuple(replace(v, cost=formulas.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants)
+        return tuple(
+            replace(
+                v,
+                cost=formulas.get(v.name) or f"{ratio:.4g} * ({v.cost})",
+                slice_cost=f"{ratio:.4g} * ({v.slice_cost})" if v.slice_cost != "0" else "0",
+            )
+            for v in variants
+        )
 
     def by_ratio(self, family: str, variants: Iterable[KernelVariant]) -> frozenset[str]:
         """Returns the names of a family's kernels that have no formula in cycles."""

@@ -134,7 +134,10 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
             return variant
         if name not in layouts:
             raise TargetError(f"packing '{name}' is unknown", hint=did_you_mean(name, layouts))
-        if variant.slices != "False" and layouts[name].channel_factors == "0":
+        if variant.slices != "False" and (layouts[name].channel_factors, layouts[name].channel_weights) == (
+            "0",
+            "0",
+        ):
             hint = f"write channel_factors and channel_weights into [packing.{name}]"
             what = f"packing '{name}' cannot be cut into channels, which 'slices' needs"
             raise TargetError(what, hint=hint)

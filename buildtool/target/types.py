@@ -201,7 +201,7 @@ class Layout:
         PLAN | PACK,
     ] = "0"
     channel_factors: Annotated[
-        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, after a head of 16 bytes.", _UNCUT)
+        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, after the head.", _UNCUT)
     ] = "0"
     channel_weights: Annotated[
         str,
@@ -216,25 +216,57 @@ class Layout:
     channel_step: Annotated[
         str, SHAPE, PLAN, Key("A block can be cut before a channel whose number is a multiple of this.")
     ] = "1"
+    channel_usual: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "The narrowest slices that take little more time than the whole block. Plans are searched with "
+            "these, and with narrower ones only where they decide.",
+            "`channel_step`",
+        ),
+    ] = "0"
     channel_unit: Annotated[
         str,
         SHAPE,
         PLAN,
-        Key("A block's channels are padded to a multiple of this."),
+        Key(
+            "The weights of a block, and of a slice that is not within a `channel_group`, are padded to a "
+            "multiple of this number of channels."
+        ),
     ] = "1"
+    channel_padded: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key("A block's factors are padded to a multiple of this number of channels.", "`channel_unit`"),
+    ] = "0"
     channel_group: Annotated[
         str,
         SHAPE,
         PLAN,
         Key(
-            "The channels whose factors belong together, a multiple of `channel_unit`. A slice of fewer "
-            "channels lies within such a group and has the factors of the whole group; the argument "
-            "`channel` is the slice's first channel.",
-            "`channel_unit`",
+            "The channels whose factors belong together, a multiple of `channel_padded`. A slice of fewer "
+            "channels lies within such a group and has the factors of the whole group and the weights of "
+            "its own channels; the argument `channel` is the slice's first channel.",
+            "`channel_padded`",
         ),
     ] = "1"
     channel_tail: Annotated[
         str, SHAPE, PLAN, Key("Bytes after a block's weights that the kernel reads but does not use.")
+    ] = "0"
+    channel_head: Annotated[
+        str, SHAPE, PLAN, Key("Bytes of a block's head, a multiple of 16; each slice has it.")
+    ] = "16"
+    channel_range: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Where in the head two int32 lie that are a range of output channels, the end excluded. In the "
+            "arena they are made relative to a slice's first channel.",
+            "the head has none",
+        ),
     ] = "0"
 
 
@@ -242,9 +274,9 @@ class Layout:
 class KernelVariant(Layout):
     """A kernel for an operator kind; for `form` see `AsUint8`.
 
-    A block of constants with `slices` is a head of 16 bytes, `channel_factors` bytes for each channel, and
-    `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the library's function
-    that answers the question `asks`.
+    A block of constants with `slices` is a head of `channel_head` bytes, `channel_factors` bytes for each
+    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the
+    library's function that answers the question `asks`.
     """
 
     op: Annotated[
@@ -295,6 +327,16 @@ class KernelVariant(Layout):
         ),
         PLAN,
     ] = "False"
+    slice_cost: Annotated[
+        str,
+        COST,
+        Key(
+            "The cost of a call for a slice within a `channel_group`, where it is not that of an operator "
+            "with the slice's number of output channels.",
+            "`cost`",
+        ),
+        PLAN,
+    ] = "0"
     passes: Annotated[
         str,
         SHAPE,
@@ -631,7 +673,8 @@ class Target:
 
     `routines` are other functions that emitted code calls, the preferred first. `families` are the folders of
     kernels and routines. `requantise` is how sums become outputs. `by_ratio` has the names of kernels without
-    a formula in cycles. Their cost is instructions times the family's ratio.
+    a formula in cycles. Their cost is instructions times the family's ratio. `lean`: whether of the kernels
+    that serve an operator the one with the least scratch is selected, and not the best one.
     """
 
     board: Board
@@ -643,6 +686,7 @@ class Target:
     requantise: Requantise = Requantise.EXACT
     cost_unit: CostUnit = CostUnit.INSTRUCTIONS
     by_ratio: frozenset[str] = frozenset()
+    lean: bool = False
 
     @property
     def cost_ms(self) -> float | None:

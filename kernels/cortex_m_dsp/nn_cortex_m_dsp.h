@@ -15,6 +15,10 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* The same without scratch, where the input has a multiple of four channels. */
+void nn_conv2d_direct_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
 /* As nn_conv2d_s8_dsp, of several groups; see nn_groups.h. */
 void nn_grouped_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                               const nn_view *in, const nn_view *out, const nn_window *window,

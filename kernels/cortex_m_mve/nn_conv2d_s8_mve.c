@@ -11,62 +11,11 @@
  * A pixel's inputs are read where they are if they lie one after the other (kernel 1 x 1), else
  * they are gathered into scratch first, with the zero point where there is padding.
  */
-#include "nn_mve_pairs.h"
-#include "nn_mve_patches.h"
+#include "nn_mve_conv.h"
 
 /* Bytes from a pixel's outputs to its neighbour's that offsets of 16 bits reach, with three more
  * channels; beyond, pixels are computed one by one. */
 #define MAX_APART (65535 - 3)
-
-/* The dot products for so many bytes. */
-static inline void (*dots_for(int32_t bytes))(void) {
-    if (bytes <= 32) {
-        return bytes <= 16 ? nn_mve_dots_1 : nn_mve_dots_2;
-    }
-    if (bytes <= 48) {
-        return nn_mve_dots_3;
-    }
-    return bytes <= 128 ? nn_mve_dots_8 : nn_mve_dots_any;
-}
-
-/* What all pairs of a call share; `step`: bytes from a pair's inputs to those of the next. */
-static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, const nn_view *out,
-                        int32_t step) {
-    const nn_mve_head *head = (const nn_mve_head *)constants;
-    p->x_step = step;
-    p->out_step = 2 * out->pixel_stride;
-    p->factors = (const int32_t *)(const void *)(head + 1);
-    p->weights = (const int8_t *)(p->factors + ((out->channels + 3) & ~3) * 2);
-    p->outputs = out->channels;
-    p->inputs = inputs;
-    p->apart = -1;
-}
-
-/* Not inline, so that the callers keep no vectors, which would take room on their stack. */
-static NN_NOINLINE void set_offsets(nn_mve_pairs *p, int32_t apart) {
-    const uint16x8_t lanes = vidupq_n_u16(0, 1), odd = vandq_u16(lanes, vdupq_n_u16(1));
-    p->offsets = vmlaq_n_u16(vshrq_n_u16(lanes, 1), odd, (uint16_t)apart);
-}
-
-/* `count` pairs, with their inputs at x0 and x1, of pixels `apart` bytes from each other; 0: one
- * pixel. */
-static inline void run_pairs(nn_mve_pairs *p, int32_t apart, int32_t count) {
-    if (p->apart != apart) {
-        p->apart = apart;
-        set_offsets(p, apart);
-        /* Up to three vectors stay in registers, which is worth more than what is computed twice.
-         */
-        p->dots = apart > 0 || p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
-    }
-    p->left = count;
-    nn_mve_run_pairs(p);
-}
-
-/* The pixel with inputs at x0. */
-static inline void run_single(nn_mve_pairs *p) {
-    p->x1 = p->x0;
-    run_pairs(p, 0, 1);
-}
 
 /* Output columns from x on that lie one after the other, and that pairs are made of. */
 static inline int32_t columns_from(const nn_view *out, int32_t x, int32_t end) {
@@ -94,10 +43,10 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
         p->x1 = p->x0 + stride * in->pixel_stride;
         p->out = nn_out_pixel(out, y, x);
         if (count > 1) {
-            run_pairs(p, out->pixel_stride, count >> 1);
+            nn_mve_run(p, out->pixel_stride, count >> 1);
         }
         if ((count & 1) != 0) {
-            run_single(p);
+            nn_mve_run_single(p);
         }
     }
 }
@@ -106,7 +55,7 @@ static NN_NOINLINE void compute_direct(const nn_conv_geometry *g, const void *co
                                        const nn_view *in, const nn_view *out,
                                        const nn_window *window) {
     nn_mve_pairs p;
-    open(&p, constants, in->channels, out, 2 * g->stride_w * in->pixel_stride);
+    nn_mve_open_pairs(&p, constants, in->channels, out, 2 * g->stride_w * in->pixel_stride);
     for (int32_t y = window->y0; y < window->y1; y++) {
         direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);
     }
@@ -125,18 +74,18 @@ static inline void gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, 
         if (inside == 0) {
             nn_mve_gather(patches, left, first);
             nn_mve_gather(patches, left + patches->geometry->stride_w, second);
-            run_pairs(p, apart, 1);
+            nn_mve_run(p, apart, 1);
         }
         for (; inside > 0; inside--, offset += 2 * patches->next) {
             nn_mve_gather_pair(patches, offset, first, second);
-            run_pairs(p, apart, 1);
+            nn_mve_run(p, apart, 1);
         }
         count -= 2 * pairs;
         left += 2 * pairs * patches->geometry->stride_w;
     }
     if (count > 0) {
         nn_mve_gather(patches, left, first);
-        run_single(p);
+        nn_mve_run_single(p);
     }
 }
 
@@ -146,7 +95,7 @@ static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *
     nn_mve_patches patches;
     nn_mve_pairs p;
     nn_mve_set_patches(&patches, g, in, ((const nn_mve_head *)constants)->common.input_zero_point);
-    open(&p, constants, g->kernel_h * patches.segment, out, 0);
+    nn_mve_open_pairs(&p, constants, g->kernel_h * patches.segment, out, 0);
     for (int32_t y = window->y0; y < window->y1; y++) {
         nn_mve_find_rows(&patches, y);
         for (int32_t x = window->x0, count; x < window->x1; x += count) {

@@ -15,7 +15,7 @@
 #include "nn_area.h"
 #include "nn_cortex_m_mve.h"
 
-#define NN_NOINLINE __attribute__((noinline))
+#define NN_NOINLINE __attribute__((noinline, unused))
 /* Fails to compile unless a struct's member is where the assembly expects it. */
 #define NN_MVE_AT(type, member, offset)                                                            \
     typedef char type##_##member##_is_at[offsetof(type, member) == (offset) ? 1 : -1]

@@ -1,4 +1,4 @@
-/* DEPTHWISE_CONV_2D whose filter has a zero point; the filter lies as the network has it. */
+/* DEPTHWISE_CONV_2D whose filter has a zero point; all taps of a channel lie side by side. */
 #include "nn_conv.h"
 #include "nn_uint8.h"
 
@@ -8,7 +8,7 @@ typedef struct {
     const nn_view *in;
     nn_taps rows, columns;
     int32_t y, x; /* of the first tap, wherever it lies */
-    int32_t kernel_w, dilation_h, dilation_w;
+    int32_t kernel_h, kernel_w, dilation_h, dilation_w;
     int32_t multiplier, channels;
     int32_t zero_point, filter_zero_point;
 } patch;
@@ -18,11 +18,11 @@ static inline int32_t sum_taps(const patch *p, const int8_t *weights, int32_t c)
     int32_t sum = 0;
     for (int32_t ky = p->rows.first; ky < p->rows.end; ky++) {
         const int8_t *row = nn_row(p->in, p->y + ky * p->dilation_h) + c / p->multiplier;
-        const int8_t *w = weights + ky * p->kernel_w * p->channels + c;
+        const int8_t *w = weights + (c * p->kernel_h + ky) * p->kernel_w;
         for (int32_t kx = p->columns.first; kx < p->columns.end; kx++) {
             const int32_t column = nn_column(p->in, p->x + kx * p->dilation_w);
             sum += (row[column * p->in->pixel_stride] - p->zero_point) *
-                   (w[kx * p->channels] - p->filter_zero_point);
+                   (w[kx] - p->filter_zero_point);
         }
     }
     return sum;
@@ -33,6 +33,7 @@ void nn_depthwise_conv2d_offset_s8(const nn_conv_geometry *geometry, const void 
                                    void *scratch) {
     const nn_conv_block block = nn_conv_open(nn_behind_offset(constants), out->channels);
     patch p = {.in = in,
+               .kernel_h = geometry->kernel_h,
                .kernel_w = geometry->kernel_w,
                .dilation_h = geometry->dilation_h,
                .dilation_w = geometry->dilation_w,

@@ -69,6 +69,13 @@ def _conv_unfolded(graph: Graph, op: Op) -> bytes:
     return channel_head(graph, op, fold=False) + filter_weights(graph, op).tobytes()
 
 
+def _depthwise_offset(graph: Graph, op: Op) -> bytes:
+    """Packs the filter's zero point, the model's biases, and the taps of one channel after another."""
+    weights = filter_weights(graph, op)
+    by_channel = np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
+    return _offset(graph, op) + channel_head(graph, op, fold=False) + by_channel.tobytes()
+
+
 def _offset(graph: Graph, op: Op) -> bytes:
     """Packs a filter's zero point in 16 bytes, for networks that were uint8."""
     return words(quantization(graph, op, op.inputs[1]).zero_point, 0, 0, 0)
@@ -327,7 +334,7 @@ PACKINGS: dict[str, Packing] = {
     "transpose_conv_plain": _conv_unfolded,
     "fully_connected_plain": _conv,
     "conv_offset": lambda graph, op: _offset(graph, op) + _conv_unfolded(graph, op),
-    "depthwise_offset": lambda graph, op: _offset(graph, op) + _conv_unfolded(graph, op),
+    "depthwise_offset": _depthwise_offset,
     "fully_connected_offset": lambda graph, op: _offset(graph, op) + _conv(graph, op),
     "add": _add,
     "mul": _mul,

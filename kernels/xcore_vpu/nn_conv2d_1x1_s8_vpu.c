@@ -1,4 +1,4 @@
-/* CONV_2D with one tap. Slices of fewer channels than a pair of groups has are computed here, 8
+/* CONV_2D with one tap. Slices of 8 or 16 channels of a pair of groups are computed here, 8
  * channels of two pixels at a time; everything else is nn_conv2d_s8_vpu's.
  *
  * Such a slice comes with the records of its pair and with its own rows of weights. Of 8 channels
@@ -312,8 +312,6 @@ static void piece(const nn_call *call, const nn_piece *own) {
 void nn_conv2d_1x1_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,
                           void *scratch, int32_t channel) {
-    const nn_vpu_record *record =
-        (const nn_vpu_record *)(const void *)((const nn_conv_constants *)constants + 1);
     const task own = {geometry, channel};
     const nn_call call = {.body = piece,
                           .geometry = &own,
@@ -324,8 +322,9 @@ void nn_conv2d_1x1_s8_vpu(const nn_conv_geometry *geometry, const void *constant
                           .stride_h = geometry->stride_h,
                           .issues = nn_vpu_groups(out->channels) *
                                     (20 * nn_vpu_chunks(in->channels) + 60)};
-    if (out->channels > NN_VPU_ACC || !(record->mode & NN_VPU_MODE_PAIR)) {
-        nn_conv2d_s8_vpu(geometry, constants, in, out, window, scratch);
+    if (out->channels > NN_VPU_ACC || out->channels % EIGHT > 0 || channel % EIGHT > 0 ||
+        !nn_vpu_of_pair(constants)) {
+        nn_conv2d_s8_vpu(geometry, constants, in, out, window, scratch, channel);
         return;
     }
     nn_split(&call, window);

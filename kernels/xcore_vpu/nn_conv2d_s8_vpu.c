@@ -9,12 +9,19 @@
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
+/* A call's geometry, and the first channel of its slice. */
+typedef struct {
+    const nn_conv_geometry *g;
+    int32_t channel;
+} task;
+
 /* What all pixels of a call share. */
 typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
     const nn_vpu_block *block;
-    nn_vpu_group *groups; /* of output channels, */
+    const nn_vpu_few *few; /* the channels of a narrow slice; otherwise */
+    nn_vpu_group *groups;  /* groups of output channels, */
     int32_t count;        /* those that are computed together */
     int32_t weight_row;   /* bytes of a channel's weights */
     int32_t row_bytes;    /* of a row of taps */
@@ -117,17 +124,28 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
     return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
 
+/* The output channels of one pixel; `narrow`: of a narrow slice. */
+static inline void compute_pixel(nn_vpu *v, const walk *w, const nn_vpu_group *group,
+                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
+                                 const int narrow) {
+    if (narrow) {
+        nn_vpu_pixel_few(v, w->block, w->few, runs, x, 0, to);
+    } else {
+        nn_vpu_pixel(v, w->block, group, runs, x, 0, to + group->place);
+    }
+}
+
 /* Pixels whose taps are read in place, one group after the other. */
-static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
-                             int32_t pixels) {
+static inline void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
+                             int32_t pixels, const int narrow) {
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
     for (int32_t index = 0; index < w->count; index++) {
         const nn_vpu_group *group = w->groups + index;
         const int8_t *x = from;
-        int8_t *place = to + group->place;
+        int8_t *place = to;
         NN_VPU_SCALAR(6);
         for (int32_t i = pixels; i > 0; i--) {
-            nn_vpu_pixel(v, w->block, group, &w->runs, x, 0, place);
+            compute_pixel(v, w, group, &w->runs, x, place, narrow);
             x += step;
             place += w->out->pixel_stride;
             NN_VPU_SCALAR(2);
@@ -136,14 +154,13 @@ static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_
 }
 
 /* One pixel, whose taps are collected. */
-static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
-                          int8_t *to) {
+static inline void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
+                                 int8_t *to, const int narrow) {
     const nn_conv_geometry *g = w->g;
     collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
             w->block->common.input_zero_point);
     for (int32_t index = 0; index < w->count; index++) {
-        const nn_vpu_group *group = w->groups + index;
-        nn_vpu_pixel(v, w->block, group, &w->apart, w->patch, 0, to + group->place);
+        compute_pixel(v, w, w->groups + index, &w->apart, w->patch, to, narrow);
         NN_VPU_SCALAR(4);
     }
     NN_VPU_SCALAR(16);
@@ -164,13 +181,15 @@ static int is_one_run(const walk *w, const nn_window *window) {
            w->in->width == w->out->width && goes_on(w->in) && goes_on(w->out);
 }
 
-/* The pixels of a window. */
-static void compute(nn_vpu *v, walk *w, const nn_window *window) {
+/* The pixels of a window (template). */
+static inline __attribute__((always_inline)) void compute(nn_vpu *v, walk *w,
+                                                          const nn_window *window,
+                                                          const int narrow) {
     const nn_conv_geometry *g = w->g;
     if (is_one_run(w, window)) {
         w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
         compute_in_place(v, w, nn_row(w->in, window->y0), nn_out_row(w->out, window->y0),
-                         (window->y1 - window->y0) * w->out->width);
+                         (window->y1 - window->y0) * w->out->width, narrow);
         return;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
@@ -186,9 +205,9 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
             const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
             int8_t *to = nn_out_pixel(w->out, y, x);
             if (pixels > 0) {
-                compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels);
+                compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels, narrow);
             } else {
-                compute_apart(v, w, top, left, rows, to);
+                compute_apart(v, w, top, left, rows, to, narrow);
             }
             x += nn_max(pixels, 1);
             NN_VPU_SCALAR(12);
@@ -202,10 +221,11 @@ static void piece(const nn_call *call, const nn_piece *own) {
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu_group groups[NN_VPU_BATCH];
     walk w =
-        opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch, rest);
+        opened(((const task *)call->geometry)->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
     const int32_t end = nn_vpu_groups(own->c1);
     w.block = &block;
+    w.few = NULL;
     w.groups = groups;
     nn_vpu_vsetc(&v, NN_VPU_S8);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
@@ -213,16 +233,34 @@ static void piece(const nn_call *call, const nn_piece *own) {
         for (int32_t i = 0; i < w.count; i++) {
             nn_vpu_member(&v, &block, call->out->channels, w.weight_row, first + i, groups + i);
         }
-        compute(&v, &w, &own->window);
+        compute(&v, &w, &own->window, 0);
     }
 }
 
-void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
-                      const nn_view *out, const nn_window *window, void *scratch) {
-    const nn_conv_geometry *g = geometry;
+/* A narrow slice of the output channels. */
+static void piece_few(const nn_call *call, const nn_piece *own) {
+    const task *t = (const task *)call->geometry;
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    nn_vpu_few few;
+    walk w = opened(t->g, call->in, call->out, own->scratch, rest);
+    nn_vpu v;
+    const nn_vpu_block block = nn_vpu_open_few(&v, &few, call->constants, call->out->channels,
+                                               t->channel, w.weight_row);
+    w.block = &block;
+    w.few = &few;
+    w.groups = few.group;
+    w.count = 1;
+    compute(&v, &w, &own->window, 1);
+}
+
+/* The call that computes a window; `alone`: a single thread does. */
+static void compute_window(const task *own, const void *constants, const nn_view *in,
+                           const nn_view *out, const nn_window *window, void *scratch, int alone) {
+    const nn_conv_geometry *g = own->g;
+    const int few = nn_vpu_is_few(constants, out->channels, own->channel);
     const int32_t blocks = nn_vpu_chunks(g->kernel_h * g->kernel_w * in->channels);
-    const nn_call call = {.body = piece,
-                          .geometry = geometry,
+    const nn_call call = {.body = few ? piece_few : piece,
+                          .geometry = own,
                           .constants = constants,
                           .in = in,
                           .out = out,
@@ -231,8 +269,22 @@ void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, c
                           .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
                           .stride_h = g->stride_h,
                           .pad_top = g->pad_top,
-                          .channel_step = 2 * NN_VPU_ACC,
+                          .channel_step = few ? 0 : 2 * NN_VPU_ACC,
                           .channels_first = out->channels > NN_VPU_ACC,
-                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+                          .issues =
+                              alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     nn_split(&call, window);
+}
+
+void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch, int32_t channel) {
+    const task own = {geometry, channel};
+    compute_window(&own, constants, in, out, window, scratch, 0);
+}
+
+void nn_conv2d_alone_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window,
+                            void *scratch, int32_t channel) {
+    const task own = {geometry, channel};
+    compute_window(&own, constants, in, out, window, scratch, 1);
 }

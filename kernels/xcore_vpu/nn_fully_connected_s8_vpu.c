@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED: 16 outputs at a time, one dense layer a pixel. */
+/* FULLY_CONNECTED: 16 outputs at a time, or those of a narrow slice; one dense layer a pixel. */
 #include "nn_split.h"
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
@@ -25,6 +25,27 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     }
 }
 
+/* A narrow slice of the output channels. */
+static void piece_few(const nn_call *call, const nn_piece *own) {
+    const nn_view *in = call->in;
+    const nn_window *window = &own->window;
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES] = {0};
+    nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL, rest};
+    nn_vpu_few few;
+    nn_vpu v;
+    const nn_vpu_block b =
+        nn_vpu_open_few(&v, &few, call->constants, call->out->channels,
+                        *(const int32_t *)call->geometry, nn_vpu_row_bytes(in->channels));
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            nn_vpu_pixel_few(&v, &b, &few, &runs, nn_pixel(in, y, x), 1,
+                             nn_out_pixel(call->out, y, x));
+            NN_VPU_SCALAR(12);
+        }
+    }
+}
+
 /* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
 static void piece(const nn_call *call, const nn_piece *own) {
     compute(call->constants, call->in, call->out, &own->window, own->c0 / NN_VPU_ACC,
@@ -32,15 +53,18 @@ static void piece(const nn_call *call, const nn_piece *own) {
 }
 
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
-                               const nn_window *window, void *scratch) {
+                               const nn_window *window, void *scratch, int32_t channel) {
     const int32_t blocks = nn_vpu_chunks(in->channels);
-    const nn_call call = {.body = piece,
+    const int few =
+        out->channels < NN_VPU_ACC || nn_vpu_is_few(constants, out->channels, channel);
+    const nn_call call = {.body = few ? piece_few : piece,
+                          .geometry = &channel,
                           .constants = constants,
                           .in = in,
                           .out = out,
                           .kernel_h = 1,
                           .stride_h = 1,
-                          .channel_step = 2 * NN_VPU_ACC,
+                          .channel_step = few ? 0 : 2 * NN_VPU_ACC,
                           .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     (void)scratch;
     nn_split(&call, window);

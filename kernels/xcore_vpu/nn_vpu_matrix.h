@@ -67,23 +67,35 @@ static inline void nn_vpu_copy(nn_vpu *v, int8_t *to, const int8_t *from, int32_
     }
 }
 
-/* 32 inputs times 16 rows of weights that lie `step` bytes before one another: 17 issues, and a
- * branch. Steps ride in the bundles. */
-static inline void nn_vpu_rows(nn_vpu *v, const int8_t *x, const int8_t *weights, int32_t step) {
+/* Rows of weights that lie `step` bytes before one another, `last` first. Each turns the
+ * accumulators by one lane; `last` comes more than once, so that there are `turn` rows. */
+typedef struct {
+    const int8_t *last;
+    int32_t step, count, turn;
+} nn_vpu_matrix;
+
+/* 32 inputs times rows of weights, from byte `at` of each on: with 16 rows 17 issues and a branch.
+ * Steps ride in the bundles. */
+static inline void nn_vpu_rows(nn_vpu *v, const int8_t *x, const nn_vpu_matrix *m,
+                               const int8_t *last) {
     nn_vpu_vldc(v, x);
-    for (int32_t i = 0; i < NN_VPU_ACC; i++) {
-        nn_vpu_vlmaccr(v, weights - i * step);
+    for (int32_t i = m->count; i < m->turn; i++) {
+        nn_vpu_vlmaccr(v, last);
     }
-    NN_VPU_MAC(1 + NN_VPU_ACC);
-    NN_VPU_SCALAR(1);
+    for (int32_t i = 0; i < m->count; i++) {
+        nn_vpu_vlmaccr(v, last - i * m->step);
+    }
+    NN_VPU_MAC(1 + m->turn);
+    NN_VPU_SCALAR(m->count < NN_VPU_ACC ? 2 + m->turn : 1); /* the loops of 16 rows are unrolled */
 }
 
 /* 32 inputs that the unit cannot load where they are. */
-NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, const int8_t *weights, int32_t step) {
+NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, const nn_vpu_matrix *m,
+                                  const int8_t *last) {
     NN_VPU_ALIGNED int8_t copy[NN_VPU_BYTES];
     memcpy(copy, x, NN_VPU_BYTES);
     NN_VPU_SCALAR(9 * NN_VPU_BYTES / 4);
-    nn_vpu_rows(v, copy, weights, step);
+    nn_vpu_rows(v, copy, m, last);
 }
 
 /* How far before a rest's weights, a multiple of 4 bytes, the 32 bytes begin that are read of a
@@ -108,44 +120,57 @@ static inline void nn_vpu_take_rest(nn_vpu *v, const nn_vpu_runs *runs, const in
 
 /* The whole chunks of a run; returns where the weights of the inputs behind them begin. */
 static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes,
-                                       const int8_t *weights, int32_t step) {
+                                       const nn_vpu_matrix *m, const int8_t *last) {
     NN_VPU_SCALAR(2); /* the address's test */
     if (((uintptr_t)x & 3) == 0) {
         for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
-            nn_vpu_rows(v, x, weights, step);
+            nn_vpu_rows(v, x, m, last);
             x += NN_VPU_BYTES;
-            weights += NN_VPU_BYTES;
+            last += NN_VPU_BYTES;
         }
-        return weights;
+        return last;
     }
     for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
-        nn_vpu_rows_apart(v, x, weights, step);
+        nn_vpu_rows_apart(v, x, m, last);
         x += NN_VPU_BYTES;
-        weights += NN_VPU_BYTES;
+        last += NN_VPU_BYTES;
     }
-    return weights;
+    return last;
+}
+
+/* The products of the pixel whose first input is at `x` are added to the accumulators; the rest of
+ * a run was taken. */
+static inline void nn_vpu_add_pixel(nn_vpu *v, const nn_vpu_matrix *m, const nn_vpu_runs *runs,
+                                    const int8_t *x) {
+    const int32_t rest = runs->bytes % NN_VPU_BYTES; /* of one run */
+    const int8_t *last = nn_vpu_run(v, x, runs->bytes, m, m->last);
+    for (int32_t i = runs->count - 1; i > 0; i--) {
+        x += runs->row_step;
+        x = x >= runs->ring_end ? x - runs->ring : x;
+        last = nn_vpu_run(v, x, runs->bytes, m, last);
+        NN_VPU_SCALAR(3);
+    }
+    if (rest > 0) {
+        nn_vpu_rows(v, runs->rest, m, last - nn_vpu_before_rest(rest));
+    }
+}
+
+/* Brings what is beyond the last 32 inputs of the pixel at `x`; changes vR. */
+static inline void nn_vpu_take_rest_of(nn_vpu *v, const nn_vpu_runs *runs, const int8_t *x) {
+    const int32_t rest = runs->bytes % NN_VPU_BYTES;
+    NN_VPU_SCALAR(2);
+    if (rest > 0) {
+        nn_vpu_take_rest(v, runs, x + runs->bytes - rest, rest);
+    }
 }
 
 /* A group's outputs of the pixel whose first input is at `x`. */
 static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
                                 const nn_vpu_runs *runs, const int8_t *x, int dense, int8_t *to) {
-    const int8_t *weights = group->weights;
-    const int32_t rest = runs->bytes % NN_VPU_BYTES; /* of one run */
-    NN_VPU_SCALAR(2);
-    if (rest > 0) {
-        nn_vpu_take_rest(v, runs, x + runs->bytes - rest, rest);
-    }
+    const nn_vpu_matrix m = {group->weights, group->step, NN_VPU_ACC, NN_VPU_ACC};
+    nn_vpu_take_rest_of(v, runs, x);
     nn_vpu_biases(v, group);
-    weights = nn_vpu_run(v, x, runs->bytes, weights, group->step);
-    for (int32_t i = runs->count - 1; i > 0; i--) {
-        x += runs->row_step;
-        x = x >= runs->ring_end ? x - runs->ring : x;
-        weights = nn_vpu_run(v, x, runs->bytes, weights, group->step);
-        NN_VPU_SCALAR(3);
-    }
-    if (rest > 0) {
-        nn_vpu_rows(v, runs->rest, weights - nn_vpu_before_rest(rest), group->step);
-    }
+    nn_vpu_add_pixel(v, &m, runs, x);
     nn_vpu_finish(v, b, group, dense, to);
 }
 
@@ -179,6 +204,106 @@ static inline void nn_vpu_member(nn_vpu *v, const nn_vpu_block *b, int32_t chann
     nn_vpu_place(group, order, place, nn_min(channels - place, NN_VPU_BYTES));
     nn_vpu_unpack(v, group);
     NN_VPU_SCALAR(16);
+}
+
+/* The output channels of a narrow slice: up to 16, some of those of a pair of groups, or of a last
+ * group without a partner.
+ *
+ * A slice has its own rows of weights alone, and all records of its pair. Its rows turn the
+ * accumulators by a power of two for each 32 inputs, so the sums of row r are in lanes r,
+ * r + turn, ... They are added up, and brought to the lanes that their channels have in the
+ * records. */
+typedef struct {
+    nn_vpu_matrix rows;
+    nn_vpu_group group[2];
+    int32_t apart;      /* channels from lane to lane: 2 in a pair */
+    int32_t first, end; /* channels of the pair */
+} nn_vpu_few;
+
+/* Whether a block's first group has a partner. */
+static inline int nn_vpu_of_pair(const void *constants) {
+    const nn_conv_constants *common = (const nn_conv_constants *)constants;
+    return ((const nn_vpu_record *)(const void *)(common + 1))->mode & NN_VPU_MODE_PAIR;
+}
+
+/* Whether a call for `channels` output channels has a narrow slice, from `channel` on. A last group
+ * without a partner may lack the rows that fill it up; not if it is all of a block. */
+static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t channel) {
+    NN_VPU_SCALAR(8);
+    return channels <= NN_VPU_ACC &&
+           (nn_vpu_of_pair(constants) || (channel > 0 && channels < NN_VPU_ACC) ||
+            channel % NN_VPU_BYTES > 0);
+}
+
+/* Opens the block of a narrow slice; rows of weights have `row_bytes` each. */
+static inline nn_vpu_block nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const void *constants,
+                                           int32_t channels, int32_t channel, int32_t row_bytes) {
+    const int pair = nn_vpu_of_pair(constants);
+    const nn_vpu_block b = nn_vpu_open(constants, pair ? 2 : 1);
+    few->rows.turn = 1;
+    while (few->rows.turn < channels) {
+        few->rows.turn *= 2;
+    }
+    few->rows.last = b.weights + (channels - 1) * row_bytes;
+    few->rows.step = row_bytes;
+    few->rows.count = channels;
+    few->apart = pair ? 2 : 1;
+    few->first = channel % NN_VPU_BYTES;
+    few->end = few->first + channels;
+    for (int32_t i = 0; i < few->apart; i++) {
+        few->group[i].record = b.records + i;
+        nn_vpu_place(&few->group[i], !pair ? NN_VPU_ALONE : i == 0 ? NN_VPU_EVEN : NN_VPU_ODD, 0,
+                     few->end);
+        nn_vpu_unpack(v, &few->group[i]);
+    }
+    NN_VPU_SCALAR(48);
+    return b;
+}
+
+/* Adds up a narrow slice's sums, and the biases; upper and lower halves in the lanes of its groups.
+ */
+static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
+                                     int16_t high[2][NN_VPU_ACC], int16_t low[2][NN_VPU_ACC]) {
+    NN_VPU_ALIGNED int16_t d[NN_VPU_ACC], r[NN_VPU_ACC];
+    nn_vpu_vstd(v, d);
+    nn_vpu_vstr(v, r);
+    for (int32_t row = 0; row < few->rows.count; row++) {
+        const int32_t channel = few->first + row;
+        const int32_t of = channel % few->apart, lane = channel / few->apart;
+        const nn_vpu_group *group = &few->group[of];
+        uint32_t sum = (uint32_t)group->bias_high[lane] * 65536U + (uint16_t)group->bias_low[lane];
+        for (int32_t i = row; i < NN_VPU_ACC; i += few->rows.turn) {
+            sum += (uint32_t)d[i] * 65536U + (uint16_t)r[i];
+            NN_VPU_SCALAR(5);
+        }
+        high[of][lane] = (int16_t)(uint16_t)(sum >> 16);
+        low[of][lane] = (int16_t)(uint16_t)sum;
+        NN_VPU_SCALAR(14);
+    }
+}
+
+/* A narrow slice's outputs of the pixel whose first input is at `x`. */
+static inline void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
+                                    const nn_vpu_runs *runs, const int8_t *x, int dense,
+                                    int8_t *to) {
+    NN_VPU_ALIGNED int16_t high[2][NN_VPU_ACC] = {{0}}, low[2][NN_VPU_ACC] = {{0}};
+    NN_VPU_ALIGNED int8_t out[NN_VPU_BYTES];
+    nn_vpu_take_rest_of(v, runs, x);
+    nn_vpu_vsetc(v, NN_VPU_S8);
+    nn_vpu_vclrdr(v);
+    nn_vpu_add_pixel(v, &few->rows, runs, x);
+    nn_vpu_gather_few(v, few, high, low);
+    for (int32_t i = 0; i < few->apart; i++) {
+        NN_VPU_SCALAR(3);
+        if (few->rows.count < few->apart && i != few->first % few->apart) {
+            continue; /* one channel, of the other group */
+        }
+        nn_vpu_vldd(v, high[i]);
+        nn_vpu_vldr(v, low[i]);
+        nn_vpu_finish(v, b, &few->group[i], dense, out);
+    }
+    memcpy(to, out + few->first, (size_t)(few->end - few->first));
+    NN_VPU_SCALAR(32 + 3 * (few->end - few->first));
 }
 
 #endif

@@ -9,18 +9,23 @@
 #include "nn.h"
 
 /* One group, any kernel size. Scratch: the taps of a pixel, in blocks of 32 bytes; none for 1 x 1
- * without padding. */
+ * without padding. `constants` may be those of a slice of the output channels, from channel
+ * `channel` on as many as `out` has: whole pairs of groups, or up to 16 channels of a pair, with the
+ * records of the pair and their own rows of weights. */
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
-                      const nn_view *out, const nn_window *window, void *scratch);
+                      const nn_view *out, const nn_window *window, void *scratch, int32_t channel);
 
 /* The same of several groups; see nn_groups.h. */
 void nn_grouped_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                               const nn_view *in, const nn_view *out, const nn_window *window,
                               void *scratch);
 
-/* One tap, no padding. `constants` may be those of a slice of the output channels: from channel
- * `channel` on as many as `out` has, 8 or 16 of a pair of groups with this pair's records, or whole
- * pairs. */
+/* The same by a single thread, with the scratch of one. */
+void nn_conv2d_alone_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window,
+                            void *scratch, int32_t channel);
+
+/* The same with one tap and no padding. */
 void nn_conv2d_1x1_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,
                           void *scratch, int32_t channel);
@@ -30,8 +35,9 @@ void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *co
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch);
 
+/* `channel`: as of a convolution. */
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
-                               const nn_window *window, void *scratch);
+                               const nn_window *window, void *scratch, int32_t channel);
 void nn_add_s8_vpu(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 

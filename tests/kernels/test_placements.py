@@ -9,7 +9,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -22,9 +22,11 @@ from kernelcases import windowed as small
 from largecases import depthwise_3x3, depthwise_rows, extreme, grouped, sums_of_two
 from largecases import windowed as large
 from litert import run_graph
+from loaded import load_target
 from placement import WAYS, check_placements, run_placed, run_whole
 
 from buildtool.target.catalogue import select
+from buildtool.target.types import Target
 
 slow = pytest.mark.slow
 PLAIN = small | {"grouped": grouped()}
@@ -51,7 +53,8 @@ def of(cases: Mapping[str, st.SearchStrategy[Case]], word: str, names: str) -> d
 class Modelled:
     """A board's kernels of a family, whose calls `threads` threads share; `fast`: kinds of the fast tier.
 
-    `least`: the smallest number of kernel calls, by kind; the default is a third of the examples.
+    `least`: the smallest number of kernel calls, by kind; the default is a third of the examples. `lean`:
+    the kernels with the least scratch.
     """
 
     board: str
@@ -61,6 +64,12 @@ class Modelled:
     examples: int = PLACED
     fast: frozenset[str] = frozenset()
     least: Mapping[str, int] = field(default_factory=dict)
+    lean: bool = False
+
+    @property
+    def target(self) -> Target | None:
+        """The target with the leanest kernels; None: the board's own."""
+        return replace(load_target(self.board), lean=True) if self.lean else None
 
 
 MODELLED = {
@@ -73,6 +82,15 @@ MODELLED = {
             {"small convolution", "large dense", "large elementwise", "large pool", "square depthwise"}
         ),
         least={"small pool": 9},
+    ),
+    "dsp without scratch": Modelled(
+        *("cortex-m4", "cortex_m_dsp"),
+        of(small, "small", "convolution")
+        | of(large, "large", "convolution")
+        | {"sums": extreme["extreme sums"], "deep sums": extreme["deep sums"]},
+        fast=frozenset({"small convolution"}),
+        least={"small convolution": 3, "large convolution": 9, "sums": 3, "deep sums": 3},
+        lean=True,
     ),
     "riscv": Modelled(
         *("qemu-virt-rv32", "riscv"),
@@ -130,7 +148,7 @@ def test_families_give_the_plain_kernels_bytes(name, kind):
     strategy = modelled.kinds[kind]
     cases = zip(draw_placed(strategy), run_plain(strategy), strict=True)
     for (case, how, seed), expected in itertools.islice(cases, modelled.examples):
-        with on_host(modelled.board, modelled.family, modelled.threads) as family:
+        with on_host(modelled.board, modelled.family, modelled.threads, modelled.target) as family:
             contract = select(family.target, case.graph, case.op).overlap
             np.testing.assert_array_equal(run_placed(case, how, seed, contract), expected)
         kernels.update(family.kernels)

@@ -11,10 +11,11 @@ import pytest
 from hostfamily import on_host
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer
 from placement import run_whole
+from slicing import in_slices
 
 from buildtool.base.expression import evaluate
 from buildtool.graph.types import Activation
-from buildtool.target.catalogue import features
+from buildtool.target.catalogue import features, of_channels
 
 pytestmark = pytest.mark.slow  # all tests: they compile the kernels again
 BOARD, FAMILY = "xcore", "xcore_vpu"
@@ -93,3 +94,23 @@ def test_costs_are_the_issues_that_are_counted(case, within):
     assert f"({own} > 1)" in variant.cost
     formula = variant.cost.replace(f" {own})", " 1)").replace(f"({own} > 1)", "0")  # of a single thread
     assert abs(evaluate(formula, features(case.graph, case.op)) / (issues.vpu + issues.scalar) - 1) <= within
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize(
+    "case",
+    [dense(4096, 64), convolution(8, 64, 64, 1), convolution(9, 64, 48, 3), convolution(9, 16, 48, 3)],
+    ids=["dense", "1x1", "3x3", "3x3 of few"],
+)
+def test_costs_of_narrow_slices_are_near_the_issues_that_are_counted(case, width):
+    library, (outputs,) = counting_library(), case.out_shape[-1:]
+    with on_host(BOARD, FAMILY) as family:
+        variant = family.select(case.graph, case.op)
+    before = library.nn_vpu_counted()
+    in_slices(case, variant, library, width)
+    after = library.nn_vpu_counted()
+    issues = sum(getattr(after, kind) - getattr(before, kind) for kind in ("vpu", "scalar"))
+    values, threads = features(case.graph, case.op), family.target.board.core.threads
+    formula = variant.slice_cost.replace(f" {threads})", " 1)").replace(f"({threads} > 1)", "0")
+    cost = evaluate(formula, values | of_channels(values, width)) * -(-outputs // width)
+    assert abs(cost / issues - 1) <= 0.35

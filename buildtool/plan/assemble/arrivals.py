@@ -31,18 +31,20 @@ from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
-HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
+HEAD = 16  # a head, the channels' factors and their weights are each rounded up to this
 
 
 @dataclass(frozen=True)
 class Constants:
     """The constants that an operator's kernel reads besides its inputs. Sizes are in bytes.
 
-    They are a head, then `factors` bytes for each of `channels` output channels, then `weights` bytes for
-    each. With 0 channels the block cannot be cut, otherwise it can be cut at multiples of `step`. The block
-    is padded to a multiple of `unit` channels. The kernel also reads `tail` bytes behind it, whose values do
-    not matter. The factors of `group` channels belong together: a slice consists of whole groups, or lies
-    within one group and has all of its factors. `scattered`: the constants are several blocks of the weight
+    They are `head` bytes, then `factors` bytes for each of `channels` output channels, then `weights` bytes
+    for each. With 0 channels the block cannot be cut, otherwise it can be cut at multiples of `step`. Factors
+    are padded to a multiple of `padded` channels, weights to a multiple of `unit`. The kernel also reads
+    `tail` bytes behind it, whose values do not matter. The factors of `group` channels belong together: a
+    slice consists of whole groups, or lies within one group and has all of its factors, but only its own
+    weights. `range`: where in the head a range of channels lies (0: nowhere). Slices of `usual` channels or
+    more take little more time than the block. `scattered`: the constants are several blocks of the weight
     image.
     """
 
@@ -54,18 +56,31 @@ class Constants:
     unit: int = 1
     group: int = 1
     tail: int = 0
+    padded: int = 1
+    head: int = HEAD
+    range: int = 0
+    usual: int = 1
     scattered: bool = False
 
-    def least_bytes(self) -> int:
-        """The smallest number of arena bytes for an operator's constants while it runs alone."""
-        whole = round_up(self.size, HEAD)
-        return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
+    def least_bytes(self, narrow: bool = True) -> int:
+        """The smallest number of arena bytes for an operator's constants while it runs alone.
+
+        Without `narrow`, slices have at least the usual width.
+        """
+        whole, width = round_up(self.size, HEAD), self.step if narrow else self.usual
+        return whole if self.channels <= width else min(whole, self.slice_bytes(width))
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of a block with this many channels."""
-        weights = self.weights * round_up(channels, self.unit) + self.tail
-        factors = self.factors * round_up(channels, max(self.unit, self.group))
-        return round_up(HEAD + factors, HEAD) + round_up(weights, HEAD)
+        weights = self.weights * round_up(channels, self.row_unit(channels)) + self.tail
+        factors = self.factors * min(
+            round_up(channels, max(self.padded, self.group)), round_up(self.channels, self.padded)
+        )
+        return round_up(self.head + factors, HEAD) + round_up(weights, HEAD)
+
+    def row_unit(self, channels: int) -> int:
+        """The channels to a multiple of which the weights of slices of this width are padded."""
+        return 1 if channels < self.group else self.unit
 
     @cached_property
     def widths(self) -> tuple[int, ...]:

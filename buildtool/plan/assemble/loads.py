@@ -9,7 +9,7 @@ compute, or while the slice before it is used (see `arrivals`).
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -61,7 +61,10 @@ def _lasting(ways: Mapping[int, Way]) -> int:
 
 @dataclass(frozen=True)
 class Loading:
-    """How constants (by operator) are loaded into the arena of a timeline's regions."""
+    """How constants (by operator) are loaded into the arena of a timeline's regions.
+
+    `narrow`: whether slices may be narrower than usual, see `Constants`.
+    """
 
     timeline: Timeline
     target: Target
@@ -70,6 +73,7 @@ class Loading:
     in_place: str
     strategy: str
     session: Session | None = None
+    narrow: bool = True
 
     def __post_init__(self) -> None:
         board = self.target.board
@@ -279,7 +283,7 @@ class Loading:
         if region.is_streamed:
             return self._load_at_turns(index, whole, limit) if len(region.groups) > 1 else whole
         op = region.ops[0]
-        if self.constants[op].channels > self.constants[op].step:
+        if self.constants[op].channels > self._least_width(op):
             need = self._needs[index][op not in self._in_place]
             sliced = {op: self._choose_slices(op, limit - need)}
             if self._total(index, sliced) < self._total(index, whole):
@@ -328,13 +332,18 @@ class Loading:
 
         If none fit, the result is the narrowest slices.
         """
-        block = self.constants[op]
+        block, least = self.constants[op], self._least_width(op)
+        widths = block.widths[bisect_left(block.widths, least) :]
         for slots in (2, 1):
-            fit = bisect_right(block.widths, room, key=lambda n: self._slice(op, n, slots).bytes)
+            fit = bisect_right(widths, room, key=lambda n: self._slice(op, n, slots).bytes)
             if fit:
-                even = -(-block.channels // -(-block.channels // block.widths[fit - 1]))
-                return self._slice(op, block.least_width(even), slots)
-        return self._slice(op, block.step, 1)
+                even = -(-block.channels // -(-block.channels // widths[fit - 1]))
+                return self._slice(op, block.least_width(max(even, least)), slots)
+        return self._slice(op, least, 1)
+
+    def _least_width(self, op: int) -> int:
+        """The smallest number of channels of an operator's slices."""
+        return self.constants[op].step if self.narrow else self.constants[op].usual
 
     def _slice(self, op: int, channels: int, slots: int) -> Way:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))

@@ -15,11 +15,12 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import cache, problem
+from buildtool.plan.choose import cache, problem, scratch
 from buildtool.plan.choose.cache import Choice
 from buildtool.plan.choose.fronts import Point, least_cost, pareto_front, point_of, points, search_front
 from buildtool.plan.choose.hints import tried
 from buildtool.plan.choose.limits import limit_cost, merit
+from buildtool.plan.choose.loads import narrow_may_pay, narrow_pays
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
@@ -37,7 +38,8 @@ class Variant:
     plan better than the best so far may exist: `may_pay` for any of the graphs, `pays` for one graph. `part`:
     the share of the remaining work budget that one graph may use while others wait. `lighter` returns the
     form to try after a form whose plan needs more memory than the best plan of the earlier variants. If
-    `lighter` is None, plans of any size are accepted.
+    `lighter` is None, plans of any size are accepted. `problem` returns the problem to plan for that of a
+    form, and `finish` the plan for its plan.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -46,6 +48,8 @@ class Variant:
     pays: Callable[[Prepared, Plan | None], bool] = lambda alone, best: True
     part: float = 1.0
     lighter: Callable[[Prepared, Graph, Plan], Graph | None] | None = None
+    problem: Callable[[Prepared], Prepared] = lambda alone: alone
+    finish: Callable[[Plan, Prepared], Plan] = lambda plan, alone: plan
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
@@ -78,6 +82,18 @@ VARIANTS = (
         lambda prepared: enumerate(prepared.with_second_passes, len(prepared.graphs)),
         may_pay=_passes_may_pay,
         pays=_pass_pays,
+    ),
+    Variant(  # kernels with less scratch
+        lambda prepared: enumerate(prepared.graphs),
+        may_pay=scratch.may_pay,
+        problem=scratch.lean,
+        finish=scratch.with_better_kernels,
+    ),
+    Variant(  # constants in narrow slices
+        lambda prepared: enumerate(prepared.graphs),
+        may_pay=narrow_may_pay,
+        pays=narrow_pays,
+        problem=lambda alone: replace(alone, narrow=True),
     ),
 )
 
@@ -235,9 +251,10 @@ def _plans_of(
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
-            form_problem = replace(alone.of(trying), gaps={})  # its optimality gap is not known yet
+            # its optimality gap is not known yet
+            form_problem = variant.problem(replace(alone.of(trying), gaps={}))
             try:
-                plan = plan_of(form_problem)
+                plan = variant.finish(plan_of(form_problem), form_problem)
             except PlanError as error:
                 refused.append((variant, error))
                 break

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from buildtool.base.modes import Objective, Strategy
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.choice import loads
 from buildtool.target.types import Target
@@ -44,9 +49,29 @@ def least_arena(bare: Plan, prepared: Prepared) -> int:
     return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
 
 
+def narrow_may_pay(prepared: Prepared, best: Plan | None) -> bool:
+    """Whether a search with the narrowest slices may find a plan better than `best` (None: there is none)."""
+    options, target = prepared.options, prepared.target
+    if options.strategy != Strategy.BEST or not loads(target.board):
+        return False
+    return best is None or not holds(target.board, best) or options.objective == Objective.RAM
+
+
+def narrow_pays(alone: Prepared, best: Plan | None) -> bool:
+    """Whether a graph has a plan in narrow slices whose live bytes are fewer than the arena of `best`."""
+    from buildtool.plan.choose.fronts import search_front
+
+    if tensors_written_in_place(alone.graph):
+        return False
+    if best is None or not holds(alone.target.board, best):
+        return True
+    front = search_front(replace(alone, narrow=True))
+    return any(front.may_fit(i, best.arena_bytes - 1) for i in range(len(front.points)))
+
+
 def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
     """The plan `bare` with buffers for its constants, placed in one attempt to find a small arena."""
-    loading = _loading(bare, prepared)
+    loading = _loading(bare, prepared, narrow=False)
     return loading.plan(loading.least, 0, attempts=1)
 
 
@@ -57,8 +82,21 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
     """
     if not loads(prepared.target.board):
         return bare
-    loading = _loading(bare, prepared)
-    return _smallest(loading, prepared) if room is None else _load_within(loading, prepared, room, room)
+    goal, best = 0 if room is None else room, bare
+    for narrow in (False, True):
+        loading = _loading(bare, prepared, narrow)
+        if narrow and (best.arena_bytes <= max(goal, loading.least) or not _are_narrower(loading)):
+            break
+        fit = _smallest if room is None else partial(_load_within, goal=room, enough=room)
+        plan = fit(loading, prepared)
+        if not narrow or plan.arena_bytes < best.arena_bytes:
+            best = plan
+    return best
+
+
+def _are_narrower(loading: Loading) -> bool:
+    """Whether any slices may be narrower than usual."""
+    return any(0 < block.step < min(block.usual, block.channels) for block in loading.constants.values())
 
 
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
@@ -85,7 +123,7 @@ def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     return best
 
 
-def _loading(bare: Plan, prepared: Prepared) -> Loading:
+def _loading(bare: Plan, prepared: Prepared, narrow: bool = True) -> Loading:
     from buildtool.plan.assemble.arrivals import constants
     from buildtool.plan.assemble.loads import Loading
     from buildtool.plan.schedule.timeline import Timeline
@@ -94,7 +132,7 @@ def _loading(bare: Plan, prepared: Prepared) -> Loading:
     kernels = target.kernels_by_name(bare.kernels)
     timeline = Timeline.of(graph, bare.regions, bare.image, session)
     blocks, in_place = constants(graph, kernels), prepared.options.in_place
-    return Loading(timeline, target, tuple(kernels), blocks, in_place, bare.strategy, session)
+    return Loading(timeline, target, tuple(kernels), blocks, in_place, bare.strategy, session, narrow)
 
 
 def _load_within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:

@@ -69,6 +69,7 @@ class Prepared:
     `gaps`: the same as `Front.gaps`, shared by all fronts of this problem.
     `simplified`: how the first graph was made from the network with all channels.
     `hop`: what is kept from hop to hop, if the graphs are of a network on a moving window.
+    `narrow`: whether plans are searched with the narrowest slices of loaded constants, not with usual ones.
     """
 
     path: str
@@ -84,6 +85,7 @@ class Prepared:
     gaps: dict[int, float] = field(default_factory=dict, compare=False)
     simplified: Simplified | None = field(default=None, compare=False)
     hop: Hopping | None = field(default=None, compare=False)
+    narrow: bool = False
 
     @property
     def asked(self) -> PlanOptions:
@@ -194,7 +196,7 @@ def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
         return ()
     blocks = constants(graph, select_all(alone.target, graph))
     in_order = (blocks.get(position) for position in range(len(graph.ops)))
-    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in in_order)
+    sizes = ((block.size, block.least_bytes(alone.narrow)) if block else (0, 0) for block in in_order)
     return tuple(
         (round_up(whole, board.alignment), round_up(least, board.alignment)) for whole, least in sizes
     )

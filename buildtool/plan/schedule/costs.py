@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, repeat
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, row_ranges
 from buildtool.plan.types import Group, Load, Region, Scheme
+from buildtool.target.catalogue import channel_bytes
 from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
 from buildtool.target.types import Costs, KernelVariant
 from buildtool.target.variables import Geometry
@@ -316,10 +318,17 @@ class CostModel:
         rows, columns = whole(of)
         total = -self.pricer.cost(kernel, of, rows, columns)
         slices, rest = divmod(of.cout, load.channels)
+        cut = channel_bytes(kernel, self.graph, self.graph.ops[load.op])
+        is_narrow = cut is not None and load.channels < cut.group
+        if is_narrow and kernel.slice_cost != "0":
+            kernel = replace(kernel, cost=kernel.slice_cost)
         for count, times in ((load.channels, slices), (rest, 1 if rest else 0)):
             outputs, macs = of.outputs * count // of.cout, of.macs * count // of.cout
             share = of._replace(cout=count, outputs=outputs, macs=macs)
             if times:
                 total += times * self.pricer.cost(kernel, share, rows, columns)
-                total += times * self.pricer.load(load.size * count // of.cout)
+                sizes = [load.size * count // of.cout]
+                if cut is not None and is_narrow:  # it has the head and the factors of its whole group
+                    sizes = [cut.head, cut.factors * cut.group, cut.weights * count]
+                total += times * sum(map(self.pricer.load, sizes))
         return total
