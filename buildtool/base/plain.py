@@ -37,7 +37,7 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     enumerations their values, tuples lists. Maps are sorted. If `named`, dataclasses become maps, and without
     `defaults` these leave out fields that have their default.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _LEAVES:
         return value
     if isinstance(value, tuple | list):
