@@ -193,6 +193,9 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     if not permissions:
         return 0
     sizes, granule = problem.sizes, problem.granule
+    if len(permissions) == 1:
+        (p,) = permissions
+        return min(sizes[p.input], max(0, sizes[p.output] - max(0, round_up(p.distance, granule))))
     output_size = sizes[permissions[0].output]
     beyond = [max(0, output_size - max(0, round_up(p.distance, granule))) for p in permissions]
     each = (min(sizes[p.input], b) for p, b in zip(permissions, beyond, strict=True))
