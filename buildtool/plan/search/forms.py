@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.axis import Numbers
+from buildtool.plan.schedule.receptive import MOST_ROWS
 from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
 FAR = -1  # a tensor that feeds no element of the chain
-SCHEMA = 2  # of packed rows
+SCHEMA = 3  # of packed rows
 _PLACE = b"rows"  # a prefix, so that a chain without blocks has bytes, too
 
 
@@ -44,10 +45,12 @@ class FormRow(NamedTuple):
     stride: int
     pad: int
     section: int
+    bands: int
+    ahead: int
 
 
 _MOST = 1 << 60  # limit for any number in a row
-_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
+_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, -_MOST, 0, 0, 0)
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
@@ -71,7 +74,7 @@ def unpack_rows(data: bytes, longest: int) -> Numbers:
         raise ValueError("not the forms of a chain's blocks")
     rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
     most = FormRow(*[_MOST] * len(FormRow._fields))
-    most = most._replace(back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0)
+    most = most._replace(back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0, bands=1, ahead=MOST_ROWS)
     if ((rows < np.array(_LEAST)) | (rows > np.array(most))).any():
         raise ValueError("no chain's blocks have such forms")
     return rows

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 3, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 4, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
 enum {
     HEIGHT,
     TALL,
@@ -72,6 +72,7 @@ enum {
     AXIS_PAD,
     LATE,
     SECTION,
+    AHEAD, /* steps before its first row */
     FORM_COLUMNS
 };
 enum { ROOT, BYTES, IN_RING, NEEDED_WHOLE, BESIDE_COLUMNS };
@@ -269,7 +270,8 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 static bool progress(handle *h, int64_t form) {
     int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP), begin = 0;
+    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP),
+            begin = -step * of_form(h, form, AHEAD);
     axis a = form_axis(h, form);
     if ((size_t)tall > h->scratch_size / 4) {
         size_t wanted = (size_t)tall * 4, a1 = h->scratch_size, a2 = a1, a3 = a1;
@@ -288,7 +290,7 @@ static bool progress(handle *h, int64_t form) {
     for (int64_t x = 0; x < tall; x++) {
         while (begin < height && least(tall, most(0, high(a, least(begin + step, height)))) <= x)
             begin += step;
-        h->progress_made[x] = least(begin, height);
+        h->progress_made[x] = most(0, least(begin, height));
         h->progress_low[x] = begin < height ? most(0, low(a, begin)) : tall;
     }
     return true;

@@ -29,15 +29,15 @@ from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, pack_rows, unp
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION = map(
-    FormRow._fields.index, ("least_extra", "back", "step", "window", "section")
+_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
+    FormRow._fields.index, ("least_extra", "back", "step", "window", "section", "bands")
 )
 # Whether a block of a chain saves weight: one byte.
 _SAVINGS: Namespace[bool] = Namespace(
     "tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]]
 )
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section ahead".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
@@ -121,7 +121,8 @@ class Tables:
             block = self.blocks.ending_at(last)[-1]
         else:
             axis = Axis(row.kernel, row.stride, row.pad)
-            block = Block(last - row.back, last, row.step, axis, row.sums, row.work)
+            extent = last - row.back, last, row.step
+            block = Block(*extent, axis, row.sums, row.work, None, bool(row.bands), row.ahead)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
@@ -134,6 +135,7 @@ class Tables:
         if rows is None or self.per_work or block.section is not None:
             return self.blocks.cheapest(block, most_window)
         own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
+        own &= rows[:, _BANDS] == block.bands
         fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
         if not len(fitting):
             return None
@@ -190,6 +192,8 @@ class Tables:
         for block in self.blocks.ending_at(last):
             if self.per_cost:
                 yield from self.blocks.forms(block)
+            elif block.bands:
+                yield from self.blocks.lean(block)
             elif block.work < fewest.get(block.first, block.work + 1):  # more rows in one go save work
                 fewest[block.first] = block.work
                 yield from self.blocks.lean(block)
@@ -203,6 +207,7 @@ class Tables:
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
+            *(int(block.bands), block.ahead),
         )
 
     # ---- as arrays, with the columns of labels.c ---------------------------------------------------
