@@ -105,17 +105,12 @@ def column_gains(ends: Numbers) -> Ranges:
 
 
 def copies(rows: Ranges, columns: Ranges, kept: int, pixel: int) -> tuple[tuple[int, int], ...]:
-    """The copies that keep `kept` rows of a tensor, as (bytes, how many), in ascending order.
+    """The copies that keep `kept` rows of a tensor, each of some pixels of a row, as (bytes, how many).
 
     `rows` and `columns` are the ranges of all steps, empty ranges of rows too. `pixel`: bytes of a pixel.
     """
-    counts: dict[int, int] = {}
-    heights, widths = copied_rows(*rows, kept), columns.high - columns.low
-    for height, row_count in Counter(heights[heights > 0].tolist()).items():
-        for width, times in Counter(widths.tolist()).items():
-            size = height * width * pixel
-            counts[size] = counts.get(size, 0) + row_count * times
-    return tuple(sorted(counts.items()))
+    row_count, widths = int(copied_rows(*rows, kept).sum()), (columns.high - columns.low).tolist()
+    return tuple((width * pixel, times * row_count) for width, times in sorted(Counter(widths).items()))
 
 
 def _all_of(size: int) -> Ranges:

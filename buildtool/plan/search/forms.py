@@ -74,7 +74,9 @@ def unpack_rows(data: bytes, longest: int) -> Numbers:
         raise ValueError("not the forms of a chain's blocks")
     rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
     most = FormRow(*[_MOST] * len(FormRow._fields))
-    most = most._replace(back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0, bands=1, ahead=MOST_ROWS)
+    most = most._replace(
+        back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0, bands=1, ahead=MOST_ROWS
+    )
     if ((rows < np.array(_LEAST)) | (rows > np.array(most))).any():
         raise ValueError("no chain's blocks have such forms")
     return rows

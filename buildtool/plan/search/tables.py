@@ -37,7 +37,7 @@ _SAVINGS: Namespace[bool] = Namespace(
     "tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]]
 )
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section ahead".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
