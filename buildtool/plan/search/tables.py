@@ -46,12 +46,13 @@ class Tables:
     """The tables that the search reads, for one definition of weight.
 
     The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
-    multiply-accumulates.
+    multiply-accumulates. `bands`: whether groups may be bands.
     """
 
     boundaries: Boundaries
     per_cost: int = 0
     per_work: int = 0
+    bands: bool = True
 
     @property
     def blocks(self) -> Blocks:
@@ -180,7 +181,8 @@ class Tables:
         if plain is None:
             return None
         objective, wanted = "cost" if self.per_cost else "work", self.boundaries.least_wanted[last + 1]
-        return {"schema": SCHEMA, "objective": objective, "wanted": wanted, "chain": plain}
+        of = {"schema": SCHEMA, "objective": objective, "bands": self.bands}
+        return {**of, "wanted": wanted, "chain": plain}
 
     def _rows(self, last: int) -> Numbers:
         """The rows of an element, computed from its blocks."""
@@ -190,6 +192,8 @@ class Tables:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
+            if block.bands and not self.bands:
+                continue
             if self.per_cost:
                 yield from self.blocks.forms(block)
             elif block.bands:
