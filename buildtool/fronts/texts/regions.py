@@ -23,7 +23,7 @@ BUFFER_WIDTH = 28
 
 def extent(buffer: BufferView) -> str:
     """Returns how much of its tensor a buffer holds, such as "2 rows" or "whole"."""
-    if buffer["kind"] not in ("ring", "tensor"):
+    if buffer["kind"] not in ("ring", "tensor", "lines"):
         return ""
     if not buffer["rows"]:
         return "whole"

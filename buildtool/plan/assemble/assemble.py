@@ -117,7 +117,8 @@ def band_lines(timeline: Timeline) -> Iterator[Buffer]:
         makers = {graph.ops[position].outputs[0]: position for position in group.ops}
         for kept in kept_lines(graph, group):
             op = makers[kept.tensor]
-            yield Buffer(BufferKind.LINES, f"operator {op} lines", (), kept.size, *timeline.lives[op], op=op)
+            name, life = f"operator {op} lines", timeline.lives[op]
+            yield Buffer(BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, op=op)
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:

@@ -124,8 +124,9 @@ def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int]) -> None:
         )
     op = graph.ops[buffer.op]
     needed = kept[buffer.op] * graph.tensors[op.outputs[0]].row_bytes
-    if buffer.size < needed or buffer.rows or buffer.columns:
-        raise PlanError(f"it needs {needed} bytes of lines, it has {buffer.size}", operator=op.place)
+    if buffer.size < needed or (buffer.rows, buffer.columns) != (kept[buffer.op], 0):
+        needs = f"it needs {kept[buffer.op]} rows and {needed} bytes of lines"
+        raise PlanError(f"{needs}, it has {buffer.rows} and {buffer.size}", operator=op.place)
 
 
 def sum_bytes(graph: Graph, op: Op) -> int:

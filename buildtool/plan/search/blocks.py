@@ -113,7 +113,7 @@ class Blocks:
                 yield self._bands(first, last, axis)
 
     def _keeps(self, first: int, last: int) -> bool:
-        """Whether a chain can be a group of bands, and keeps rows as such (see `schedule.bands`)."""
+        """Whether a chain can be a group of bands that keeps rows (see `schedule.bands`)."""
         e = self.e
         again = any(e.axes_of[k][0].kernel > e.axes_of[k][0].stride for k in range(first + 1, last + 1))
         return again and not bands_objection(e.graph, e.positions[first : last + 1])
@@ -124,8 +124,9 @@ class Blocks:
         for k in range(last, first, -1):
             after = after.after(e.axes_of[k][0])
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
-        work, height = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
-        return Block(first, last, 1, axis, height, work, None, True, ends.leading(first, last, 1))
+        work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
+        ahead = ends.leading(first, last, 1)
+        return Block(first, last, 1, axis, lines, work, bands=True, ahead=ahead)
 
     @remembered
     def _band_works(self, last: int, rows: int) -> list[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -122,8 +122,8 @@ class Tables:
             block = self.blocks.ending_at(last)[-1]
         else:
             axis = Axis(row.kernel, row.stride, row.pad)
-            extent = last - row.back, last, row.step
-            block = Block(*extent, axis, row.sums, row.work, None, bool(row.bands), row.ahead)
+            block = Block(last - row.back, last, row.step, axis, row.sums, row.work)
+            block = replace(block, bands=bool(row.bands), ahead=row.ahead)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 

@@ -92,6 +92,7 @@ def test_a_plan_without_lines_or_with_others_bytes_in_them_is_refused():
         (lambda b: () if b == at else (b,), "has no lines"),
         (lambda b: (b, b) if b == at else (b,), "lines twice"),
         (lambda b: (replace(b, size=b.size - 1),) if b == at else (b,), "bytes of lines, it has"),
+        (lambda b: (replace(b, rows=3),) if b == at else (b,), "needs 4 rows"),
         (lambda b: (replace(b, op=2),) if b == at else (b,), "which are not read again"),
         (lambda b: (replace(b, offset=at.offset),) if b == window else (b,), "not in the arena when"),
         (lambda b: (replace(b, offset=plan.arena_bytes),) if b == at else (b,), "its buffers end at"),
