@@ -164,6 +164,11 @@ class Network:
             Argument.SCRATCH_BYTES: "0" if buffer is None else str(buffer.size),
         }
 
+    def lines(self, position: int) -> str:
+        """Returns C for the address of the rows of an operator's output that a group of bands keeps."""
+        buffer = next(b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
+        return self.place(buffer.offset)
+
     def accumulators(self, position: int) -> str:
         """Returns C for the address of the sums that a global pooling keeps in a streamed region."""
         kind = BufferKind.ACCUMULATOR

@@ -44,6 +44,8 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     kernels = target.kernels_by_name(plan.kernels)
     routines = [target.routine(role, k) for k in kernels if k for role, op in _BESIDE if op == k.op]
     routines += [target.routine(Role.EXPAND)] if plan.narrowed else []
+    kinds = {b.kind for b in plan.buffers}
+    routines += [target.routine(Role.KEEP)] if BufferKind.LINES in kinds else []
     pooled = (kernels[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return routines + [
         target.routine(role, k) for k in pooled if k for role in (Role.ACCUMULATE, Role.FINISH)

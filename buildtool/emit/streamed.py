@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from buildtool.emit.arguments import geometry, part_view, whole_view
+from buildtool.emit.arguments import geometry, invocation, part_view, whole_view
 from buildtool.emit.ctext import block, plus
 from buildtool.emit.loading import StreamedLoads
 from buildtool.emit.network import Network
@@ -21,10 +21,12 @@ from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
 from buildtool.plan.schedule.axis import Axis, AxisTable
+from buildtool.plan.schedule.bands import first_row
+from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
 from buildtool.plan.schedule.schedule import Link, column_ends, first_column, is_driven, links
-from buildtool.plan.types import Group, Region
-from buildtool.target.types import Argument
+from buildtool.plan.types import Group, Region, Scheme
+from buildtool.target.types import Argument, Role
 
 _COUNTERS = 4  # declarations per line
 _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
@@ -36,7 +38,7 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
     names = [
         name
         for link in chain
-        for name in (counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"])
+        for name in (counters(link.branches) if link.branches else _row_counter(network, link.group))
     ]
     return [
         *_geometries(network, region),
@@ -54,7 +56,14 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
 def _zeros(every: Sequence[str]) -> list[str]:
     """Declares counters, several per line."""
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
-    return ["int32_t " + ", ".join(f"{name} = 0" for name in row) + ";" for row in rows]
+    values = ([name if "=" in name else f"{name} = 0" for name in row] for row in rows)
+    return ["int32_t " + ", ".join(row) + ";" for row in values]
+
+
+def _row_counter(network: Network, group: Group) -> list[str]:
+    """Returns the counter of a group's rows, with the row where it begins if that is not 0."""
+    begin, name = first_row(network.graph, group), f"row_{group.ops[-1]}"
+    return [f"{name} = {begin}" if begin else name]
 
 
 def whole_image(network: Network, region: Region) -> list[str]:
@@ -106,6 +115,15 @@ def _views(network: Network, region: Region) -> list[str]:
         else:
             view = whole_view(view, height, width, channels, of.dtype)
         lines += [f"/* {name} */", f"const nn_view tensor_{t} = {view};"]
+    makers = {graph.ops[p].outputs[0]: p for p in region.ops}
+    for t, rows in (kept for group in region.groups for kept in lines_of(graph, group).items()):
+        of = graph.tensors[t]
+        _, height, width, channels = of.nhwc
+        lines += [
+            f"/* {rows} of {height} rows that are read again: {network.describe_tensor(t)} */",
+            f"const nn_view lines_{t} = {{{network.lines(makers[t])}, {of.row_bytes}, {of.pixel_bytes}, "
+            f"{rows}, {width}, 0, {height}, {width}, {channels}}};",
+        ]
     for t, (wider, first) in channel_parts.items():
         count = graph.tensors[t].nhwc[3]
         lines.append(f"/* Channels {first} to {first + count - 1}: {network.describe_tensor(t)} */")
@@ -196,13 +214,9 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     if len(group.ops) == 1 and not group.hand_off:
         window = _whole_rows(network, group.ops[0], start, end)
         return block("", window_call(network, group.ops[0], window))
-    last = group.ops[-1]
-    lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
-    for before, height, needs in _readers(network, group, 0):
-        low = _fold("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
-        high = _fold("nn_most", [_high(f"high_{p}", axis) for p, axis in needs])
-        lines.append(f"const int32_t low_{before} = {low};")
-        lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
+    last, kept = group.ops[-1], lines_of(graph, group)
+    rows_of = _band_rows if group.scheme is Scheme.BANDS else _row_ranges
+    lines = rows_of(network, group, start, end)
     if not group.hand_off:
         ends = column_ends(group, graph, np.array([width]))[:, 0].tolist()
         for position, column_count in zip(group.ops, ends, strict=True):
@@ -217,10 +231,65 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
-        call = [*window_call(network, position, window, True), f"x_{position} = end_{position};"]
-        body += block(f"if (x_{position} < end_{position})", call)
+        call = window_call(network, position, window, True)
+        if group.scheme is Scheme.BANDS:
+            rows = kept.get(graph.ops[position].outputs[0], 0)
+            call = _band_call(network, position, rows, call)
+        body += block(f"if (x_{position} < end_{position})", [*call, f"x_{position} = end_{position};"])
     loop = f"for (int32_t x = {first_column(group, graph)}; x < {width}; x += {group.hand_off})"
     return block("", [*lines, *block(loop, body)])
+
+
+def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[str]:
+    """Declares the rows that each operator makes for rows [start, end) of the last one."""
+    last = group.ops[-1]
+    lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
+    for before, height, needs in _readers(network, group, 0):
+        low = _fold("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
+        high = _fold("nn_most", [_high(f"high_{p}", axis) for p, axis in needs])
+        lines.append(f"const int32_t low_{before} = {low};")
+        lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
+    return lines
+
+
+def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str]:
+    """Declares the same for a group of bands: from the rows made so far to those that are needed now."""
+    last, before, after = group.ops[-1], start, end
+    lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
+    for position, height, ((_, axis),) in _readers(network, group, 0):
+        lines += [
+            f"const int32_t made_{position} = nn_least({height}, {_high(before, axis)});",
+            f"const int32_t need_{position} = nn_least({height}, {_high(after, axis)});",
+            f"const int32_t low_{position} = nn_most(0, made_{position});",
+            f"const int32_t high_{position} = nn_most(0, need_{position});",
+        ]
+        before, after = f"made_{position}", f"need_{position}"
+    return lines
+
+
+def _band_call(network: Network, position: int, kept: int, call: Sequence[str]) -> list[str]:
+    """Returns an operator's call in a group of bands, which may have no rows to make.
+
+    `kept`: rows of its output that the next step reads again. They are copied into its window before the
+    call, and from there to their lines after it.
+    """
+    low, high, columns = f"low_{position}", f"high_{position}", f"x_{position}, end_{position}"
+    if not kept:
+        return block(f"if ({low} < {high})", call)
+    tensor, keep = network.graph.ops[position].outputs[0], network.target.routine(Role.KEEP)
+
+    def copy(source: str, to: str, first: str, end: str) -> list[str]:
+        arguments = {Argument.IN: f"&{source}", Argument.OUT: f"&{to}", Argument.WINDOW: "&rows"}
+        return [f"const nn_window rows = {{{first}, {end}, {columns}}};", invocation(keep, arguments)]
+
+    window, lines = f"tensor_{tensor}", f"lines_{tensor}"
+    return [
+        *block("", copy(lines, window, f"nn_most(0, {low} - {kept})", low)),
+        *block(
+            f"if ({low} < {high})",
+            [*call, *block("", copy(window, lines, f"nn_most({low}, {high} - {kept})", high))],
+        ),
+    ]
 
 
 def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:

@@ -22,6 +22,7 @@ class BufferKind(enum.StrEnum):
     ACCUMULATOR = "accumulator"
     SCRATCH = "scratch"
     WEIGHTS = "weights"
+    LINES = "lines"  # rows of a tensor inside a group of bands, which the group's next step reads again
     STATE = "state"  # in Plan.states, outside of the arenas
 
 
@@ -30,6 +31,7 @@ class Scheme(enum.StrEnum):
 
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
+    BANDS = "bands"  # keeps columns, and copies the rows that its next step reads again to LINES and back
     HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed
     BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 

@@ -122,6 +122,7 @@ class Role(Word):
     JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
     ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
     FINISH = "finish", "Computes the pooling's output from these sums."
+    KEEP = "keep", "Copies a window of a tensor from one view of it to another one."
     EXPAND = "expand", "Expands constants whose weights are stored in four bits, before a kernel reads them."
 
 

@@ -271,6 +271,8 @@ void nn_copy_s8(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out)
 
 /* One part of a concatenation of channels: `out` gets in's channels from `channel` on. */
 void nn_concat_s8(const nn_view *in, const nn_view *out, const nn_window *window, int32_t channel);
+/* Pixels of a tensor that is in memory twice, from one view to the other; bytes. */
+void nn_keep_rows(const nn_view *in, const nn_view *out, const nn_window *window);
 
 /* Constant padding is a fill (constants: nn_pad_constants) and an nn_copy_s8. */
 typedef struct {

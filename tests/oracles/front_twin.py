@@ -22,7 +22,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.assemble.assemble import accumulators, tensor_buffers
+from buildtool.plan.assemble.assemble import accumulators, band_lines, tensor_buffers
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
@@ -245,7 +245,19 @@ class Twin:
             least = work
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
             groups += [strip, *(Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)]
+        if self._keeps_rows(first, stop):
+            pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
+            groups += [Group(ops, Scheme.BANDS, 1, n) for n in pixels if n < width]
         return tuple(groups)
+
+    def _keeps_rows(self, first: int, stop: int) -> bool:
+        """Whether operators in a row, which read nothing else by rows, share rows between their steps."""
+        inside = [self.op(e) for e in range(first, stop)]
+        alone = all(len(row_inputs(self.graph, op)) == 1 for op in inside)
+        small = all(self.graph.tensors[op.outputs[0]].dtype.size == 1 for op in inside[:-1])
+        windows = [axes(self.graph, op)[0] for op in inside[1:]]
+        again = any(window.kernel > window.stride for window in windows)
+        return alone and small and again and not fed_in_parts(self.graph, inside[-1])
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
         """Whether only the next operator reads an inner tensor, and additions have one stride."""
@@ -289,6 +301,7 @@ class Twin:
         windows = space.windows
         in_rings = [ring for one in timeline.runs for ring in rings(self.graph, one)]
         buffers = [*tensor_buffers(timeline, set(windows), in_rings), *accumulators(timeline)]
+        buffers += band_lines(timeline)
         begin = timeline.starts[first]
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
@@ -302,7 +315,14 @@ class Twin:
         poolings = {
             p for p in region.ops if region.is_streamed and accumulates(self.graph, self.graph.ops[p])
         }
+        kept = self.kept_rows(region)
         for s in (Step(*line) for line in self.run(region).steps.tolist()):
+            if s.op in kept:
+                pixel = self.graph.tensors[self.graph.ops[s.op].outputs[0]].pixel_bytes
+                for copied in (min(kept[s.op], s.y0), min(kept[s.op], s.y1 - s.y0)):
+                    total += copied * self.pricer.move((s.x1 - s.x0) * pixel)
+            if s.y0 == s.y1:
+                continue  # copies alone
             if s.op == SOURCE:
                 _, _, width, channels = self.graph.tensors[self.delivered.tensor].nhwc
                 total += self.pricer.row(width * channels)
@@ -322,6 +342,18 @@ class Twin:
         total += sum(self.pricer.sums_end(self.geometries[p]) for p in poolings)
         assert total * COST_UNITS == int(total * COST_UNITS)
         return int(total * COST_UNITS)
+
+    def kept_rows(self, region: Region) -> dict[int, int]:
+        """Returns the rows of each operator's output that are kept in groups of bands."""
+        bands = [group for group in region.groups if group.scheme is Scheme.BANDS]
+        pairs = [pair for group in bands for pair in itertools.pairwise(group.ops)]
+        windows = {maker: axes(self.graph, self.graph.ops[reader])[0] for maker, reader in pairs}
+        heights = {maker: self.graph.tensors[self.graph.ops[maker].outputs[0]].nhwc[1] for maker in windows}
+        return {
+            maker: min(window.kernel - window.stride, heights[maker])
+            for maker, window in windows.items()
+            if window.kernel > window.stride
+        }
 
     def rings(self, region: Region, position: int, first: int) -> Rings:
         """Returns the columns in memory of an operator's input and output windows."""

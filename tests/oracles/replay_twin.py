@@ -105,7 +105,9 @@ class PythonReplay(Replay):
             self._scatter(step, operator.op)
         elif operator.contract is Contract.PARTS and not streamed:
             self._concatenate(operator.op)
-        else:
+        elif streamed and operator.kept:
+            self._keep(step, operator)
+        elif step.y0 < step.y1:
             self._compute(step, operator, streamed)
         if operator.scratch is not None and not self._owns(operator.scratch):
             raise PlanError("writes over its scratch", operator=operator.op.place)
@@ -126,6 +128,27 @@ class PythonReplay(Replay):
                     self._write(t, rows, columns)
                 else:
                     self.write(t)
+
+    def _keep(self, step: Step, operator: Operator) -> None:
+        """Runs a step in a group of bands: rows come from the lines, and its own last rows go there."""
+        kept, (t,) = operator.kept, operator.op.outputs
+        columns = (step.x0, step.x1)
+        for y in range(max(0, step.y0 - kept), step.y0):
+            self._copy_row(t, y, columns, operator.lines, kept, back=False)
+        if step.y0 < step.y1:
+            self._compute(step, operator, True)
+        for y in range(max(step.y0, step.y1 - kept), step.y1):
+            self._copy_row(t, y, columns, operator.lines, kept, back=True)
+
+    def _copy_row(self, tensor: int, y: int, columns: Span, lines: Area, kept: int, back: bool) -> None:
+        """Copies some pixels of a row from a tensor's lines to its window, or back."""
+        row = self.graph.tensors[tensor].row_bytes
+        for piece in self._pieces(tensor, (y, y + 1), columns):
+            line = lines.buffer.offset + y % kept * row + piece.byte % row
+            if y % kept * row + piece.byte % row + piece.size > lines.size:
+                self.refuse_outside(lines.buffer)
+            to, source = (line, piece.address) if back else (piece.address, line)
+            self.tags[to : to + piece.size] = self.tags[source : source + piece.size].copy()
 
     def _add_up(self, step: Step, operator: Operator) -> None:
         """Adds a part of the input to the accumulators. The last part makes the output."""

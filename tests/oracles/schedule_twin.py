@@ -38,7 +38,7 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     source = delivered_image(graph)
     from_source = image == "stream" and source.first in region.ops
     _, tall, wide, _ = graph.tensors[source.tensor].nhwc
-    rows = [0] * len(chain)
+    rows = [_first_row(link.group, graph) for link in chain]
     progress = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
@@ -71,6 +71,9 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
     """Returns operator -> its rows for rows [y0, y1) of the last one."""
+    if group.scheme is Scheme.BANDS:
+        before, after = (_rows_so_far(group, graph, y) for y in (y0, y1))
+        return {position: (before[position], after[position]) for position in group.ops}
     spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     rows = {}
     for position in reversed(group.ops):
@@ -84,6 +87,25 @@ def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
     return rows
 
 
+def _rows_so_far(group, graph, made: int) -> dict[int, int]:
+    """Returns operator -> how many rows a group of bands needs of it for the first `made` rows, in all."""
+    rows = {}
+    for position in reversed(group.ops):
+        op = graph.ops[position]
+        made = min(made, graph.tensors[op.outputs[0]].nhwc[1])
+        rows[position] = max(0, made)
+        made = axes(graph, op)[0].high(made)
+    return rows
+
+
+def _first_row(group, graph) -> int:
+    """Returns the row from which a group counts its steps: none of its operators has made rows before it."""
+    first = 0
+    while group.scheme is Scheme.BANDS and any(_rows_so_far(group, graph, first).values()):
+        first -= group.rows_per_step
+    return first
+
+
 def distance(graph, run: list[Step], source: int, result: int) -> int | None:
     """Returns the least safe offset(source) - offset(result): writes stay below all later reads."""
     roots = alias_roots(graph)
@@ -94,7 +116,7 @@ def distance(graph, run: list[Step], source: int, result: int) -> int | None:
             continue
         if fed_in_parts(graph, graph.ops[writing.op]):
             return None
-        for later in run[number:]:
+        for later in (step for step in run[number:] if step.y0 < step.y1):
             op = graph.ops[later.op] if later.op != SOURCE else None
             for t in op.inputs if op else ():
                 if roots.get(t) == source:

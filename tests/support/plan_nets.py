@@ -6,6 +6,7 @@ from zeronet import SAME_3X3, Net
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import DType, OpKind, Pad
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.schedule.bands import bands_objection
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Region, Scheme, Step
@@ -162,14 +163,15 @@ def assembled(graph, target, groups, in_place="rows", image="overwritable"):
     return plan, kernels
 
 
-def any_group(draw, ops):
+def any_group(draw, graph, ops):
     """Draws a group of these operators in one of the schemes."""
     step = draw(st.integers(1, 4))
     if len(ops) == 1:
         return Group(ops, Scheme.OPERATOR, step, draw(st.sampled_from([0, 1, 3])))
     if draw(st.booleans()):
         return Group(ops, Scheme.HALO, step, 0)
-    return Group(ops, Scheme.H_CACHED, step, draw(st.integers(1, 4)))
+    schemes = [Scheme.H_CACHED] if bands_objection(graph, ops) else [Scheme.BANDS, Scheme.H_CACHED]
+    return Group(ops, draw(st.sampled_from(schemes)), step, draw(st.integers(1, 4)))
 
 
 def any_groups(draw, graph):
@@ -179,7 +181,7 @@ def any_groups(draw, graph):
     while place < len(running):
         ops = tuple(running[place : place + draw(st.integers(1, 6))])
         if draw(st.booleans()) and objection(graph, ops) is None:
-            groups.append(any_group(draw, ops))
+            groups.append(any_group(draw, graph, ops))
             place += len(ops)
         else:
             place += 1

@@ -23,7 +23,7 @@ BUFFER_WIDTH = 28
 
 def extent(buffer: BufferView) -> str:
     """Returns how much of its tensor a buffer holds, such as "2 rows" or "whole"."""
-    if buffer["kind"] not in ("ring", "tensor"):
+    if buffer["kind"] not in ("ring", "tensor", "lines"):
         return ""
     if not buffer["rows"]:
         return "whole"
@@ -117,7 +117,13 @@ def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
 
-SCHEMES = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
+SCHEMES = {
+    "operator": "by rows",
+    "h-cached": "columns",
+    "bands": "bands",
+    "halo": "strips",
+    "branches": "branches",
+}
 _HOLDS = {
     "input": "input",
     "output": "output",
@@ -133,6 +139,7 @@ _LEGEND = {
     "by rows": "by rows: through a ring of rows; nothing is computed twice",
     "strips": "strips: whole rows, operator by operator; shared rows are computed again",
     "columns": "columns: some pixels at a time; columns are kept, rows are computed again",
+    "bands": "bands: some pixels at a time; columns and shared rows are kept; nothing is computed twice",
     "branches": "branches: operators advance together; rows are kept until read; nothing is computed twice",
     "whole": "whole: one operator after the other",
 }

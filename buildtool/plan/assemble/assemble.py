@@ -27,7 +27,7 @@ from buildtool.plan.assemble.workspace import RegionFacts, Regions, Ticks, Works
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import overlaps
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes
+from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, kept_lines
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, replace_numbers
 from buildtool.target.digest import planning_digest
@@ -64,7 +64,7 @@ def contents(
         ]
     inside = {t for known in facts for t in known.workspace.windows}
     rings = (ring for known in facts for ring in known.rings)
-    buffers = [*tensor_buffers(timeline, inside, rings), *accumulators(timeline)]
+    buffers = [*tensor_buffers(timeline, inside, rings), *accumulators(timeline), *band_lines(timeline)]
 
     # 3. Which of these may lie on each other.
     streamed = (overlap for known in facts for overlap in known.overlaps)
@@ -108,6 +108,17 @@ def accumulators(timeline: Timeline) -> Iterator[Buffer]:
         if accumulates(graph, graph.ops[op]):
             size, life = accumulator_bytes(graph, op), timeline.lives[op]
             yield Buffer(BufferKind.ACCUMULATOR, f"operator {op} sums", (), size, *life, op=op)
+
+
+def band_lines(timeline: Timeline) -> Iterator[Buffer]:
+    """Yields a buffer for the rows that groups of bands keep of each tensor inside them."""
+    graph = timeline.graph
+    for group in (group for region in timeline.regions for group in region.groups):
+        makers = {graph.ops[position].outputs[0]: position for position in group.ops}
+        for kept in kept_lines(graph, group):
+            op = makers[kept.tensor]
+            name, life = f"operator {op} lines", timeline.lives[op]
+            yield Buffer(BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, op=op)
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:

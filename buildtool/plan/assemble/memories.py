@@ -142,23 +142,28 @@ def count_touched_bytes(
 _MIXING = frozenset({OpKind.CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED})
 _CONVOLVING = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D})
 _GATHERED_BYTES = 2  # per value in the scratch: kernels widen values for the multiplier
+_LINE_COPIES = 3  # copies of a row that a group of bands keeps, with a kernel of 3 rows
 _SUM_BYTES = 8  # bytes read and written for every value that is added to a sum
 
 
 class _Traffic(NamedTuple):
     """Numbers of bytes that are read and written.
 
-    `tensors`: by the tensor's root (see alias_roots). `scratch` and `sums`: by operator.
+    `tensors`: by the tensor's root (see alias_roots). `scratch`, `sums` and `written`: by operator; the last
+    one has the bytes of its outputs that it writes.
     """
 
     tensors: Mapping[int, int]
     scratch: Mapping[int, int]
     sums: Mapping[int, int]
+    written: Mapping[int, int]
 
     def of(self, buffer: Buffer) -> int:
         """How many bytes of a buffer are read and written."""
         if buffer.kind is BufferKind.ACCUMULATOR:
             return self.sums.get(buffer.op, 0)
+        if buffer.kind is BufferKind.LINES:
+            return _LINE_COPIES * self.written.get(buffer.op, 0)
         return self.tensors.get(buffer.tensors[0], 0) if buffer.tensors else self.scratch.get(buffer.op, 0)
 
 
@@ -178,6 +183,7 @@ def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache:
             if position >= 0:
                 pixels[position] = pixels.get(position, 0) + activity.pixels
     tensors, scratch, sums = dict[int, int](), dict[int, int](), dict[int, int]()
+    outputs: dict[int, int] = {}
     for position, count in pixels.items():
         op, kernel = graph.ops[position].as_seen, kernels[position]
         columns = timeline.columns.get(position)
@@ -196,7 +202,8 @@ def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache:
             if t in roots:
                 written = _part(graph, op, graph.tensors[t].size, count)
                 tensors[roots[t]] = tensors.get(roots[t], 0) + written
-    return _Traffic(tensors, scratch, sums)
+                outputs[position] = outputs.get(position, 0) + written
+    return _Traffic(tensors, scratch, sums, outputs)
 
 
 def _sizes(graph: Graph, tensors: Sequence[int]) -> int:

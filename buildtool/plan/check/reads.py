@@ -6,7 +6,9 @@ An operator's definition says whether it has windows, and whether they move by a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
 from buildtool.graph.reference.resize import bilinear_corners, nearest_indices
@@ -27,6 +29,7 @@ from buildtool.graph.types import (
     Tensor,
     TransposeAttrs,
 )
+from buildtool.plan.types import Region, Scheme
 
 Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 
@@ -168,6 +171,21 @@ def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int,
         extent = ((kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1)
     stride, pad = op.attrs.stride, op.attrs.pad
     return (extent[0], stride[0], pad.top), (extent[1], stride[1], pad.left)
+
+
+def kept_rows(graph: Graph, regions: Iterable[Region]) -> dict[int, int]:
+    """Operator in a group of bands -> how many rows of its output neighbouring steps of its reader share.
+
+    Operators of whose outputs none are shared are left out.
+    """
+    kept = {}
+    for group in (group for region in regions for group in region.groups if group.scheme is Scheme.BANDS):
+        for position, reader in pairwise(group.ops):
+            op = graph.ops[reader]
+            extent, stride, _ = windows(graph, op)[0] if op.kind in SLIDING_KINDS else (1, 1, 0)
+            if extent > stride:
+                kept[position] = min(extent - stride, graph.tensors[op.inputs[0]].nhwc[1])
+    return kept
 
 
 def alias_groups(graph: Graph) -> dict[int, int]:

@@ -53,6 +53,8 @@ struct replay_operator {
     int64_t by_row, by_element, sums_up, makes_planes;
     int64_t first_part, end_part, lines; /* of its output, where it copies parts */
     struct replay_area scratch, sums, constants;
+    int64_t held, held_size; /* bytes of the last rows of its output that are kept; size -1: none */
+    int64_t kept;            /* rows */
 };
 
 struct replay_step {
@@ -533,6 +535,49 @@ static int concatenate(const struct replay_model *m, const struct replay_operato
     return 1;
 }
 
+/* Copies rows of an operator's output between their lines and their window. */
+static int copy_lines(const struct replay_model *m, const struct replay_operator *op,
+                      struct window rows, int back) {
+    int64_t tensor = m->outputs[op->first_output];
+    const struct replay_tensor *t = &m->tensors[tensor];
+    struct walk walk = pieces(t, rows);
+    struct piece p;
+    if (!has_buffer(m, tensor)) {
+        return 0;
+    }
+    while (next_piece(&walk, &p)) {
+        for (int64_t i = 0; i < p.size; i++) {
+            int64_t row = t->width * t->pixel, byte = p.byte + i;
+            int64_t line = byte / row % op->kept * row + byte % row;
+            if (line >= op->held_size || !inside(m, op->held + line, 1)) {
+                return fails(m, AREA_OUTSIDE, 0, 0, 0);
+            }
+            if (!inside(m, p.address + i, 1)) {
+                return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
+            }
+            uint32_t *held = m->tags + p.address + i, *kept = m->tags + op->held + line;
+            if (back) {
+                *kept = *held;
+            } else {
+                *held = *kept;
+            }
+        }
+    }
+    return 1;
+}
+
+/* A step of an operator whose last rows are kept: the rows above come from their lines, its own
+   ones go there. */
+static int compute_in_band(const struct replay_model *m, const struct replay_operator *op,
+                           struct window made, int is_streamed) {
+    struct window above = made, last = made;
+    above.y0 = made.y0 > op->kept ? made.y0 - op->kept : 0;
+    above.y1 = made.y0;
+    last.y0 = made.y1 - op->kept > made.y0 ? made.y1 - op->kept : made.y0;
+    return copy_lines(m, op, above, 0) &&
+           (made.y0 >= made.y1 || compute(m, op, made, is_streamed)) && copy_lines(m, op, last, 1);
+}
+
 static int run_operator(const struct replay_model *m, const struct replay_operator *op,
                         struct window made, int is_streamed) {
     if (is_streamed && op->sums_up) {
@@ -544,7 +589,10 @@ static int run_operator(const struct replay_model *m, const struct replay_operat
     if (!is_streamed && op->first_part < op->end_part) {
         return concatenate(m, op);
     }
-    return compute(m, op, made, is_streamed);
+    if (is_streamed && op->kept) {
+        return compute_in_band(m, op, made, is_streamed);
+    }
+    return made.y0 >= made.y1 || compute(m, op, made, is_streamed);
 }
 
 static int run_step(const struct replay_model *m, const struct replay_step *step, int is_streamed) {

@@ -30,7 +30,15 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
 from buildtool.plan.check.contents import keeps_channels, refuse_mixed, sum_bytes
-from buildtool.plan.check.reads import Read, alias_groups, ends_rows, makes_planes, reads, sums_up
+from buildtool.plan.check.reads import (
+    Read,
+    alias_groups,
+    ends_rows,
+    kept_rows,
+    makes_planes,
+    reads,
+    sums_up,
+)
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Steps
@@ -45,7 +53,8 @@ _BLOCK = 64  # bytes that have one tag together where their tags follow each oth
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
-_TENSOR, _READ, _OPERATOR = 14, 10, 20  # numbers in a line of a table
+_TENSOR, _READ, _OPERATOR = 14, 10, 23  # numbers in a line of a table
+_CONSTANTS_AT = 17  # in a line of an operator
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Operator:
     """One operator: its reads, its buffers, and the promises of its kernel.
 
     `by_row`: its kernel works row by row. `sums_up`: it is a global pooling. `makes_planes`: it makes planes
-    of an image's channels.
+    of an image's channels. `lines`: the last `kept` rows of its output, in a group of bands.
     """
 
     op: Op
@@ -81,12 +90,15 @@ class Operator:
     scratch: Area | None
     sums: Area | None
     constants: Area | None
+    lines: Area | None = None
+    kept: int = 0
 
 
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
     """Position -> operator. Aliases are left out."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
+    kept = kept_rows(graph, plan.regions)
     by_position = {}
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
@@ -109,6 +121,8 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             Area.of(served.get((position, BufferKind.SCRATCH)), _SCRATCH, position),
             Area.of(sums, _SUMS, position, sum_bytes(graph, op) if sums else None),
             _loaded(plan, load) if load else None,
+            Area.of(served.get((position, BufferKind.LINES)), 0, position),
+            kept.get(position, 0),
         )
     return by_position
 
@@ -332,7 +346,7 @@ class Replay:
         if position == SOURCE:
             raise self._make_error("")
         operator = self.operators[position]
-        for area in (operator.scratch, operator.sums):
+        for area in (operator.scratch, operator.sums, operator.lines):
             if area is not None and self._fault[0] == _AREA_OUTSIDE:
                 self.refuse_outside(area.buffer)
         raise self._make_error(operator.op.place)
@@ -383,7 +397,7 @@ class Replay:
             assert constants is not None
             if constants != self.operators[load.op].constants:
                 self.operators[load.op] = replace(self.operators[load.op], constants=constants)
-                self._tables[0][load.op, -3:] = _area(constants)
+                self._tables[0][load.op, _CONSTANTS_AT : _CONSTANTS_AT + 3] = _area(constants)
             self.refuse_outside(buffer)
             self.fill(buffer.offset, constants.size, constants.tag)
 
@@ -411,7 +425,8 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
         line[4:6] = operator.by_row, operator.contract is Contract.PIXEL
         line[6:8] = operator.sums_up, operator.makes_planes
         line[8:11] = before[2], len(copied) // 2, lines
-        line[11:] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
+        line[11:20] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
+        line[20:] = [*_area(operator.lines)[:2], operator.kept]
     all_reads = np.array(reads, np.int64).reshape(-1, _READ)
     return table, all_reads, *(np.array([*numbers, 0], np.int64) for numbers in (outputs, spans, copied))
 

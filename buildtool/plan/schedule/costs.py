@@ -11,7 +11,8 @@ to the last sixteenth (see `target.costs`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, repeat
@@ -24,6 +25,7 @@ from buildtool.base.distinct import distinct
 from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.bands import copied_rows, first_row, lines
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
@@ -65,12 +67,14 @@ class Ranges(NamedTuple):
 class Calls(NamedTuple):
     """The calls of an operator: every range of rows with every range of columns. No range is empty.
 
-    `rings`: how many columns of its input and of its output are kept.
+    `rings`: how many columns of its input and of its output are kept. `copies`: copies of its output's rows
+    that a group of bands keeps, as (bytes, how many there are).
     """
 
     rows: Ranges
     columns: Ranges
     rings: Rings = Rings()
+    copies: tuple[tuple[int, int], ...] = ()
 
     @property
     def times(self) -> int:
@@ -90,9 +94,9 @@ class RegionCalls(NamedTuple):
     delivered: int
 
 
-def in_steps(made: int, step: int) -> Ranges:
-    """The first `made` rows in ranges of `step` rows."""
-    low = np.arange(0, made, step)
+def in_steps(made: int, step: int, first: int = 0) -> Ranges:
+    """Rows from `first` to `made` in ranges of `step` rows."""
+    low = np.arange(first, made, step)
     return Ranges(low, np.minimum(low + step, made))
 
 
@@ -102,26 +106,38 @@ def column_gains(ends: Numbers) -> Ranges:
     return Ranges(np.concatenate((np.zeros(1, np.int64), reached[:-1])), reached)
 
 
+def copies(rows: Ranges, columns: Ranges, kept: int, pixel: int) -> tuple[tuple[int, int], ...]:
+    """The copies that keep `kept` rows of a tensor, each of some pixels of a row, as (bytes, how many).
+
+    `rows` and `columns` are the ranges of all steps, empty ranges of rows too. `pixel`: bytes of a pixel.
+    """
+    row_count, widths = int(copied_rows(*rows, kept).sum()), (columns.high - columns.low).tolist()
+    return tuple((width * pixel, times * row_count) for width, times in sorted(Counter(widths).items()))
+
+
 def _all_of(size: int) -> Ranges:
     return Ranges(np.array([0]), np.array([size]))
 
 
 def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
     """Operator -> its calls, where the group makes the first `made` rows of its output."""
-    width, step = columns(graph, graph.ops[group.ops[-1]]), in_steps(made, group.rows_per_step)
+    width = columns(graph, graph.ops[group.ops[-1]])
+    step = in_steps(made, group.rows_per_step, first_row(graph, group))
     hand_off = group.hand_off or width
     low, high = row_ranges(group, graph, step.low, step.high)
     ends = column_ends(group, graph, np.arange(first_column(group, graph), width, hand_off) + hand_off)
     window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
-    calls = {}
+    calls, kept = {}, lines(graph, group)
     for place, position in enumerate(group.ops):
         op = graph.ops[position]
         own_rings = Rings(
             max((window_columns.get(t, 0) for t in op.inputs), default=0),
             window_columns.get(op.outputs[0], 0),
         )
-        own = Ranges(low[:, place], high[:, place]).without_empty()
-        calls[position] = Calls(own, column_gains(ends[place]).without_empty(), own_rings)
+        own, gains = Ranges(low[:, place], high[:, place]), column_gains(ends[place]).without_empty()
+        t = op.outputs[0]
+        own_copies = copies(own, gains, kept[t], graph.tensors[t].pixel_bytes) if t in kept else ()
+        calls[position] = Calls(own.without_empty(), gains, own_rings, own_copies)
     return calls
 
 
@@ -295,7 +311,11 @@ class CostModel:
         """The cost of an operator's calls."""
         rows = self.parts(position, 0, calls.rows, streamed=streamed)
         columns = self.parts(position, 1, calls.columns, calls.rings, streamed)
-        return self.cost(position, rows, columns, streamed)
+        return self.cost(position, rows, columns, streamed) + self.copying(calls.copies)
+
+    def copying(self, copies: Iterable[tuple[int, int]]) -> float:
+        """The cost of copies, each with how many there are."""
+        return sum(self.pricer.move(size) * times for size, times in copies)
 
     def delivery(self, rows: int) -> float:
         """The cost of this many rows of the network's first input, which the application delivers."""

@@ -255,7 +255,7 @@ def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> 
     for position in ops:
         op = graph.ops[position]
         for t in (t for t in op.inputs if roots.get(t) == source):
-            mine = np.flatnonzero(steps[:, 0] == position)
+            mine = np.flatnonzero((steps[:, 0] == position) & (steps[:, 1] < steps[:, 2]))
             # the first row that the step makes; below, the first row that it reads
             row = steps[mine, 1].astype(np.int64)
             if not fed_in_parts(graph, op):

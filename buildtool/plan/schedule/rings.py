@@ -8,6 +8,7 @@ from functools import partial
 
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.bands import input_axis, lines, window_rows
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import (
     columns_kept,
@@ -51,13 +52,21 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
     along, whole = needs(graph, group), whole_tensors(graph, group)
+    of_bands = window_rows(graph, group) if group.scheme is Scheme.BANDS else {}
     buffers = []
     for tensor in (t for t in inner_tensors(graph, group) if t not in whole):
         _, height, width, _ = graph.tensors[tensor].nhwc
-        rows = min(height, along[tensor][0].extent(group.rows_per_step))
+        rows = of_bands.get(tensor) or min(height, along[tensor][0].extent(group.rows_per_step))
         columns = columns_kept(graph, group, tensor, along) if group.hand_off else width
         buffers.append(LineBuffer.of(graph, tensor, rows, min(width, columns)))
     return tuple(buffers)
+
+
+def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
+    """The rows that a group of bands keeps of the tensors inside it, as buffers of whole rows."""
+    return [
+        LineBuffer.of(graph, t, rows, graph.tensors[t].nhwc[2]) for t, rows in lines(graph, group).items()
+    ]
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
@@ -106,6 +115,8 @@ def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
     """
     inside = {graph.ops[position].outputs[0] for position in group.ops}
     by_row = ((t, axis) for t, (axis, _) in needs(graph, group).items() if t not in inside)
+    if group.scheme is Scheme.BANDS:
+        by_row = ((t, input_axis(graph, group, t)) for t, _ in by_row)
     return (*by_row, *((t, None) for t in read_whole(graph, group)))
 
 

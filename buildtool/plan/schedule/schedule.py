@@ -21,6 +21,7 @@ from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, N
+from buildtool.plan.schedule.bands import band_ranges, bands_objection, first_row
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
@@ -184,6 +185,10 @@ def links(region: Region, graph: Graph) -> list[Link]:
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
+        if group.scheme is Scheme.BANDS:
+            why = bands_objection(graph, group.ops) if group.hand_off > 0 else "it hands over whole rows"
+            if why:
+                raise PlanError(f"operators {list(group.ops)} are no group of bands: {why}")
         source = driving_tensor(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
@@ -195,7 +200,7 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advan
     """Yields the advances of a streamed region's groups, in order."""
     source = delivered_image(graph) if image == Image.STREAM else None
     asks = source is not None and any(source.first in link.group.ops for link in chain)
-    rows_made = [0] * len(chain)
+    rows_made = [first_row(graph, link.group) for link in chain]
     progresses = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
@@ -286,8 +291,11 @@ def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
 def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
     """Rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
 
-    Both arrays have one line for each of the spans, and one column for each operator.
+    Both arrays have one line for each of the spans, and one column for each operator. A group of bands makes
+    no row twice; its spans may begin below row 0.
     """
+    if group.scheme is Scheme.BANDS:
+        return band_ranges(graph, group, y0, y1)
     spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     ranges = []
     for op in (graph.ops[position] for position in reversed(group.ops)):

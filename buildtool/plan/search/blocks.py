@@ -16,6 +16,7 @@ from operator import itemgetter
 from buildtool.base.session import Session, remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
+from buildtool.plan.schedule.bands import bands_objection, without_repeats
 from buildtool.plan.schedule.costs import branch_calls, in_steps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import accumulator_bytes
@@ -35,8 +36,9 @@ class Block:
     """Elements [first, last] as one group that computes `step` rows per step.
 
     `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
-    of the rows that its branches keep. `work`: multiply-accumulates of all its steps. `section`: its
-    branches, if any.
+    of the rows that its branches or bands keep. `work`: multiply-accumulates of all its steps. `section`: its
+    branches, if any. `bands`: whether it keeps the rows that its next step reads again. `ahead`: then its
+    number of steps before its first row.
     """
 
     first: int
@@ -46,6 +48,8 @@ class Block:
     sums: int
     work: int
     section: Section | None = None
+    bands: bool = False
+    ahead: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,37 @@ class Blocks:
                 work = self._works(last, step, height)[last - first]
                 if work <= MOST_REPETITION * once:
                     yield Block(first, last, step, axis, sums, work)
+            if first < last and self._keeps(first, last):
+                yield self._bands(first, last, axis)
+
+    def _keeps(self, first: int, last: int) -> bool:
+        """Whether a chain can be a group of bands that keeps rows (see `schedule.bands`)."""
+        e = self.e
+        again = any(e.axes_of[k][0].kernel > e.axes_of[k][0].stride for k in range(first + 1, last + 1))
+        return again and not bands_objection(e.graph, e.positions[first : last + 1])
+
+    def _bands(self, first: int, last: int, through: Axis) -> Block:
+        """A chain as a group of bands, one row per step."""
+        e, after = self.e, Axis()
+        for k in range(last, first, -1):
+            after = after.after(e.axes_of[k][0])
+        axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
+        work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
+        ahead = ends.leading(first, last, 1)
+        return Block(first, last, 1, axis, lines, work, bands=True, ahead=ahead)
+
+    @remembered
+    def _band_works(self, last: int, rows: int) -> list[int]:
+        """As `_works`, of groups of bands: no row is made twice."""
+        columns, work, works = self.e.widths[last], 0, list[int]()
+        for e in range(last, self.lowest[last] - 1, -1):
+            work += self._work(e, max(0, rows) * columns)
+            works.append(work)
+            if e > self.lowest[last]:
+                vertical, horizontal = self.e.axes_of[e]
+                rows = min(self.e.heights[e - 1], vertical.high(rows))
+                columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
+        return works
 
     def _axis(self, first: int, last: int) -> Axis | None:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
@@ -154,6 +189,8 @@ class Blocks:
             return block.work
         if block.section is not None:
             return self._section_work(block.section, rows)
+        if block.bands:
+            return self._band_works(block.last, rows)[block.last - block.first]
         return self._works(block.last, block.step, rows)[block.last - block.first]
 
     @remembered
@@ -189,6 +226,8 @@ class Blocks:
 
     def lean(self, block: Block) -> tuple[Form, ...]:
         """Returns the forms with the least memory, at most one for each value of `late`."""
+        if block.bands:
+            return self._lean_bands(block)
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         forms = [strip]
@@ -201,6 +240,14 @@ class Blocks:
                 forms.append(form)
             if form.window < strip.window and not form.late & ~strip.late:
                 return tuple(forms[1:])
+        return tuple(forms)
+
+    def _lean_bands(self, block: Block) -> tuple[Form, ...]:
+        forms = list[Form]()
+        for group in self.groups(block):
+            form = self._form(block, group)
+            if not forms or forms[-1].late & ~form.late:
+                forms.append(form)
         return tuple(forms)
 
     def forms(self, block: Block) -> list[Form]:
@@ -230,7 +277,8 @@ class Blocks:
             return Form(
                 block, group, max(self.e.scratch[elements]), (1 << (block.last - block.first + 1)) - 1
             )
-        window = self._chain_ends.windows(block.last, block.step, group.hand_off)[block.last - block.first]
+        windows = self._chain_ends.windows(block.last, block.step, group.hand_off, block.bands)
+        window = windows[block.last - block.first]
         return Form(block, group, window, self._chain_ends.late(block.first, block.last, group.hand_off))
 
     @cached_property
@@ -238,7 +286,7 @@ class Blocks:
         return ChainEnds(self.e, self.lowest)
 
     def groups(self, block: Block) -> Iterator[Group]:
-        """The groups of a block, one for each hand-off; whole rows come last."""
+        """The groups of a block, one for each hand-off; whole rows come last, but not for bands."""
         if block.section is None and block.first < block.last:
             # pixels of the block's output, or of its input if that is wider
             inner = range(block.first + 1, block.last + 1)
@@ -246,7 +294,8 @@ class Blocks:
             for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
                 if pixels < self.e.widths[block.last]:
                     yield self.group(block, pixels)
-        yield self.group(block, ROW)
+        if not block.bands:
+            yield self.group(block, ROW)
 
     def group(self, block: Block, pixels: int) -> Group:
         """The group of a block whose operators hand over `pixels` pixels per call (ROW: whole rows)."""
@@ -255,6 +304,8 @@ class Blocks:
         ops = self.e.positions[block.first : block.last + 1]
         if len(ops) == 1:
             return Group(ops, Scheme.OPERATOR, block.step, ROW)
+        if block.bands:
+            return Group(ops, Scheme.BANDS, block.step, pixels)
         return Group(ops, Scheme.H_CACHED if pixels else Scheme.HALO, block.step, pixels)
 
     # ---- costs -----------------------------------------------------------------------------------
@@ -264,7 +315,7 @@ class Blocks:
         rows = self.e.heights[block.last] if rows is None else rows
         if block.section is not None:
             return self._section_cost(block.last, rows)
-        return self._chain_cost(block.first, block.last, block.step, group.hand_off, rows)
+        return self._chain_cost(block.first, block.last, block.step, group.hand_off, rows, block.bands)
 
     @remembered
     def _section_cost(self, last: int, rows: int) -> float:
@@ -275,8 +326,8 @@ class Blocks:
         return cost + self.e.delivery(section.first, section.lanes.wanted(rows)[-1])
 
     @remembered
-    def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int) -> float:
-        cost = self._chain_ends.costs(last, step, hand_off, made)[last - first]
+    def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int, bands: bool) -> float:
+        cost = self._chain_ends.costs(last, step, hand_off, made, bands)[last - first]
         if not self.e.asks(first):
             return cost
         rows, axis = self.e.input_rows(first), self._axis(first, last)

@@ -14,7 +14,9 @@ import numpy as np
 from buildtool.base.modes import InPlace
 from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.costs import column_gains, in_steps
+from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.bands import leading_steps
+from buildtool.plan.schedule.costs import Ranges, column_gains, copies, in_steps
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
@@ -24,21 +26,22 @@ class ChainEnds:
     """Computes the workspaces and costs of all chains that end at an element.
 
     `lowest` maps an element to the first element of the longest chain that ends there. In all methods
-    `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips).
+    `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`:
+    whether the chains are groups of bands.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def windows(self, last: int, step: int, pixels: int) -> list[int]:
+    def windows(self, last: int, step: int, pixels: int, bands: bool = False) -> list[int]:
         """Returns aligned bytes of workspace; item i is for the chain of i + 1 elements that ends at `last`.
 
         The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
         each operator needs its input's and its output's window. If it may overwrite its input, the two are
         one window.
         """
-        shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
+        shapes, scratch = self._shapes(last, step, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
             return self._of_strips(shapes, scratch, last)
         sizes = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
@@ -80,15 +83,16 @@ class ChainEnds:
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 
-    def _shapes(self, last: int, step: int, pixels: int) -> list[tuple[int, int, int]]:
+    def _shapes(self, last: int, step: int, pixels: int, bands: bool) -> list[tuple[int, int, int]]:
         """The windows between the elements, from the last to the first, as (rows, columns, bytes)."""
         shapes: list[tuple[int, int, int]] = []
-        extent = step
+        extent = new = step
         for e in range(last, self._lowest[last], -1):
             vertical, horizontal = self._e.axes_of[e]
             tensor = self._e.graph.tensors[self._e.makes[e - 1]]
             _, height, width, _ = tensor.nhwc
-            extent, pixels = vertical.extent(extent), pixels * horizontal.stride
+            extent, pixels = vertical.extent(new if bands else extent), pixels * horizontal.stride
+            new *= vertical.stride
             needed = pixels + horizontal.kernel - horizontal.stride if pixels else width
             rows, columns = min(height, extent), min(width, needed)
             shapes.append((rows, columns, rows * columns * tensor.pixel_bytes))
@@ -111,32 +115,91 @@ class ChainEnds:
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, height: int) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, height: int, bands: bool = False) -> list[float]:
         """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
 
         The first element reads whole rows, the others read windows.
         """
-        rows, columns = self._row_parts(last, step, height), self._column_parts(last, pixels)
+        ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)
+        copies = self._copies(last, ranges, pixels) if bands else [0.0] * len(rows)
         costs, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
+            after += copies[i]
             costs.append(after + self._e.model.cost(position, own, first))
             if i + 1 < len(rows):
                 after += self._e.model.cost(position, own, later)
         return costs
 
-    @remembered
-    def _row_parts(self, last: int, step: int, height: int) -> list[int]:
+    def _row_parts(self, last: int, ranges: Sequence[Ranges]) -> list[int]:
         """The numbers of the cost parts that rows give, for each element from the last to the first.
 
         `CostModel.parts` defines these numbers.
         """
-        ranges, parts = in_steps(height, step), list[int]()
+        places = (self._e.positions[last - i] for i in range(len(ranges)))
+        each = zip(places, ranges, strict=True)
+        return [self._e.model.parts(position, 0, rows.without_empty()) for position, rows in each]
+
+    @remembered
+    def _row_ranges(self, last: int, step: int, height: int) -> list[Ranges]:
+        """The rows that each element makes in each step, from the last element to the first."""
+        found = [in_steps(height, step)]
+        for e in range(last, self._lowest[last], -1):
+            found.append(found[-1].read(self._e.axes_of[e][0], self._e.heights[e - 1]))
+        return found
+
+    @remembered
+    def _band_rows(self, last: int, step: int, height: int) -> list[Ranges]:
+        """The same in groups of bands. All chains have the steps of the longest one."""
+        begin, end = in_steps(height, step, -step * self.leading(self._lowest[last], last, step))
+        found = [Ranges(begin, end)]
+        for e in range(last, self._lowest[last], -1):
+            axis, most = self._e.axes_of[e][0], self._e.heights[e - 1]
+            begin, end = np.minimum(most, axis.highs(begin)), np.minimum(most, axis.highs(end))
+            found.append(Ranges(np.maximum(0, begin), np.maximum(0, end)))
+        return [Ranges(np.maximum(0, found[0].low), np.maximum(0, found[0].high)), *found[1:]]
+
+    def leading(self, first: int, last: int, step: int) -> int:
+        """The number of steps of a group of bands before its first row."""
+        axes, axis = list[Axis](), Axis()
+        for e in range(last, first, -1):
+            axis = axis.after(self._e.axes_of[e][0])
+            axes.append(axis)
+        return leading_steps(axes, step)
+
+    def lines(self, first: int, last: int) -> int:
+        """Aligned bytes of the rows that a group of bands keeps."""
+        tensors = (self._e.graph.tensors[self._e.makes[e]] for e in range(first, last))
+        kept = map(self._kept, range(first, last))
+        sizes = (rows * t.row_bytes for rows, t in zip(kept, tensors, strict=True))
+        return sum(round_up(size, self._e.alignment) for size in sizes)
+
+    def _kept(self, element: int) -> int:
+        """The rows of an element's output that the next element, in a group of bands, reads again."""
+        axis = self._e.axes_of[element + 1][0]
+        return min(self._e.heights[element], max(0, axis.kernel - axis.stride))
+
+    def _copies(self, last: int, ranges: Sequence[Ranges], pixels: int) -> list[float]:
+        """The costs of the copies of each element's output, from the last element to the first."""
+        columns, costs = self._columns_made(last, pixels), [0.0]
+        for i, (rows, made) in enumerate(zip(ranges[1:], columns[1:], strict=True), 1):
+            e = last - i
+            pixel = self._e.graph.tensors[self._e.makes[e]].pixel_bytes
+            costs.append(self._e.model.copying(copies(rows, made, self._kept(e), pixel)))
+        return costs
+
+    @remembered
+    def _columns_made(self, last: int, pixels: int) -> list[Ranges]:
+        """The columns that each element makes in each call, from the last element to the first."""
+        width, found = self._e.widths[last], list[Ranges]()
+        ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
+        ends = np.minimum(ends, width)
         for e in range(last, self._lowest[last] - 1, -1):
-            parts.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
+            found.append(column_gains(ends).without_empty())
             if e:
-                ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
-        return parts
+                ends = np.minimum(self._e.widths[e - 1], self._e.axes_of[e][1].highs(ends))
+        return found
 
     @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
@@ -145,12 +208,10 @@ class ChainEnds:
         Each item is a pair of numbers: for the element as the first one of a chain, and as a later one. All
         chains have the hand-offs of the longest one. Shorter chains do nothing in some of the first ones.
         """
-        width = self._e.widths[last]
-        ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-        ends, parts, ring, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
-        for e in range(last, self._lowest[last] - 1, -1):
-            ranges, axis = column_gains(ends).without_empty(), self._e.axes_of[e][1]
-            position = self._e.positions[e]
+        parts, ring, each = list[tuple[int, int]](), 0, pixels
+        for i, ranges in enumerate(self._columns_made(last, pixels)):
+            e = last - i
+            axis, position = self._e.axes_of[e][1], self._e.positions[e]
             first = later = self._e.model.parts(position, 1, ranges, Rings(0, ring))
             if e:
                 each *= axis.stride
@@ -158,7 +219,6 @@ class ChainEnds:
                 if before:
                     later = self._e.model.parts(position, 1, ranges, Rings(before, ring))
                 ring = before
-                ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
             parts.append((first, later))
         return parts
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.axis import Numbers
+from buildtool.plan.schedule.receptive import MOST_ROWS
 from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
@@ -42,6 +43,8 @@ class FormRow(NamedTuple):
     stride: int
     pad: int
     section: int
+    bands: int
+    ahead: int
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:

@@ -102,7 +102,7 @@ class Front:
         if not math.isinf(most_bytes):
             space, settings = self.space, self.settings
             search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
-            for way in search.falling(int(most_bytes) + self._most_beside):
+            for way in space.plainly(search, int(most_bytes) + self._most_beside):
                 if not search.exact:
                     break
                 if self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):

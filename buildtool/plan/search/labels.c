@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 3, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 4, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
 enum {
     HEIGHT,
     TALL,
@@ -72,6 +72,8 @@ enum {
     AXIS_PAD,
     LATE,
     SECTION,
+    BANDS, /* whether it is a group of bands, */
+    AHEAD, /* and its steps before its first row */
     FORM_COLUMNS
 };
 enum { ROOT, BYTES, IN_RING, NEEDED_WHOLE, BESIDE_COLUMNS };
@@ -269,7 +271,8 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 static bool progress(handle *h, int64_t form) {
     int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP), begin = 0;
+    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP),
+            begin = -step * of_form(h, form, AHEAD);
     axis a = form_axis(h, form);
     if ((size_t)tall > h->scratch_size / 4) {
         size_t wanted = (size_t)tall * 4, a1 = h->scratch_size, a2 = a1, a3 = a1;
@@ -288,7 +291,7 @@ static bool progress(handle *h, int64_t form) {
     for (int64_t x = 0; x < tall; x++) {
         while (begin < height && least(tall, most(0, high(a, least(begin + step, height)))) <= x)
             begin += step;
-        h->progress_made[x] = least(begin, height);
+        h->progress_made[x] = most(0, least(begin, height));
         h->progress_low[x] = begin < height ? most(0, low(a, begin)) : tall;
     }
     return true;
@@ -687,6 +690,20 @@ static int32_t lower(handle *h, int32_t a, int32_t b) {
     return place(h, length);
 }
 
+/* Rows of its first element's output that a group of bands has when it has made so many rows. */
+static int64_t made_first(const handle *h, int64_t form, int64_t rows) {
+    for (int64_t e = h->last[form]; e > first_of(h, form); e--)
+        rows = least(of_element(h, e - 1, HEIGHT), high(through(h, e, e), rows));
+    return rows;
+}
+
+/* The first row of its input that a group of bands still reads when it has made so many rows. */
+static int64_t band_low(const handle *h, int64_t form, int64_t rows, int64_t final) {
+    int64_t first = first_of(h, form), made = made_first(h, form, rows);
+    return made < made_first(h, form, final) ? most(0, low(through(h, first, first), most(0, made)))
+                                             : NEVER;
+}
+
 /* Profile of the first byte of a tensor that an element of a block still has to read when it has
  * made so many rows; `bytes`: of a row of the tensor; `whole`: the element needs all of it. Of a
  * region's last block, the element may still be at the rows that are being written. */
@@ -709,6 +726,10 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
             row = late    ? section_rows(h, section, READ_FROM)[q]
                   : begun ? section_rows(h, section, READ_AFTER)[profile[q]]
                           : NEVER;
+        else if (of_form(h, form, BANDS))
+            row = late || begun ? band_low(h, form, late ? q / step * step : profile[q],
+                                           profile[length - 1])
+                                : NEVER;
         else if (late)
             row = most(0, low(a, q / step * step));
         else

@@ -59,7 +59,7 @@ class Search:
         self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
         self._last: list[CutResult | None] = [None] * (count + 1)
         self._rounds = 0
-        self._most_labels, self._relaxed = most_labels, relaxed
+        self.most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
         self.most_bytes = 0  # the latest limit
         self.first: Way | None = None  # the way of the first limit
@@ -117,7 +117,7 @@ class Search:
             return before
         if before >= INFINITE:
             return INFINITE
-        most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.labels)
+        most = 1 if self._relaxed else max(LABELS_BEYOND, self.most_labels - self.labels)
         result = self._regions.search(most_bytes, self._rounds, end, before, most)
         self.searched += 1
         self.labels += result.labels

@@ -19,7 +19,7 @@ for all rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,6 +107,11 @@ class Space:
         return Tables(self.boundaries, per_work=1)
 
     @cached_property
+    def plain_tables(self) -> Tables:
+        """The same without groups of bands."""
+        return Tables(self.boundaries, per_work=1, bands=False)
+
+    @cached_property
     def cost_tables(self) -> Tables:
         """The tables of the search for the least cost."""
         return Tables(self.boundaries, per_cost=1)
@@ -119,7 +124,7 @@ class Space:
         So work decides first. None if the network is too large for this search, if weights would exceed
         64 bits, or if the search ends before the result is proven.
         """
-        if self.tables.starts[-1] > MOST_FORMS:
+        if self.plain_tables.starts[-1] > MOST_FORMS:
             return None
         # the cost beyond the elements one by one, if every block computes all of its rows
         heights, tables = self.elements.heights, self.cost_tables
@@ -159,9 +164,27 @@ class Space:
         """Returns the undominated ways with at most this F that a search with `most_labels` labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
-        ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
+        falling = self.plainly(search, INFINITE)
+        ways = tuple(undominated(falling, lambda way: (way.bytes, way.weight)))
         gap = 1.0 if search.exact else factor(self.tables, extra, ways, search.exact_way)
         return Ways(ways, gap)
+
+    def plainly(self, search: Search, most_bytes: int) -> Iterator[Way]:
+        """Yields the ways of a falling search. One without bands takes the place of one that is no better.
+
+        Copying rows costs more than keeping them in a ring, which bytes and work do not tell.
+        """
+        plain = Search(self.plain_tables, search.most_extra, search.most_labels).falling(most_bytes)
+        other: Way | None = None
+        for way in search.falling(most_bytes):
+            if any(form.block.bands for region in way.regions for form in region.block_forms):
+                while other is None or other.bytes > way.bytes:
+                    other = next(plain, None)
+                    if other is None:
+                        plain = iter(())
+                        break
+            same = other is not None and (other.bytes, other.weight) == (way.bytes, way.weight)
+            yield other if other is not None and same else way
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -27,11 +27,11 @@ from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION = map(
-    FormRow._fields.index, ("least_extra", "back", "step", "window", "section")
+_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
+    FormRow._fields.index, ("least_extra", "back", "step", "window", "section", "bands")
 )
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
@@ -40,12 +40,13 @@ class Tables:
     """The tables that the search reads, for one definition of weight.
 
     The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
-    multiply-accumulates.
+    multiply-accumulates. `bands`: whether groups may be bands.
     """
 
     boundaries: Boundaries
     per_cost: int = 0
     per_work: int = 0
+    bands: bool = True
 
     @property
     def blocks(self) -> Blocks:
@@ -114,6 +115,7 @@ class Tables:
         else:
             axis = Axis(row.kernel, row.stride, row.pad)
             block = Block(last - row.back, last, row.step, axis, row.sums, row.work)
+            block = replace(block, bands=bool(row.bands), ahead=row.ahead)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
@@ -126,6 +128,7 @@ class Tables:
         if rows is None or self.per_work or block.section is not None:
             return self.blocks.cheapest(block, most_window)
         own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
+        own &= rows[:, _BANDS] == block.bands
         fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
         if not len(fitting):
             return None
@@ -167,7 +170,7 @@ class Tables:
         chain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
         if chain is None:
             return None
-        return bool(self.per_cost), self.boundaries.least_wanted[last + 1], chain
+        return bool(self.per_cost), self.bands, self.boundaries.least_wanted[last + 1], chain
 
     def _rows(self, last: int) -> Numbers:
         """The rows of an element, computed from its blocks."""
@@ -177,8 +180,12 @@ class Tables:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
+            if block.bands and not self.bands:
+                continue
             if self.per_cost:
                 yield from self.blocks.forms(block)
+            elif block.bands:
+                yield from self.blocks.lean(block)
             elif block.work < fewest.get(block.first, block.work + 1):  # more rows in one go save work
                 fewest[block.first] = block.work
                 yield from self.blocks.lean(block)
@@ -192,6 +199,7 @@ class Tables:
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
+            *(int(block.bands), block.ahead),
         )
 
     # ---- as arrays, with the columns of labels.c ---------------------------------------------------

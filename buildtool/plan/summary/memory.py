@@ -30,7 +30,7 @@ class Use(enum.StrEnum):
     INPUT = "input"  # read by it, whole, or the rows of a streamed image
     OUTPUT = "output"  # made by it, whole
     KEPT = "kept"  # neither: for a later region
-    RINGS = "rings"  # rows between its groups
+    RINGS = "rings"  # rows between its groups, and those that groups of bands keep
     WINDOWS = "windows"  # columns, or rows of a strip, between the operators of a group
     ACCUMULATORS = "accumulators"
     SCRATCH = "scratch"
@@ -56,6 +56,7 @@ _SIMPLE = {
     BufferKind.WEIGHTS: Use.WEIGHTS,
     BufferKind.SCRATCH: Use.SCRATCH,
     BufferKind.ACCUMULATOR: Use.ACCUMULATORS,
+    BufferKind.LINES: Use.RINGS,
 }
 
 
@@ -95,7 +96,8 @@ class ArenaUse:
         writers = (self.makers.get(root, -1), *self.placing.get(root, ()))
         maker = next((groups[position] for position in writers if position in groups), None)
         if buffer.kind is BufferKind.RING and maker is not None:
-            inside = maker.scheme in (Scheme.HALO, Scheme.H_CACHED) and read.get(root, set()) <= {maker}
+            inside = maker.scheme not in (Scheme.OPERATOR, Scheme.BRANCHES)
+            inside = inside and read.get(root, set()) <= {maker}
             return Use.WINDOWS if inside else Use.RINGS
         if maker is not None:
             return Use.OUTPUT

@@ -101,7 +101,7 @@ def buffer_kinds(answer: PlannedModel) -> list[str]:
                 kind = "output"
             elif position in windows:
                 kind = "window"
-        kinds.append(kind)
+        kinds.append("ring" if kind == "lines" else kind)
     return kinds
 
 

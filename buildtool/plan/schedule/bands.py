@@ -1,0 +1,128 @@
+"""Groups of bands: columns go from operator to operator as in an h-cached group, and no row is made twice.
+
+Two neighbouring steps of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has
+kernel size k and stride s. An h-cached group makes them again. A group of bands keeps them: as whole rows
+(LINES), outside of the window that its kernels see. With each piece of a row, the shared rows of these
+columns are copied into the window, the tensor's operator makes its new rows below them, and the last of all
+these rows are copied back, over the ones that no step reads any more.
+
+The first steps of a group make no row of its output, but the rows of the tensors inside it that come before
+its first row. So its steps begin at a row below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.axis import Axis, AxisTable, N, Numbers
+from buildtool.plan.schedule.inner import inner_tensors, needs, remember, whole_tensors
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.types import Group, Scheme
+
+
+def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
+    """Why operators cannot be a group of bands, in words; empty if they can.
+
+    Each one reads only the output of the one before it row by row, and nothing else reads that. Elements of
+    the tensors that are kept have one byte.
+    """
+    group, readers = Group(tuple(ops)), graph.consumers()
+    if whole_tensors(graph, group):
+        return "an operator outside of it reads a tensor inside it"
+    for before, position in pairwise(ops):
+        tensor = graph.ops[before].outputs[0]
+        if row_inputs(graph, graph.ops[position]) != (tensor,) or readers[tensor] != (position,):
+            return "it is not a chain"
+        if isinstance(axes(graph, graph.ops[position])[0], AxisTable):
+            return "an operator enlarges its input"
+        if graph.tensors[tensor].dtype.size > 1:
+            return "a tensor inside it has elements of several bytes"
+    first = graph.ops[ops[0]]
+    if len(row_inputs(graph, first)) != 1 or isinstance(axes(graph, first)[0], AxisTable):
+        return "its first operator does not read one tensor through a window"
+    if fed_in_parts(graph, graph.ops[ops[-1]]):
+        return "its last operator has a whole output"
+    return ""
+
+
+def lines(graph: Graph, group: Group) -> Mapping[int, int]:
+    """Tensor inside a group of bands -> the rows of it that are kept; without those of which none are."""
+    if group.scheme is not Scheme.BANDS:
+        return {}
+    return remember(graph, "lines", group, partial(_lines, graph, group))
+
+
+def _lines(graph: Graph, group: Group) -> dict[int, int]:
+    readers = (axes(graph, graph.ops[position])[0] for position in group.ops[1:])
+    kept = {t: own.kernel - own.stride for t, own in zip(inner_tensors(graph, group), readers, strict=True)}
+    return {t: min(rows_, graph.tensors[t].nhwc[1]) for t, rows_ in kept.items() if rows_ > 0}
+
+
+def window_rows(graph: Graph, group: Group) -> Mapping[int, int]:
+    """Tensor inside a group of bands -> the rows of its window: those of a step, and the ones kept above."""
+    along, result = needs(graph, group), dict[int, int]()
+    for position, t in zip(group.ops[1:], inner_tensors(graph, group), strict=True):
+        stride = along[graph.ops[position].outputs[0]][0].stride
+        extent = axes(graph, graph.ops[position])[0].extent(group.rows_per_step * stride)
+        result[t] = min(graph.tensors[t].nhwc[1], extent)
+    return result
+
+
+def input_axis(graph: Graph, group: Group, tensor: int) -> Axis:
+    """The row axis of a group of bands from its input to its output: only what was not read before."""
+    along, first = needs(graph, group), graph.ops[group.ops[0]]
+    return without_repeats(axes(graph, first)[0], along[tensor][0], along[first.outputs[0]][0])
+
+
+def without_repeats(first: Axis, through: Axis, after: Axis) -> Axis:
+    """The axis `through` a chain without the rows that its first operator need not read again.
+
+    `first`: the first operator's own axis. `after`: the axis from its output to the chain's. Before row q of
+    the chain's output, the first operator has made after.high(q) rows.
+    """
+    repeated = through.pad + through.stride - after.kernel * first.stride
+    return Axis(through.kernel + repeated - through.pad, through.stride, repeated)
+
+
+def leading_steps(axes_: Sequence[Axis], rows_per_step: int) -> int:
+    """Steps of a group of bands before its first row; `axes_`: of the tensors inside it to its output."""
+    return max(0, *(-(-axis.high(0) // (axis.stride * rows_per_step)) for axis in axes_))
+
+
+def first_row(graph: Graph, group: Group) -> int:
+    """The row with which a group's steps begin: 0, or less in a group of bands."""
+    if group.scheme is not Scheme.BANDS:
+        return 0
+    along = needs(graph, group)
+    inside = [along[t][0] for t in inner_tensors(graph, group)]
+    return -leading_steps(inside, group.rows_per_step) * group.rows_per_step
+
+
+def row_ends(graph: Graph, group: Group, ends: N) -> list[N]:
+    """One past the last row that each operator of a group of bands has made when the last has made `ends`.
+
+    A value of 0 or less means that no row is made yet.
+    """
+    need = np.minimum(rows(graph, graph.ops[group.ops[-1]]), ends)
+    found = [need]
+    for position in reversed(group.ops[1:]):
+        axis, tensor = axes(graph, graph.ops[position])[0], row_inputs(graph, graph.ops[position])[0]
+        need = np.minimum(graph.tensors[tensor].nhwc[1], axis.highs(need))
+        found.append(need.astype(ends.dtype))
+    return found[::-1]
+
+
+def band_ranges(graph: Graph, group: Group, y0: N, y1: N) -> tuple[N, N]:
+    """Rows [low, high) that each operator makes for rows [y0, y1) of the last one, as `row_ranges`."""
+    low, high = (np.maximum(0, np.stack(row_ends(graph, group, y), axis=1)) for y in (y0, y1))
+    return low, high
+
+
+def copied_rows(low: Numbers, high: Numbers, kept: int) -> Numbers:
+    """How many rows are copied with each step that makes rows [low, high): into the window, then back."""
+    return np.concatenate((np.minimum(low, kept), np.minimum(high - low, kept)))

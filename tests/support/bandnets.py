@@ -1,0 +1,37 @@
+"""Chains of convolutions and poolings that run as one group of bands."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from buildtool.graph.types import OpKind
+from buildtool.plan.schedule.bands import bands_objection
+from buildtool.plan.types import Group, Scheme
+from buildtool.zoo.drawn import NetBuilder
+
+
+@st.composite
+def chains(draw):
+    """A network of two to five operators in a row: any windows, strides, and paddings on either side."""
+    net = NetBuilder(draw(st.integers(0, 99)))
+    x = net.input((1, draw(st.integers(5, 13)), draw(st.integers(5, 13)), draw(st.integers(1, 5))))
+    for _ in range(draw(st.integers(2, 5))):
+        kernel = draw(st.sampled_from([(1, 1), (3, 3), (3, 1), (2, 3), (5, 3)]))
+        stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 2)]))
+        kind, same = draw(st.sampled_from(["conv", "depthwise", "pool"])), draw(st.booleans())
+        if not same and (net.shape(x)[1] < kernel[0] or net.shape(x)[2] < kernel[1]):
+            same = True
+        if kind == "pool":
+            x = net.pool(OpKind.MAX_POOL_2D, x, kernel, stride, same=same)
+        else:
+            one = 1 if kind == "depthwise" else 0
+            channels = net.shape(x)[3] if one else draw(st.integers(1, 9))
+            x = net.conv(x, channels, kernel=kernel, stride=stride, same=same, depth_multiplier=one)
+    return net.graph([x])
+
+
+def bands(draw, graph) -> Group:
+    """Draws a group of bands of all operators."""
+    ops = tuple(range(len(graph.ops)))
+    assert not bands_objection(graph, ops)
+    return Group(ops, Scheme.BANDS, draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4])))
