@@ -21,7 +21,7 @@ from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.axis import Axis, N
+from buildtool.plan.schedule.axis import Axis, AxisTable, N
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
@@ -71,10 +71,9 @@ class Run:
     packed_advances: bytes
 
     @staticmethod
-    def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
-        """A run with these steps."""
-        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32).reshape(-1, 4)
-        return Run(region, len(steps), _pack(steps), len(lines), _pack(lines))
+    def of(region: Region, advances: Ints, steps: Steps) -> Run:
+        """A run with these advances, as lines (group, last operator, y0, y1), and these steps."""
+        return Run(region, len(steps), _pack(steps), len(advances), _pack(advances))
 
     @property
     def steps(self) -> Steps:
@@ -84,13 +83,18 @@ class Run:
     @property
     def advances(self) -> tuple[Advance, ...]:
         """The advances, in order."""
-        groups = self.region.groups
-        alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
-        lines = _unpack(self.packed_advances, self.advance_count, 4).tolist()
-        return tuple(
-            Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
-            for group, last, y0, y1 in lines
-        )
+        lines = self.advance_lines.tolist()
+        return tuple(Advance(group, self.advancing(group, last), y0, y1) for group, last, y0, y1 in lines)
+
+    @property
+    def advance_lines(self) -> Ints:
+        """The advances as an array: group, last operator, y0, y1."""
+        return _unpack(self.packed_advances, self.advance_count, 4)
+
+    def advancing(self, group: int, last: int) -> tuple[int, ...]:
+        """The operators that run in an advance of a group whose last operator is `last`."""
+        alone = group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES  # operators by themselves
+        return (last,) if alone else self.region.groups[group].ops
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
@@ -138,7 +142,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
         raise PlanError("a region without groups has no schedule")
     if region.is_streamed:
         chain = links(region, graph)
-        advances = tuple(_advances(chain, graph, image))
+        advances = _advances(chain, graph, image)
         return Run.of(region, advances, _steps_of(chain, graph, advances))
     (group,) = region.groups
     position = _last(group, graph)
@@ -149,7 +153,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     if image == Image.STREAM and position == delivered_image(graph).first:
         delivered = _delivery(graph, np.arange(_image_rows(graph), dtype=np.int32))
         steps = np.concatenate([delivered, steps])
-    return Run.of(region, (), steps)
+    return Run.of(region, np.empty((0, 4), np.int32), steps)
 
 
 def _last(group: Group, graph: Graph) -> int:
@@ -191,38 +195,117 @@ def links(region: Region, graph: Graph) -> list[Link]:
     return chain
 
 
-def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
-    """Yields the advances of a streamed region's groups, in order."""
-    source = delivered_image(graph) if image == Image.STREAM else None
-    asks = source is not None and any(source.first in link.group.ops for link in chain)
-    rows_made = [0] * len(chain)
-    progresses = [link.branches and Progress(link.branches) for link in chain]
-    delivered = 0
+def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Ints:
+    """The advances of a streamed region's groups, in order, as lines (group, last operator, y0, y1)."""
+    walk = _Walk(chain, graph, image)
+    while walk.made[-1] < chain[-1].height:
+        walk.run_last()
+        walk.repeat()
+    return walk.lines()
 
-    def pull(index: int, need: int) -> Iterator[Advance]:
-        nonlocal delivered
-        if index < 0:
-            if asks and delivered < need:
-                start, delivered = delivered, need
-                yield Advance(-1, (SOURCE,), start, need)
+
+class _Walk:
+    """How far a region's groups are; it collects their advances.
+
+    `made`: the rows of each group. In the middle of a signal or an image the same advances come again and
+    again, some rows further down. Then they are repeated at once, as long as no group reaches its last rows.
+    """
+
+    def __init__(self, chain: Sequence[Link], graph: Graph, image: str) -> None:
+        source = delivered_image(graph) if image == Image.STREAM else None
+        self.chain, self.made, self.delivered = chain, [0] * len(chain), 0
+        self._asks = source is not None and any(source.first in link.group.ops for link in chain)
+        self._progresses = [link.branches and Progress(link.branches) for link in chain]
+        self._done: list[Ints] = []
+        self._new: list[tuple[int, int, int, int]] = []
+        self._seen: dict[tuple[int, ...], int] = {}  # how far the groups are from each other -> the round
+        self._rounds: list[tuple[int, int]] = []  # rows of the last group and advances before each round
+        self._room: list[list[int]] = []  # for each round and group: rows to the end of its output
+        if self._asks and not is_driven(chain[0].group, graph):
+            self._pull(-1, _image_rows(graph))
+            self._asks = False
+        # rows of each group, and last of the input, per row of the last group; none where that is no number
+        self._rates = [1]
+        for link in reversed(chain):
+            uneven = link.branches is not None or isinstance(link.axis, AxisTable)
+            self._rates = [] if uneven or not self._rates else [self._rates[0] * link.axis.stride, *self._rates]
+
+    def run_last(self) -> None:
+        """Makes the next rows of the last group, and those of the others that it needs."""
+        if self._rates:
+            self._rounds.append((self.made[-1], len(self._new)))
+            self._room.append([link.height for link in self.chain] + [self.chain[0].input_height])
+        self._pull(len(self.chain) - 1, self.made[-1] + 1)
+
+    def repeat(self) -> None:
+        """Repeats the advances since the groups were as far from each other as now, as often as possible."""
+        if not self._rates:
             return
-        link, progress = chain[index], progresses[index]
-        while rows_made[index] < need:
-            if progress:
-                yield from pull(index - 1, progress.ask())
-                for lane, y0, y1 in progress.advance():
-                    yield Advance(index, link.group.ops[lane : lane + 1], y0, y1)
-                rows_made[index] = progress.made[-1]
-                continue
-            y0 = rows_made[index]
-            y1 = min(y0 + link.group.rows_per_step, link.height)
-            yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
-            yield Advance(index, link.group.ops, y0, y1)
-            rows_made[index] = y1
+        y = self.made[-1]
+        ahead = [made - rate * y for made, rate in zip(self.made, self._rates[1:], strict=True)]
+        state = (*ahead, self.delivered - self._rates[0] * y if self._asks else 0)
+        first = self._seen.setdefault(state, len(self._rounds))
+        if first == len(self._rounds):
+            return
+        begin, at = self._rounds[first]
+        rates = [*self._rates[1:], self._rates[0]]
+        room = [min(rows) for rows in zip(*self._room[first:], strict=True)]
+        times = min(rows // ((y - begin) * rate) for rows, rate in zip(room, rates, strict=True))
+        self._seen.clear()
+        if times > 0:
+            self._take(at)
+            lines = self._new_lines()
+            shift = np.array([*self._rates[1:], self._rates[0]])[lines[:, 0]] * (y - begin)
+            tiled = np.tile(lines, (times + 1, 1)).reshape(times + 1, len(lines), 4)
+            tiled[:, :, 2:] += (np.arange(times + 1)[:, None] * shift).astype(np.int32)[:, :, None]
+            self._done.append(tiled.reshape(-1, 4))
+            rows = [times * (y - begin) * rate for rate in self._rates]
+            self.made = [made + more for made, more in zip(self.made, rows[1:], strict=True)]
+            self.delivered += rows[0] * self._asks
+        self._rounds, self._room = [], []
 
-    if asks and not is_driven(chain[0].group, graph):
-        yield from pull(-1, _image_rows(graph))
-    yield from pull(len(chain) - 1, chain[-1].height)
+    def lines(self) -> Ints:
+        """The advances so far."""
+        return np.concatenate([*self._done, self._new_lines()])
+
+    def _take(self, count: int) -> None:
+        """Puts the first new advances aside."""
+        rest = self._new[count:]
+        del self._new[count:]
+        self._done.append(self._new_lines())
+        self._new += rest
+
+    def _new_lines(self) -> Ints:
+        lines = np.array(self._new, np.int32).reshape(-1, 4)
+        self._new.clear()
+        return lines
+
+    def _pull(self, index: int, need: int) -> None:
+        """Lets a group (-1: the input image) make rows until it has made `need` of them."""
+        if index < 0:
+            if self._asks and self.delivered < need:
+                self._new.append((-1, SOURCE, self.delivered, need))
+                self.delivered = need
+            return
+        link, progress = self.chain[index], self._progresses[index]
+        last = link.group.ops[-1]
+        while self.made[index] < need:
+            if progress:
+                self._pull(index - 1, progress.ask())
+                for lane, y0, y1 in progress.advance():
+                    self._new.append((index, link.group.ops[lane], y0, y1))
+                self.made[index] = progress.made[-1]
+                continue
+            y0, end = self.made[index], self.made[index] + link.group.rows_per_step
+            y1 = min(end, link.height)
+            high = link.axis.high(y1)
+            if self._room:
+                room = self._room[-1]
+                room[index] = min(room[index], link.height - end)
+                room[index - 1] = min(room[index - 1], link.input_height - high if high >= 0 else -1)
+            self._pull(index - 1, max(0, min(link.input_height, high)))
+            self._new.append((index, last, y0, y1))
+            self.made[index] = y1
 
 
 def is_driven(group: Group, graph: Graph) -> bool:
@@ -235,23 +318,24 @@ def _image_rows(graph: Graph) -> int:
     return graph.tensors[delivered_image(graph).tensor].nhwc[1]
 
 
-def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) -> Steps:
+def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
     """The steps of all advances. Those of each kind are computed together and then put in their places."""
-    kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
-    for number, advance in enumerate(advances):
-        kinds.setdefault((advance.group, advance.ops), []).append(number)
-    spans = np.array([(advance.y0, advance.y1) for advance in advances], np.int32).reshape(-1, 2)
+    spans = advances[:, 2:]
     length = spans[:, 1] - spans[:, 0]  # in steps: a streamed image comes row by row
-    blocks = {}
-    for (group, ops), at in kinds.items():
-        if group >= 0:
-            blocks[group, ops] = block = _block(chain[group], ops, graph, spans[at])
+    kinds = []
+    for last in distinct(advances[:, 1]).values.tolist():
+        at = np.flatnonzero(advances[:, 1] == last)
+        link, block = chain[advances[at[0], 0]], None
+        if last != SOURCE:
+            ops = (last,) if link.branches is not None else link.group.ops
+            block = _block(link, ops, graph, spans[at])
             length[at] = block.shape[1]
+        kinds.append((at, block))
     begin = np.cumsum(length) - length
     steps = np.empty((int(length.sum()), 5), np.int32)
-    for kind, at in kinds.items():
-        if kind in blocks:
-            steps[begin[at, None] + np.arange(blocks[kind].shape[1])] = blocks[kind]
+    for at, block in kinds:
+        if block is not None:
+            steps[begin[at, None] + np.arange(block.shape[1])] = block
         else:
             y = np.arange(spans[at[-1], 1])
             steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)

@@ -125,5 +125,5 @@ def test_up_to_the_limit_rows_are_made_one_by_one():
 def test_beyond_the_limit_there_is_one_step_an_operator():
     pareto = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
     assert [[region.block_forms for region in point.way.regions] for point in pareto.points] == [[(), ()]]
-    with pytest.raises(UsageError, match="reads more than 16384 rows"):
+    with pytest.raises(UsageError, match="reads more than 1048576 rows"):
         front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings(image="stream"))
