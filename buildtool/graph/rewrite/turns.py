@@ -1,31 +1,35 @@
 """Turns signals: networks of one row and many columns become networks of many rows and one column.
 
-A signal has the same bytes as 1xL and as Lx1, so no input or output changes. But rows are what a plan streams
-and keeps in rings. Conv1D of Keras reads its signal as (1, 1, L, C), MaxPooling1D as (1, L, 1, C), and what lies
-between them has shape (1, L, C): turned, all of them are (1, L, 1, C), and the RESHAPEs in between are gone.
+A signal has the same bytes as 1xL and as Lx1, so no input or output changes. But plans stream rows, and keep
+rows in rings. Conv1D of Keras reads its signal as (1, 1, L, C), MaxPooling1D as (1, L, 1, C), and in between
+tensors have shape (1, L, C). Turned, all are (1, L, 1, C), and the RESHAPEs in between are gone.
+
+Kernels are often faster along a row. So planning tries the turned network beside the other one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.graph import types as g
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, Tensor, cached_on_graph
-
-Shape = tuple[int, ...]
-
-# The dimension of a turned signal that each dimension of another one becomes.
-_OF_LINES = (0, 1, 3)  # (1, L, C)
-_OF_ROWS = (0, 2, 1, 3)  # (1, 1, L, C)
-_OF_COLUMNS = (0, 1, 2, 3)  # (1, L, 1, C)
+from buildtool.graph.rewrite.turnedops import (
+    OF_ROWS,
+    Shape,
+    operand_shape,
+    order_of,
+    turned_attrs,
+    turned_shape,
+)
+from buildtool.graph.types import Attrs, Graph, Op, OpKind, cached_on_graph
 
 
 @cached_on_graph
@@ -43,14 +47,6 @@ def turn_signals(graph: Graph) -> Graph:
     return result
 
 
-def _turn_shape(shape: Shape) -> Shape | None:
-    """The shape of a signal as one column; None if it is no signal."""
-    match shape:
-        case (1, length, channels) | (1, 1, length, channels) | (1, length, 1, channels):
-            return 1, length, 1, channels
-    return None
-
-
 # ---- which signals -------------------------------------------------------------------------------------
 
 
@@ -65,7 +61,7 @@ class _Turned:
 def _find_turned(graph: Graph) -> _Turned | None:
     """Finds the operators and signals to turn; None if there are none."""
     fixed = {t for state in graph.states for t in (state.before, state.after)}
-    attrs = {p: new for p, op in enumerate(graph.ops) if (new := _turn_attrs(graph, op, fixed)) is not None}
+    attrs = {p: new for p, op in enumerate(graph.ops) if (new := turned_attrs(graph, op, fixed)) is not None}
     groups = _Groups()
     for position, op in enumerate(graph.ops):
         if position in attrs or (op.kind in ALIAS_KINDS and _keeps_signal(graph, op, fixed)):
@@ -77,7 +73,7 @@ def _find_turned(graph: Graph) -> _Turned | None:
         signals = _signals_of(graph, op)
         if _is_windowed(graph, op):
             windowed.add(groups.find(signals[0]))
-        if any(graph.tensors[t].shape != _turn_shape(graph.tensors[t].shape) for t in signals):
+        if any(graph.tensors[t].shape != turned_shape(graph.tensors[t].shape) for t in signals):
             changing.add(groups.find(signals[0]))
     chosen = changing & windowed
     own = {p: a for p, a in attrs.items() if groups.find(_signals_of(graph, graph.ops[p])[0]) in chosen}
@@ -109,125 +105,23 @@ class _Groups:
 def _signals_of(graph: Graph, op: Op) -> list[int]:
     """The activations of an operator that are signals."""
     activations = (t for t in (*op.inputs, *op.outputs) if t >= 0 and not graph.tensors[t].is_constant)
-    return [t for t in dict.fromkeys(activations) if _turn_shape(graph.tensors[t].shape)]
+    return [t for t in dict.fromkeys(activations) if turned_shape(graph.tensors[t].shape)]
 
 
 def _keeps_signal(graph: Graph, op: Op, fixed: Iterable[int]) -> bool:
     """Whether a RESHAPE makes a signal of a signal, of the same length."""
-    shapes = [_turn_shape(graph.tensors[t].shape) for t in (op.inputs[0], op.outputs[0])]
-    free = not graph.tensors[op.inputs[0]].is_constant and not {op.inputs[0], op.outputs[0]}.intersection(fixed)
+    shapes = [turned_shape(graph.tensors[t].shape) for t in (op.inputs[0], op.outputs[0])]
+    free = not graph.tensors[op.inputs[0]].is_constant and {op.inputs[0], op.outputs[0]}.isdisjoint(fixed)
     return free and shapes[0] is not None and shapes[0] == shapes[1]
 
 
 def _is_windowed(graph: Graph, op: Op) -> bool:
-    """Whether a window moves along the signal, or the signal gets longer or shorter."""
+    """Whether a window of several samples moves along the signal."""
     if op.kind not in SLIDING_KINDS:
         return False
-    attrs, kernel = op.attrs, (1, 1)
-    if isinstance(attrs, g.PoolAttrs):
-        kernel = attrs.kernel
-    elif isinstance(attrs, g.ConvAttrs):
-        kernel = graph.tensors[op.inputs[1]].shape[1:3]
-    return math.prod(kernel) > 1
-
-
-# ---- operators -----------------------------------------------------------------------------------------
-
-
-def _turn_attrs(graph: Graph, op: Op, fixed: Iterable[int]) -> Attrs | None:
-    """The attributes of an operator on turned signals; None if it cannot run on them."""
-    activations = [t for t in (*op.inputs, *op.outputs) if t >= 0 and not graph.tensors[t].is_constant]
-    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    if len(op.outputs) != 1 or not set(activations).isdisjoint(fixed) or op.kind in ALIAS_KINDS:
-        return None
-    if op.kind is OpKind.MEAN:
-        return _turn_mean(op, source, result)
-    if not all(_turn_shape(graph.tensors[t].shape) for t in activations):
-        return None
-    if op.kind in PIXEL_KINDS:
-        return op.attrs if _broadcasts(graph, op) else None
-    order = _order_of(graph, activations)
-    if order is None:
-        return None
-    attrs = op.attrs
-    if op.kind is OpKind.CONCATENATION and isinstance(attrs, g.AxisAttrs):
-        return g.AxisAttrs(order[attrs.axis])
-    if isinstance(attrs, g.PadAttrs):
-        return replace(attrs, paddings=_permute(attrs.paddings, order, (0, 0)))
-    if isinstance(attrs, g.SliceAttrs) and len(result.shape) == len(source.shape):
-        parts = ((attrs.begin, 0), (attrs.stride, 1), (attrs.extent, 1))
-        return replace(
-            attrs, **dict(zip(("begin", "stride", "extent"), (_permute(v, order, n) for v, n in parts)))
-        )
-    if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
-        return attrs
-    if isinstance(attrs, g.ConvAttrs | g.PoolAttrs):
-        return _turn_window(graph, op, attrs) if order == _OF_ROWS else attrs
-    return None
-
-
-def _order_of(graph: Graph, activations: Iterable[int]) -> Shape | None:
-    """Which dimensions become which: the same for all activations of an operator, or None."""
-    shapes = [graph.tensors[t].shape for t in activations]
-    if all(len(shape) == 3 for shape in shapes):
-        return _OF_LINES
-    if any(len(shape) == 3 for shape in shapes):
-        return None
-    if all(shape[2] == 1 for shape in shapes):
-        return _OF_COLUMNS
-    return _OF_ROWS if all(shape[1] == 1 for shape in shapes) else None
-
-
-def _permute(values: Sequence[g.Any], order: Shape, missing: g.Any) -> tuple[g.Any, ...]:
-    """One value per dimension, in the order of a turned signal's dimensions."""
-    places = dict(zip(order, values, strict=True))
-    return tuple(places.get(dimension, missing) for dimension in range(4))
-
-
-def _turn_mean(op: Op, source: Tensor, result: Tensor) -> Attrs | None:
-    """The attributes of a mean over all samples; other means are not turned."""
-    shape = _turn_shape(source.shape)
-    if not isinstance(op.attrs, g.MeanAttrs) or shape is None:
-        return None
-    kept = [n for axis, n in enumerate(source.shape) if axis not in op.attrs.axes]
-    last = len(source.shape) - 1
-    if last in op.attrs.axes or math.prod(kept) != shape[3]:
-        return None
-    return g.MeanAttrs((1, 2), keep_dims=_turn_shape(result.shape) is not None)
-
-
-def _turn_window(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Attrs | None:
-    """The attributes of a window whose rows become columns."""
-    pad = g.Pad(attrs.pad.left, attrs.pad.right, attrs.pad.top, attrs.pad.bottom)
-    stride = attrs.stride[::-1]
-    if isinstance(attrs, g.PoolAttrs):
-        flat, turned = 1 in attrs.kernel, replace(attrs, kernel=attrs.kernel[::-1], stride=stride, pad=pad)
-    else:
-        weights = graph.tensors[op.inputs[1]]
-        flat = 1 in weights.shape[1:3]
-        if not weights.is_constant:
-            return None
-        turned = replace(attrs, stride=stride, dilation=attrs.dilation[::-1], pad=pad)
-    # the order of a sum decides how floats are rounded
-    return turned if flat or graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32 else None
-
-
-def _broadcasts(graph: Graph, op: Op) -> bool:
-    """Whether the turned operands of a function of elements or pixels have the turned result's shape."""
-    result = graph.tensors[op.outputs[0]].shape
-    shapes = [_operand_shape(graph.tensors[t], result) for t in op.inputs if t >= 0]
-    if any(shape is None for shape in shapes):
-        return False
-    return np.broadcast_shapes(*(shape for shape in shapes if shape)) == _turn_shape(result)
-
-
-def _operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
-    """The shape of an operand that is broadcast to a turned result; None if there is none."""
-    if not tensor.is_constant:
-        return _turn_shape(tensor.shape)
-    if math.prod(tensor.shape[:-1]) == 1:
-        return tensor.shape[-1:]
-    return _turn_shape((1,) * (len(result) - len(tensor.shape)) + tensor.shape)
+    if isinstance(op.attrs, g.PoolAttrs):
+        return math.prod(op.attrs.kernel) > 1
+    return isinstance(op.attrs, g.ConvAttrs) and math.prod(graph.tensors[op.inputs[1]].shape[1:3]) > 1
 
 
 # ---- the turned network --------------------------------------------------------------------------------
@@ -261,7 +155,7 @@ class _Turning:
     def _turn(self, t: int) -> int:
         """The signal as a column."""
         if t not in self.turned:
-            tensor, shape = self.tensors[t], _turn_shape(self.tensors[t].shape)
+            tensor, shape = self.tensors[t], turned_shape(self.tensors[t].shape)
             assert shape is not None
             self.turned[t] = t
             if tensor.shape != shape:
@@ -289,19 +183,20 @@ class _Turning:
     def _operand(self, op: Op, t: int) -> int:
         """An operand of an operator on turned signals."""
         tensor = self.graph.tensors[t]
-        if not tensor.is_constant:
+        if tensor.data is None:
             return self._turn(t)
-        shape: Shape | None = tensor.shape
+        shape: Shape | None = None
         if op.kind in PIXEL_KINDS:
-            shape = _operand_shape(tensor, self.graph.tensors[op.outputs[0]].shape)
-            shape = tensor.shape if shape is None or len(shape) == 1 else shape
+            shape = operand_shape(tensor, self.graph.tensors[op.outputs[0]].shape)
         elif op.kind is OpKind.CONCATENATION:
-            shape = _turn_shape(tensor.shape)
-        elif t == op.inputs[1] and _order_of(self.graph, (op.inputs[0], op.outputs[0])) == _OF_ROWS:
-            return self._constant(t, np.ascontiguousarray(tensor.data.swapaxes(1, 2)))  # type: ignore[union-attr]
-        return t if shape in (tensor.shape, None) else self._constant(t, tensor.data.reshape(shape))  # type: ignore[union-attr, arg-type]
+            shape = turned_shape(tensor.shape)
+        elif t == op.inputs[1] and order_of(self.graph, (op.inputs[0], op.outputs[0])) == OF_ROWS:
+            return self._constant(t, np.ascontiguousarray(tensor.data.swapaxes(1, 2)))  # filters
+        if shape is None or len(shape) == 1 or shape == tensor.shape:
+            return t
+        return self._constant(t, tensor.data.reshape(shape))
 
-    def _constant(self, t: int, data: g.npt.NDArray[np.generic]) -> int:
+    def _constant(self, t: int, data: npt.NDArray[np.generic]) -> int:
         self.tensors.append(replace(self.graph.tensors[t], shape=data.shape, data=data, source=None))
         return len(self.tensors) - 1
 
@@ -314,13 +209,16 @@ class _Turning:
         inputs = (self._turn(source) if source in self.of.signals else source, *op.inputs[1:])
         outputs = (self._turn(result) if result in self.of.signals else result,)
         changed = (inputs, outputs) != (op.inputs, op.outputs)
-        alias = Op(OpKind.RESHAPE, inputs[:1], outputs, Attrs(), op.index) if changed else op
-        self.ops.append(alias)
+        self.ops.append(Op(OpKind.RESHAPE, inputs[:1], outputs, Attrs(), op.index) if changed else op)
 
     def _is_same(self, source: int, result: int) -> bool:
-        """Whether two signals of the same bytes also mean the same values."""
+        """Whether two signals of the same bytes also have the same shape and mean the same values."""
         a, b = self.graph.tensors[source], self.graph.tensors[result]
-        return a.dtype is b.dtype and same_quantization(a.quant, b.quant)
+        return (
+            turned_shape(a.shape) == turned_shape(b.shape)
+            and a.dtype is b.dtype
+            and same_quantization(a.quant, b.quant)
+        )
 
     def _run(self, op: Op) -> None:
         """An operator on signals in their first shape."""
@@ -333,5 +231,3 @@ class _Turning:
                 self.there.add(t)
                 if self._turn(t) != t:
                     self.ops.append(Op(OpKind.RESHAPE, (t,), (self.turned[t],)))
-
-

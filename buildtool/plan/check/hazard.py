@@ -183,7 +183,9 @@ def _replay_rows(spans: tuple[Numbers, Numbers], source: Tensor, result: Tensor,
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
     (first, end), q = spans, np.arange(out_rows, dtype=np.int64)
-    count = np.maximum(0, np.minimum(end, np.append(first[1:], in_rows)) - first)  # that no later window reads
+    count = np.maximum(
+        0, np.minimum(end, np.append(first[1:], in_rows)) - first
+    )  # that no later window reads
     readers = np.repeat(q, count)
     last_reader = np.full(in_rows, -1, np.int64)
     last_reader[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(readers))] = readers

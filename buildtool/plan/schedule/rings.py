@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.advances import Ints
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import (
@@ -22,7 +23,7 @@ from buildtool.plan.schedule.inner import (
     whole_tensors,
 )
 from buildtool.plan.schedule.receptive import fed_in_parts
-from buildtool.plan.schedule.schedule import Ints, Run
+from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import SOURCE, Group, Scheme
 
 ACCUMULATOR_BYTES = 4
@@ -101,14 +102,10 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
         for u, axis in remember(graph, "reads", one, partial(_reads, graph, one)):
             low = np.maximum(0, axis.lows(lines[at, 2])) if axis else np.zeros_like(lines[at, 2])
             reads.setdefault(u, []).append((at, low))
-    return {
-        t: _most_rows(lines[at], is_image, at, reads.get(t, [])) for t, (at, is_image) in made.items()
-    }
+    return {t: _most_rows(lines[at], is_image, at, reads.get(t, [])) for t, (at, is_image) in made.items()}
 
 
-def _most_rows(
-    lines: Ints, is_image: bool, at: Numbers, reads: Sequence[tuple[Numbers, Numbers]]
-) -> int:
+def _most_rows(lines: Ints, is_image: bool, at: Numbers, reads: Sequence[tuple[Numbers, Numbers]]) -> int:
     """The most rows of a tensor that are needed when an advance has made some.
 
     `lines`, `at`: the advances that make its rows, and their places. An image comes row by row. `reads`: the

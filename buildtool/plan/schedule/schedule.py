@@ -8,7 +8,7 @@ a few rows at a time (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,14 +21,14 @@ from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.axis import Axis, AxisTable, N
-from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.advances import Ints, Walk
+from buildtool.plan.schedule.axis import Axis, N
+from buildtool.plan.schedule.branches import Branches, branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
-Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
 FEW = 64  # up to this many lines are not compressed
@@ -197,115 +197,12 @@ def links(region: Region, graph: Graph) -> list[Link]:
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Ints:
     """The advances of a streamed region's groups, in order, as lines (group, last operator, y0, y1)."""
-    walk = _Walk(chain, graph, image)
-    while walk.made[-1] < chain[-1].height:
-        walk.run_last()
-        walk.repeat()
-    return walk.lines()
-
-
-class _Walk:
-    """How far a region's groups are; it collects their advances.
-
-    `made`: the rows of each group. In the middle of a signal or an image the same advances come again and
-    again, some rows further down. Then they are repeated at once, as long as no group reaches its last rows.
-    """
-
-    def __init__(self, chain: Sequence[Link], graph: Graph, image: str) -> None:
-        source = delivered_image(graph) if image == Image.STREAM else None
-        self.chain, self.made, self.delivered = chain, [0] * len(chain), 0
-        self._asks = source is not None and any(source.first in link.group.ops for link in chain)
-        self._progresses = [link.branches and Progress(link.branches) for link in chain]
-        self._done: list[Ints] = []
-        self._new: list[tuple[int, int, int, int]] = []
-        self._seen: dict[tuple[int, ...], int] = {}  # how far the groups are from each other -> the round
-        self._rounds: list[tuple[int, int]] = []  # rows of the last group and advances before each round
-        self._room: list[list[int]] = []  # for each round and group: rows to the end of its output
-        if self._asks and not is_driven(chain[0].group, graph):
-            self._pull(-1, _image_rows(graph))
-            self._asks = False
-        # rows of each group, and last of the input, per row of the last group; none where that is no number
-        self._rates = [1]
-        for link in reversed(chain):
-            uneven = link.branches is not None or isinstance(link.axis, AxisTable)
-            self._rates = [] if uneven or not self._rates else [self._rates[0] * link.axis.stride, *self._rates]
-
-    def run_last(self) -> None:
-        """Makes the next rows of the last group, and those of the others that it needs."""
-        if self._rates:
-            self._rounds.append((self.made[-1], len(self._new)))
-            self._room.append([link.height for link in self.chain] + [self.chain[0].input_height])
-        self._pull(len(self.chain) - 1, self.made[-1] + 1)
-
-    def repeat(self) -> None:
-        """Repeats the advances since the groups were as far from each other as now, as often as possible."""
-        if not self._rates:
-            return
-        y = self.made[-1]
-        ahead = [made - rate * y for made, rate in zip(self.made, self._rates[1:], strict=True)]
-        state = (*ahead, self.delivered - self._rates[0] * y if self._asks else 0)
-        first = self._seen.setdefault(state, len(self._rounds))
-        if first == len(self._rounds):
-            return
-        begin, at = self._rounds[first]
-        rates = [*self._rates[1:], self._rates[0]]
-        room = [min(rows) for rows in zip(*self._room[first:], strict=True)]
-        times = min(rows // ((y - begin) * rate) for rows, rate in zip(room, rates, strict=True))
-        self._seen.clear()
-        if times > 0:
-            self._take(at)
-            lines = self._new_lines()
-            shift = np.array([*self._rates[1:], self._rates[0]])[lines[:, 0]] * (y - begin)
-            tiled = np.tile(lines, (times + 1, 1)).reshape(times + 1, len(lines), 4)
-            tiled[:, :, 2:] += (np.arange(times + 1)[:, None] * shift).astype(np.int32)[:, :, None]
-            self._done.append(tiled.reshape(-1, 4))
-            rows = [times * (y - begin) * rate for rate in self._rates]
-            self.made = [made + more for made, more in zip(self.made, rows[1:], strict=True)]
-            self.delivered += rows[0] * self._asks
-        self._rounds, self._room = [], []
-
-    def lines(self) -> Ints:
-        """The advances so far."""
-        return np.concatenate([*self._done, self._new_lines()])
-
-    def _take(self, count: int) -> None:
-        """Puts the first new advances aside."""
-        rest = self._new[count:]
-        del self._new[count:]
-        self._done.append(self._new_lines())
-        self._new += rest
-
-    def _new_lines(self) -> Ints:
-        lines = np.array(self._new, np.int32).reshape(-1, 4)
-        self._new.clear()
-        return lines
-
-    def _pull(self, index: int, need: int) -> None:
-        """Lets a group (-1: the input image) make rows until it has made `need` of them."""
-        if index < 0:
-            if self._asks and self.delivered < need:
-                self._new.append((-1, SOURCE, self.delivered, need))
-                self.delivered = need
-            return
-        link, progress = self.chain[index], self._progresses[index]
-        last = link.group.ops[-1]
-        while self.made[index] < need:
-            if progress:
-                self._pull(index - 1, progress.ask())
-                for lane, y0, y1 in progress.advance():
-                    self._new.append((index, link.group.ops[lane], y0, y1))
-                self.made[index] = progress.made[-1]
-                continue
-            y0, end = self.made[index], self.made[index] + link.group.rows_per_step
-            y1 = min(end, link.height)
-            high = link.axis.high(y1)
-            if self._room:
-                room = self._room[-1]
-                room[index] = min(room[index], link.height - end)
-                room[index - 1] = min(room[index - 1], link.input_height - high if high >= 0 else -1)
-            self._pull(index - 1, max(0, min(link.input_height, high)))
-            self._new.append((index, last, y0, y1))
-            self.made[index] = y1
+    source = delivered_image(graph) if image == Image.STREAM else None
+    asks = source is not None and any(source.first in link.group.ops for link in chain)
+    if not asks or is_driven(chain[0].group, graph):
+        return Walk(chain, asks).lines()
+    first = np.array([(-1, SOURCE, 0, _image_rows(graph))], np.int32)
+    return np.concatenate([first, Walk(chain, asks=False).lines()])
 
 
 def is_driven(group: Group, graph: Graph) -> bool:
