@@ -20,9 +20,10 @@ from buildtool.emit.network import Network
 from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
+from buildtool.plan.schedule.advances import Link
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
-from buildtool.plan.schedule.schedule import Link, column_ends, first_column, is_driven, links
+from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, links
 from buildtool.plan.types import Group, Region
 from buildtool.target.types import Argument
 

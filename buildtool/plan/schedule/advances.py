@@ -1,27 +1,40 @@
 """The order in which the groups of a streamed region advance.
 
 To make rows, a group first lets the group before it make the rows that it needs. In the middle of a signal or
-of an image the same advances come again and again, some rows further down. They are found once and repeated, so
-a signal of a million samples takes hardly longer than a short one.
+an image the same advances come again and again, some rows further down. They are found once and repeated: a
+signal of a million samples takes hardly longer than a short one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.plan.schedule.axis import AxisTable
-from buildtool.plan.schedule.branches import Progress
-from buildtool.plan.types import SOURCE
-
-if TYPE_CHECKING:
-    from buildtool.plan.schedule.schedule import Link
+from buildtool.plan.schedule.axis import Axis, AxisTable
+from buildtool.plan.schedule.branches import Branches, Progress
+from buildtool.plan.types import SOURCE, Group
 
 Ints = npt.NDArray[np.int32]
 _INPUT = -1  # the place of the region's input, behind those of the groups
+
+
+@dataclass(frozen=True)
+class Link:
+    """A group with the data of its loops.
+
+    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
+    of its input. `branches`: the lanes if the group's operators advance together, else None.
+    """
+
+    group: Group
+    axis: Axis
+    height: int
+    input: int
+    input_height: int
+    branches: Branches | None
 
 
 class Walk:

@@ -21,9 +21,9 @@ from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.advances import Ints, Walk
-from buildtool.plan.schedule.axis import Axis, N
-from buildtool.plan.schedule.branches import Branches, branches
+from buildtool.plan.schedule.advances import Ints, Link, Walk
+from buildtool.plan.schedule.axis import N
+from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
@@ -161,22 +161,6 @@ def _last(group: Group, graph: Graph) -> int:
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
         raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A group with the data of its loops.
-
-    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
-    of its input. `branches`: the lanes if the group's operators advance together, else None.
-    """
-
-    group: Group
-    axis: Axis
-    height: int
-    input: int
-    input_height: int
-    branches: Branches | None
 
 
 def links(region: Region, graph: Graph) -> list[Link]:
