@@ -317,22 +317,23 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
 
 def _with_turned(graphs: tuple[Graph, ...], options: PlanOptions) -> tuple[Graph, ...]:
-    """The graphs, and those with their signals turned, where strategy `best` may run these by rows.
+    """The graphs, and those with their signals turned, which strategy `best` may run by rows.
 
-    A streamed signal comes sample by sample, so then the graphs are turned in any case.
+    Where a signal can be streamed only if it is turned, the graphs are these alone.
     """
     turned = tuple(turn_signals(graph) for graph in graphs)
     if turned[0] is graphs[0] or graphs[0].window is not None:  # a hop has columns of its own
         return graphs
-    if options.image == Image.STREAM and _samples(turned[0]) > _samples(graphs[0]):
+    if options.image == Image.STREAM and not _streams(turned[0]):
+        return graphs
+    if options.image == Image.STREAM and not _streams(graphs[0]):
         return turned
     return (*graphs, *turned) if options.strategy == Strategy.BEST else graphs
 
 
-def _samples(graph: Graph) -> int:
-    """The rows in which the input can be delivered; 0 if it cannot."""
-    image = delivered_image(graph)
-    return 0 if objection(graph, image) else graph.tensors[image.tensor].nhwc[1]
+def _streams(graph: Graph) -> bool:
+    """Whether the application may deliver an input in rows."""
+    return objection(graph, delivered_image(graph)) is None
 
 
 # ---- views ---------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.delivery import delivered_image
+from buildtool.plan.schedule.delivery import delivered_image, portions
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
 from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
@@ -299,7 +299,8 @@ class CostModel:
         """The cost of this many rows of the network's first input, which the application delivers."""
         if not rows:
             return 0.0
-        return rows * self.pricer.row(self.graph.tensors[delivered_image(self.graph).tensor].row_bytes)
+        count, size = portions(self.graph.tensors[delivered_image(self.graph).tensor])
+        return rows * count * self.pricer.row(size)
 
     def region(self, region: Region, image: str) -> float:
         """The cost of a region, without the loads of weights and the moves before it."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import Graph, cached_on_graph
+from buildtool.graph.types import Graph, Tensor, cached_on_graph
 from buildtool.plan.schedule.receptive import row_inputs, streams
 
 
@@ -26,6 +26,19 @@ class Delivered(NamedTuple):
     def first(self) -> int:
         """The position of the first reader, -1 if there is none."""
         return self.readers[0] if self.readers else -1
+
+
+class Portions(NamedTuple):
+    """How a row of an image comes: in this `number` of portions of `size` bytes."""
+
+    number: int
+    size: int
+
+
+def portions(image: Tensor) -> Portions:
+    """How each row of a delivered image comes: at once, but the one row of a signal sample by sample."""
+    _, height, width, _ = image.nhwc
+    return Portions(1, image.row_bytes) if height > 1 else Portions(width, image.pixel_bytes)
 
 
 @cached_on_graph
