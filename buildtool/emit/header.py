@@ -206,7 +206,7 @@ int8_t *{network.net}_input(int index);
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
     image, index = network.graph.tensors[network.delivered.tensor], network.image_index
-    each = portions(image)
+    each = portions(network.graph)
     is_whole = len(network.delivered.readers) > 1 and not network.holders[network.delivered.tensor].rows
     kept = ", which is never whole in the arena" * (not is_whole)
     also_resets = " and resets what lives between invokes" * bool(network.plan.states)

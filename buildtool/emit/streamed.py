@@ -68,7 +68,7 @@ def whole_image(network: Network, region: Region) -> list[str]:
         return []
     t = network.delivered.tensor
     image = network.graph.tensors[t]
-    count, size = portions(image)
+    count, size = portions(network.graph)
     body = _ask_for_row("y", f"{network.address(t)} + y * {size}")
     return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1] * count}; y++)", body)]
 
@@ -153,7 +153,7 @@ class _Loops:
             if not self.asks:
                 return []
             view = f"tensor_{self.network.delivered.tensor}"
-            count, size = portions(self.network.graph.tensors[self.network.delivered.tensor])
+            count, size = portions(self.network.graph)
             if count > 1:  # all of the only row
                 asks = _ask_for_row("x", f"nn_out_data(&{view}) + x * {size}")
                 body = [*block(f"for (int32_t x = 0; x < {count}; x++)", asks), "delivered++;"]

@@ -26,10 +26,11 @@ def test_a_signal_streams_sample_by_sample(board, samples, tmp_path):
     assert answer["arena_bytes"] < 1024
 
 
-def test_rows_of_a_streamed_signal_are_samples(tmp_path):
-    request = {"model": file_of(speech(), tmp_path), "board": "cortex-m4", "options": {"image": "stream"}}
-    header = handle({"kind": "emit", **request})["files"]["net.h"].decode()
-    assert "#define NET_ROWS 16000\n#define NET_ROW_BYTES 1\n" in header
+@pytest.mark.parametrize("objective", ["cost", "ram"])
+def test_a_streamed_signal_comes_in_the_same_rows_whatever_the_plan(objective, tmp_path):
+    options = {"image": "stream", "objective": objective}
+    request = {"kind": "emit", "model": file_of(speech(), tmp_path), "board": "cortex-m4", "options": options}
+    assert "#define NET_ROWS 8000\n#define NET_ROW_BYTES 2\n" in handle(request)["files"]["net.h"].decode()
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def test_turned_networks_equal_litert(seed):
 def test_no_reshape_is_left_between_convolutions_and_poolings():
     graph = turned(speech(2000))
     assert [op.kind for op in graph.ops if op.kind in ALIAS_KINDS] == []
-    assert graph.tensors[graph.inputs[0]].shape == (1, 2000, 1, 1)
+    assert graph.tensors[graph.inputs[0]].shape == (1, 1000, 1, 2)  # the stride is 4, but the padding 38
     assert all(op.attrs.pad.left == 0 for op in graph.ops if isinstance(op.attrs, g.ConvAttrs))
 
 

@@ -7,6 +7,7 @@ graph = drawn(seed)           # of random operators, most of which can be turned
 import numpy as np
 
 from buildtool.graph import types as g
+from buildtool.graph.builder import NO_PAD
 from buildtool.graph.geometry import same_pad
 from buildtool.graph.types import Activation, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder
@@ -30,11 +31,13 @@ MOVES = (
 class Series(NetBuilder):
     """Builds networks on tensors of shape (1, samples, channels)."""
 
-    def conv1d(self, x: int, channels: int, kernel: int, stride: int = 1, *, rows: int = 1, **more) -> int:
-        """Conv1D with SAME padding; `rows` of its filter above 1 meet padding alone."""
+    def conv1d(
+        self, x: int, channels: int, kernel: int, stride: int = 1, *, rows: int = 1, same: bool = True, **more
+    ) -> int:
+        """Conv1D; `rows` of its filter above 1 meet padding alone."""
         _, length, depth = self.shape(x)
         image = self.move(OpKind.EXPAND_DIMS, x, (1, 1, length, depth))
-        pad = same_pad((1, length), (rows, kernel), (1, stride))
+        pad = same_pad((1, length), (rows, kernel), (1, stride)) if same else NO_PAD
         y = self.conv(image, channels, kernel=(rows, kernel), stride=(1, stride), pad=pad, **more)
         return self.move(OpKind.SQUEEZE, y, (1, *self.shape(y)[2:]))
 
@@ -55,11 +58,15 @@ def speech(samples: int = 16000) -> Graph:
 
 
 def drawn(seed: int) -> Graph:
-    """A random network on 20 to 60 samples."""
+    """A random network on 24 to 60 samples."""
     draw = np.random.default_rng(seed)
     net = Series(seed, "series")
-    x = net.input((1, int(draw.integers(20, 60)), int(draw.integers(1, 5))))
-    x = net.conv1d(x, 4, int(draw.integers(2, 8)), rows=int(draw.integers(1, 4)))
+    x = net.input((1, 12 * int(draw.integers(2, 6)), int(draw.integers(1, 5))))
+    kernel, stride, rows = (int(draw.integers(1, 4)) for _ in range(3))
+    if draw.integers(2):
+        x = net.conv1d(x, 4, kernel + 1, rows=rows)
+    else:  # rows of some samples have the filter's bytes
+        x = net.conv1d(x, 4, 4 * kernel, 2 * stride, same=kernel > 1)
     for _ in range(4):
         _, length, depth = net.shape(x)
         match draw.choice(MOVES):

@@ -59,7 +59,8 @@ def turned_attrs(graph: Graph, op: Op, fixed: Iterable[int]) -> Attrs | None:
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         return attrs
     if isinstance(attrs, g.ConvAttrs | g.PoolAttrs):
-        return _turn_window(graph, op, attrs) if order == OF_ROWS else attrs
+        stored = isinstance(attrs, g.WeightedAttrs) and attrs.stored  # bytes as packed for filters of one row
+        return attrs if order == _OF_COLUMNS else None if stored else _turn_window(graph, op, attrs)
     return None
 
 
@@ -122,3 +123,23 @@ def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
     if math.prod(tensor.shape[:-1]) == 1:
         return tensor.shape[-1:]
     return turned_shape((1,) * (len(result) - len(tensor.shape)) + tensor.shape)
+
+
+def samples_at_once(graph: Graph, op: Op) -> int:
+    """How many samples of a convolution's input may lie in one row, as channels; 1 if no more than one.
+
+    The window begins, moves and ends by so many samples. So its filter has the same bytes for such rows.
+    """
+    source, attrs = graph.tensors[op.inputs[0]], op.attrs
+    if (
+        op.kind is not OpKind.CONV_2D
+        or not isinstance(attrs, g.ConvAttrs)
+        or turned_shape(source.shape) is None
+    ):
+        return 1
+    along, filters = 1 if source.shape[2] == 1 else 2, graph.tensors[op.inputs[1]].shape
+    pad = attrs.pad if along == 1 else g.Pad(attrs.pad.left, attrs.pad.right, attrs.pad.top, attrs.pad.bottom)
+    flat = filters[3 - along] == 1 and (pad.left, pad.right) == (0, 0) and attrs.dilation[along - 1] == 1
+    if not flat or filters[3] != source.shape[3] or attrs.stored:
+        return 1
+    return math.gcd(attrs.stride[along - 1], filters[along], pad.top, source.shape[along])

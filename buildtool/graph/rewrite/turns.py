@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from buildtool.graph import types as g
 from buildtool.graph.consistency import check_graph
+from buildtool.graph.geometry import attributes
+from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.quantrules import same_quantization
@@ -26,6 +28,7 @@ from buildtool.graph.rewrite.turnedops import (
     Shape,
     operand_shape,
     order_of,
+    samples_at_once,
     turned_attrs,
     turned_shape,
 )
@@ -42,9 +45,40 @@ def turn_signals(graph: Graph) -> Graph:
     turned = _find_turned(graph)
     if not turned:
         return graph
-    result = _Turning(graph, turned).result()
+    result = _join_samples(_Turning(graph, turned).result(), graph)
     check_graph(result)
     return result
+
+
+def _join_samples(graph: Graph, before: Graph) -> Graph:
+    """Makes rows of several samples of a network's input, where its first convolution moves by so many.
+
+    The samples are the row's channels. `before` is the network that was turned.
+    """
+    tensors, ops, roots = list(graph.tensors), list(graph.ops), alias_roots(graph)
+    columns = {
+        t for t, old in zip(graph.inputs, before.inputs, strict=True) if before.tensors[old].nhwc[1] > 1
+    }
+    for position, op in enumerate(graph.ops):
+        source, samples = op.inputs[0], samples_at_once(graph, op)
+        root = roots.get(source)
+        alone = graph.consumers().get(source) == (position,) and source not in graph.outputs
+        if samples == 1 or not alone or root not in graph.inputs or root in columns:
+            continue
+        _, length, _, channels = tensors[source].shape
+        tensors[source] = replace(tensors[source], shape=(1, length // samples, 1, channels * samples))
+        filters, attrs = tensors[op.inputs[1]], attributes(op, g.ConvAttrs)
+        assert filters.data is not None
+        data = filters.data.reshape(len(filters.data), -1, 1, channels * samples)
+        tensors.append(replace(filters, shape=data.shape, data=data, source=None))
+        pad, stride = attrs.pad, attrs.stride[0] // samples
+        rows = (tensors[op.outputs[0]].shape[1] - 1) * stride + data.shape[1] - pad.top // samples
+        pad = replace(pad, top=pad.top // samples, bottom=max(0, rows - length // samples))
+        inputs = (source, len(tensors) - 1, *op.inputs[2:])
+        ops[position] = replace(
+            op, inputs=inputs, attrs=replace(attrs, stride=(stride, attrs.stride[1]), pad=pad)
+        )
+    return graph_of(graph.name, tensors, ops, graph.inputs, graph.outputs, graph.states)
 
 
 # ---- which signals -------------------------------------------------------------------------------------

@@ -299,8 +299,8 @@ class CostModel:
         """The cost of this many rows of the network's first input, which the application delivers."""
         if not rows:
             return 0.0
-        count, size = portions(self.graph.tensors[delivered_image(self.graph).tensor])
-        return rows * count * self.pricer.row(size)
+        number, size = portions(self.graph)
+        return rows * number * self.pricer.row(size)
 
     def region(self, region: Region, image: str) -> float:
         """The cost of a region, without the loads of weights and the moves before it."""

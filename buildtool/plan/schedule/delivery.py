@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import Graph, Tensor, cached_on_graph
+from buildtool.graph.rewrite.turnedops import samples_at_once
+from buildtool.graph.types import Graph, cached_on_graph
 from buildtool.plan.schedule.receptive import row_inputs, streams
 
 
@@ -35,10 +36,16 @@ class Portions(NamedTuple):
     size: int
 
 
-def portions(image: Tensor) -> Portions:
-    """How each row of a delivered image comes: at once, but the one row of a signal sample by sample."""
-    _, height, width, _ = image.nhwc
-    return Portions(1, image.row_bytes) if height > 1 else Portions(width, image.pixel_bytes)
+@cached_on_graph
+def portions(graph: Graph) -> Portions:
+    """How each row of the delivered image comes: at once, but the one row of a signal in a few samples."""
+    image = delivered_image(graph)
+    of = graph.tensors[image.tensor]
+    _, height, width, _ = of.nhwc
+    if height > 1:
+        return Portions(1, of.row_bytes)
+    samples = samples_at_once(graph, graph.ops[image.first]) if len(image.readers) == 1 else 1
+    return Portions(width // samples, samples * of.pixel_bytes)
 
 
 @cached_on_graph
