@@ -88,7 +88,8 @@ def drawn(seed: int) -> Graph:
             case "padded":
                 x = net.pad(x, ((0, 0), (int(draw.integers(0, 3)), 1), (0, int(draw.integers(0, 2)))))
             case "cut":
-                attrs = g.SliceAttrs((0, 1, 0), (1, 2, 1), (1, (length - 1) // 2, depth))
+                first = int(draw.integers(0, depth))
+                attrs = g.SliceAttrs((0, 1, first), (1, 2, 1), (1, (length - 1) // 2, depth - first))
                 x = net.move(OpKind.STRIDED_SLICE, x, attrs=attrs)
             case "scaled":
                 shape = [(depth,), (1, 1, depth), (length, depth), (1, length, 1)][draw.integers(4)]

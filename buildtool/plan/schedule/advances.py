@@ -91,7 +91,7 @@ class Walk:
             if self._room:
                 room = self._room[-1]
                 room[index] = min(room[index], link.height - end)
-                room[index - 1] = min(room[index - 1], link.input_height - high if high >= 0 else -1)
+                room[index - 1] = min(room[index - 1], link.input_height - high)
             self._pull(index - 1, max(0, min(link.input_height, high)))
             self._new.append((index, link.group.ops[-1], y0, y1))
             self._made[index] = y1
