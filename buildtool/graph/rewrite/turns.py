@@ -51,7 +51,7 @@ def turn_signals(graph: Graph) -> Graph:
 
 
 def _join_samples(graph: Graph, before: Graph) -> Graph:
-    """Makes rows of several samples of a network's input, where its first convolution moves by so many.
+    """Makes rows of several samples of a network's input, where its first convolution moves by that number.
 
     The samples are the row's channels. `before` is the network that was turned.
     """
