@@ -128,8 +128,8 @@ def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
 def samples_at_once(graph: Graph, op: Op) -> int:
     """How many samples of a convolution's input may lie in one row, as channels; 1 if no more than one.
 
-    The window begins, moves and ends by that number of samples. So its filter has the same bytes for these rows
-    as for single samples.
+    The window begins, moves and ends by that number of samples. So its filter has the same bytes as for
+    single samples.
     """
     source, attrs = graph.tensors[op.inputs[0]], op.attrs
     if (
