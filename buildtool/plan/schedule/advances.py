@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import Branches, Progress
-from buildtool.plan.types import SOURCE, Group
+from buildtool.plan.types import SOURCE, Group, Scheme
 
 Ints = npt.NDArray[np.int32]
 _INPUT = -1  # the place of the region's input, behind those of the groups
@@ -47,26 +47,29 @@ class Walk:
     def __init__(self, chain: Sequence[Link], asks: bool) -> None:
         self._chain, self._asks = chain, asks
         self._made = [0] * (len(chain) + 1)  # rows of each group, and rows that were delivered
-        self._progresses = [link.branches and Progress(link.branches) for link in chain]
+        self._progresses = [Progress(link.branches) if link.branches else None for link in chain]
         self._rates = _find_rates(chain)
+        self._rate_of = _find_rates_of_operators(chain, self._rates) if self._rates else {}
         self._done: list[Ints] = []
         self._new: list[tuple[int, int, int, int]] = []
         self._seen: dict[tuple[int, ...], int] = {}  # state -> the round that begins with it
-        self._rounds: list[
-            tuple[int, int]
-        ] = []  # rows of the last group, and new advances, before each round
+        self._rounds: list[tuple[int, int]] = []  # rows of the last group and new advances before each
         self._room: list[list[int]] = []  # for each round: how many rows each group may be further down
 
-    def lines(self) -> Ints:
-        """All advances, as lines (group, last operator, y0, y1); the group of delivered rows is -1."""
+    def lines(self, until: int = -1) -> Ints:
+        """All advances, as lines (group, last operator, y0, y1); the group of delivered rows is -1.
+
+        They end when the last group has made `until` rows, or all of them.
+        """
         last = len(self._chain) - 1
-        while (y := self._made[last]) < self._chain[last].height:
+        end = self._chain[last].height if until < 0 else until
+        while (y := self._made[last]) < end:
             if self._rates:
                 self._rounds.append((y, len(self._new)))
                 self._room.append([*(link.height for link in self._chain), self._chain[0].input_height])
             self._pull(last, y + 1)
             if self._rates:
-                self._repeat()
+                self._repeat(end)
         self._put_away(len(self._new))
         return np.concatenate(self._done)
 
@@ -80,7 +83,10 @@ class Walk:
         link, progress = self._chain[index], self._progresses[index]
         while self._made[index] < need:
             if progress:
-                self._pull(index - 1, progress.ask())
+                goal = progress.ask()
+                if self._room:
+                    self._room[-1][index] = min(self._room[-1][index], progress.room())
+                self._pull(index - 1, goal)
                 for lane, y0, y1 in progress.advance():
                     self._new.append((index, link.group.ops[lane], y0, y1))
                 self._made[index] = progress.made[-1]
@@ -96,7 +102,7 @@ class Walk:
             self._new.append((index, link.group.ops[-1], y0, y1))
             self._made[index] = y1
 
-    def _repeat(self) -> None:
+    def _repeat(self, end: int) -> None:
         """Repeats the advances since a state that is like this one, as often as no group ends."""
         y = self._made[-2]
         first = self._seen.setdefault(self._state(), len(self._rounds))
@@ -104,26 +110,28 @@ class Walk:
             return
         begin, at = self._rounds[first]
         further = [rate * (y - begin) for rate in self._rates]
-        room = (min(rows) for rows in zip(*self._room[first:], strict=True))
-        times = min(rows // more for rows, more in zip(room, further, strict=True))
+        room = [min(rows) for rows in zip(*self._room[first:], strict=True)]
+        times = min(rows // more for rows, more in zip([*room, end - y], [*further, y - begin], strict=True))
         if times > 0:
             self._put_away(at)
             lines = np.array(self._new, np.int32)
-            shift = (
-                np.array(further, np.int32)[lines[:, 0], None]
-                * np.arange(times + 1, dtype=np.int32)[:, None, None]
-            )
+            shift = np.array([self._rate_of[op] for op in lines[:, 1].tolist()], np.int32) * (y - begin)
             repeated = np.tile(lines, (times + 1, 1, 1))
-            repeated[:, :, 2:] += shift
+            repeated[:, :, 2:] += (np.arange(times + 1, dtype=np.int32)[:, None] * shift)[:, :, None]
             self._new = []
             self._done.append(repeated.reshape(-1, 4))
             self._made = [made + times * more for made, more in zip(self._made, further, strict=True)]
+            for progress, rate in zip(self._progresses, self._rates, strict=False):
+                if progress:
+                    progress.skip(times * (y - begin) * rate)
         self._seen, self._rounds, self._room = {}, [], []
 
     def _state(self) -> tuple[int, ...]:
         """How far the groups, and the deliveries, are from each other."""
         y = self._made[-2]
         ahead = [made - rate * y for made, rate in zip(self._made, self._rates, strict=True)]
+        for progress, rate in zip(self._progresses, self._rates, strict=False):
+            ahead[:0] = progress.ahead(rate * y) if progress else ()
         return tuple(ahead if self._asks else ahead[:-1])
 
     def _put_away(self, count: int) -> None:
@@ -135,11 +143,29 @@ class Walk:
 def _find_rates(chain: Sequence[Link]) -> list[int]:
     """Rows of each group, and last of the input, for each row of the last group.
 
-    Empty where these are not whole numbers, and for branches.
+    Empty where these are not whole numbers.
     """
     rates = [1]
     for link in reversed(chain):
-        if link.branches is not None or isinstance(link.axis, AxisTable):
+        if isinstance(link.axis, AxisTable) or (link.branches and not link.branches.rates):
             return []
-        rates.insert(0, rates[0] * link.axis.stride)
+        rates.insert(0, rates[0] * (link.branches.rates[-1] if link.branches else link.axis.stride))
     return [*rates[1:], rates[0]]
+
+
+def _find_rates_of_operators(chain: Sequence[Link], rates: Sequence[int]) -> dict[int, int]:
+    """Rows of each operator that ends an advance, for each row of the last group."""
+    of = {SOURCE: rates[_INPUT]}
+    for link, rate in zip(chain, rates, strict=False):
+        if link.branches:
+            of.update((op, rate * own) for op, own in zip(link.group.ops, link.branches.rates, strict=False))
+        else:
+            of[link.group.ops[-1]] = rate
+    return of
+
+
+def branch_advances(lanes: Branches, made: int) -> Ints:
+    """The advances of branches alone until they have made `made` rows: lines (0, lane, y0, y1)."""
+    group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
+    link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
+    return Walk([link], asks=False).lines(made)
