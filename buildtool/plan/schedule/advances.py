@@ -164,8 +164,11 @@ def _find_rates_of_operators(chain: Sequence[Link], rates: Sequence[int]) -> dic
     return of
 
 
-def branch_advances(lanes: Branches, made: int) -> Ints:
-    """The advances of branches alone until they have made `made` rows: lines (0, lane, y0, y1)."""
+def branch_advances(lanes: Branches, made: int = -1, *, asks: bool = False) -> Ints:
+    """The advances of branches alone until they have made `made` rows, or all: lines (0, lane, y0, y1).
+
+    With `asks`, there are also lines (-1, SOURCE, y0, y1) for the input rows that they ask for.
+    """
     group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
     link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
-    return Walk([link], asks=False).lines(made)
+    return Walk([link], asks).lines(made)

@@ -111,16 +111,6 @@ class Progress:
         self._target = 0
         self._wanted: list[int] = []
 
-    def lowest(self, lane: int, otherwise: int) -> int:
-        """The lowest row of a lane's output (INPUT: of the group's input) that is still to be read."""
-        low = [
-            max(0, read.axis.low(made))
-            for reader, made in zip(self.branches.lanes, self.made, strict=True)
-            for read in reader.reads
-            if read.lane == lane and made < reader.height
-        ]
-        return min(low, default=otherwise)
-
     def ask(self) -> int:
         """Returns how many rows of the input the group needs before it can continue."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
