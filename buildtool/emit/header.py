@@ -14,6 +14,7 @@ from buildtool.emit.ctext import COLUMNS, comment, join_continuations, shape
 from buildtool.emit.hopping import hop_macros, hop_prototypes
 from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
+from buildtool.plan.schedule.delivery import portions
 from buildtool.target.recorded import recorded_sizes
 from buildtool.target.types import Routine
 
@@ -205,13 +206,14 @@ int8_t *{network.net}_input(int index);
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
     image, index = network.graph.tensors[network.delivered.tensor], network.image_index
+    each = portions(network.graph)
     is_whole = len(network.delivered.readers) > 1 and not network.holders[network.delivered.tensor].rows
     kept = ", which is never whole in the arena" * (not is_whole)
     also_resets = " and resets what lives between invokes" * bool(network.plan.states)
     return f"""
 /* Input {index} is an image of this many rows{kept}. */
-#define {macro}_ROWS {image.nhwc[1]}
-#define {macro}_ROW_BYTES {image.row_bytes}
+#define {macro}_ROWS {image.nhwc[1] * each.number}
+#define {macro}_ROW_BYTES {each.size}
 
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input {index}, each once,
  * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the

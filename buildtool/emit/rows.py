@@ -13,9 +13,9 @@ from math import gcd
 from typing import NamedTuple
 
 from buildtool.emit.ctext import block, numbers, plus
+from buildtool.plan.schedule.advances import Link
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
-from buildtool.plan.schedule.schedule import Link
 
 
 class Scale(NamedTuple):

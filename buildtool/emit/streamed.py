@@ -20,11 +20,13 @@ from buildtool.emit.network import Network
 from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
+from buildtool.plan.schedule.advances import Link
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
+from buildtool.plan.schedule.delivery import portions
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
-from buildtool.plan.schedule.schedule import Link, column_ends, first_column, is_driven, links
+from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target.types import Argument, Role
 
@@ -75,8 +77,9 @@ def whole_image(network: Network, region: Region) -> list[str]:
         return []
     t = network.delivered.tensor
     image = network.graph.tensors[t]
-    body = _ask_for_row("y", f"{network.address(t)} + y * {image.row_bytes}")
-    return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", body)]
+    count, size = portions(network.graph)
+    body = _ask_for_row("y", f"{network.address(t)} + y * {size}")
+    return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1] * count}; y++)", body)]
 
 
 def _ask_for_row(row: str, place: str) -> list[str]:
@@ -168,6 +171,11 @@ class _Loops:
             if not self.asks:
                 return []
             view = f"tensor_{self.network.delivered.tensor}"
+            count, size = portions(self.network.graph)
+            if count > 1:  # all of the only row
+                asks = _ask_for_row("x", f"nn_out_data(&{view}) + x * {size}")
+                body = [*block(f"for (int32_t x = 0; x < {count}; x++)", asks), "delivered++;"]
+                return block(f"while (delivered < {need})", body)
             body = [
                 f"const int32_t place = delivered % {view}.ring_rows * {view}.row_stride;",
                 *_ask_for_row("delivered", f"nn_out_data(&{view}) + place"),

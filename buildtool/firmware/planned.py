@@ -31,6 +31,7 @@ from buildtool.firmware.narrowing import narrow, narrow_as
 from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
+from buildtool.graph.rewrite.turns import turn_signals
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
@@ -285,12 +286,13 @@ def _find_order(plan: Plan, graph: Graph) -> Graph:
     If no form of the graph matches the plan, the graph is returned unchanged.
     """
     for ordered in _list_orders(graph):
-        try:
-            form = with_views(with_second_passes(ordered, plan.second_passes), plan.views)
-        except PlanError:
-            continue
-        if topology_digest(form) == plan.topology:
-            return form
+        for turned in dict.fromkeys((ordered, turn_signals(ordered))):
+            try:
+                form = with_views(with_second_passes(turned, plan.second_passes), plan.views)
+            except PlanError:
+                continue
+            if topology_digest(form) == plan.topology:
+                return form
     return graph
 
 

@@ -222,10 +222,13 @@ def window_masks(graph: Graph, op: Op) -> list[tuple[bool, ...]]:
     kernel = graph.tensors[op.inputs[1]].shape[1:3]
     sides = []
     for axis, before in ((0, attrs.pad.top), (1, attrs.pad.left)):
-        first = np.arange(out[axis + 1]) * attrs.stride[axis] - before
-        places = first[:, None] + np.arange(kernel[axis]) * attrs.dilation[axis]
+        first, taps = np.arange(out[axis + 1]) * attrs.stride[axis] - before, np.arange(kernel[axis])
+        taps *= attrs.dilation[axis]
+        crosses = (first < 0) | (first + taps[-1] >= source[axis + 1])
+        places = first[crosses][:, None] + taps
         inside = (places >= 0) & (places < source[axis + 1])
-        sides.append(sorted(set(map(tuple, inside.tolist()))))
+        whole = [] if crosses.all() else [(True,) * len(taps)]
+        sides.append(sorted({*map(tuple, inside.tolist()), *whole}))
     return [tuple(r and c for r in rows for c in columns) for rows, columns in itertools.product(*sides)]
 
 

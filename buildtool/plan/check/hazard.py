@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
@@ -23,6 +23,7 @@ from buildtool.plan.types import Step
 from buildtool.target.types import Contract
 
 Life = tuple[int, int]  # first and last step
+Numbers = npt.NDArray[np.int64]
 
 
 def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
@@ -156,21 +157,22 @@ def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
 
 def _windows(
     op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
-) -> list[tuple[int, int]] | None:
+) -> tuple[Numbers, Numbers] | None:
     """For each output row the input rows [first, end) that its computation may read under the contract."""
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:
         return None
+    q = np.arange(out_rows, dtype=np.int64)
     if op.kind in PIXEL_KINDS and source.shape == result.shape:
-        return [(q, q + 1) for q in range(out_rows)]
+        return q, q + 1
     if op.kind not in SLIDING_KINDS or operand != op.inputs[0]:
         return None
     extent, stride, pad = windows(graph, op)[0]
-    tops = (q * stride - pad for q in range(out_rows))
-    return [(max(top, 0), min(top + extent, in_rows)) for top in tops]
+    top = q * stride - pad
+    return np.maximum(top, 0), np.minimum(top + extent, in_rows)
 
 
-def _replay_rows(spans: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
+def _replay_rows(spans: tuple[Numbers, Numbers], source: Tensor, result: Tensor, shift: int) -> str:
     """Replays the rows. Output row q may be written as soon as its computation begins.
 
     Windows slide downwards. So a row's last reader is the last window that begins at this row or above it. Of
@@ -180,16 +182,19 @@ def _replay_rows(spans: list[tuple[int, int]], source: Tensor, result: Tensor, s
     if not source.size or not result.size:
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
-    last_reader = [-1] * in_rows
-    beyond = [first for first, _ in spans[1:]] + [in_rows]
-    for q, ((first, end), following) in enumerate(zip(spans, beyond, strict=True)):
-        for row in range(first, min(end, following)):
-            last_reader[row] = q
-    read_above = list(accumulate((r if q >= 0 else -1 for r, q in enumerate(last_reader)), max))
-    for q in range(out_rows):
-        begin = q * out_row - shift  # within the input
-        end = min((begin + out_row - 1) // in_row + 1, in_rows)  # of the rows hit
-        row = read_above[end - 1] if end > 0 else -1
-        if row >= max(begin // in_row, 0) and last_reader[row] >= q:
-            return f"output row {q} hits input row {row}, which row {last_reader[row]} still reads"
+    (first, end), q = spans, np.arange(out_rows, dtype=np.int64)
+    count = np.maximum(
+        0, np.minimum(end, np.append(first[1:], in_rows)) - first
+    )  # that no later window reads
+    readers = np.repeat(q, count)
+    last_reader = np.full(in_rows, -1, np.int64)
+    last_reader[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(readers))] = readers
+    read_above = np.maximum.accumulate(np.where(last_reader >= 0, np.arange(in_rows), -1))
+    begin = q * out_row - shift  # within the input
+    hit_end = np.minimum((begin + out_row - 1) // in_row + 1, in_rows)
+    row = np.where(hit_end > 0, read_above[np.maximum(hit_end - 1, 0)], -1)
+    bad = (row >= np.maximum(begin // in_row, 0)) & (last_reader[row] >= q)
+    if bad.any():
+        at = int(np.argmax(bad))
+        return f"output row {at} hits input row {row[at]}, which row {last_reader[row[at]]} still reads"
     return ""

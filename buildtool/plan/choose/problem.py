@@ -25,11 +25,13 @@ from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.base.session import Namespace, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import tensors_written_in_place, views, with_views
+from buildtool.graph.rewrite.turns import turn_signals
 from buildtool.graph.secondpass import with_second_passes, without_second_passes
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, OpKind, SecondPass
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.limits import F_SLACK, Limits, limit_cost
+from buildtool.plan.schedule.delivery import delivered_image, objection
 from buildtool.plan.schedule.gates import may_have_gates
 from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
@@ -216,6 +218,7 @@ def with_options(prepared: Prepared, options: PlanOptions) -> Prepared:
     graph, target = prepared.graph, prepared.target
     options = limit_cost(options, target)
     graphs, status = _orders(graph, options, prepared.session)
+    graphs = _with_turned(graphs, options)
     if options.strategy == Strategy.BEST and options.in_place == InPlace.ROWS and not loads(target.board):
         sliced = with_sliced_fusions(graph)
     else:
@@ -310,6 +313,29 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
     search = least_peak_of_chains if of_chains else least_peak_order
     session.tell("searching for the best order of operators")
     return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
+
+
+# ---- turned signals ------------------------------------------------------------------------------------
+
+
+def _with_turned(graphs: tuple[Graph, ...], options: PlanOptions) -> tuple[Graph, ...]:
+    """The graphs, and those with their signals turned, which strategy `best` may run by rows.
+
+    Where a signal can be streamed only if it is turned, the graphs are these alone.
+    """
+    turned = tuple(turn_signals(graph) for graph in graphs)
+    if turned[0] is graphs[0] or graphs[0].window is not None:  # a hop has columns of its own
+        return graphs
+    if options.image == Image.STREAM and not _streams(turned[0]):
+        return graphs
+    if options.image == Image.STREAM and not _streams(graphs[0]):
+        return turned
+    return (*graphs, *turned) if options.strategy == Strategy.BEST else graphs
+
+
+def _streams(graph: Graph) -> bool:
+    """Whether the application may deliver an input in rows."""
+    return objection(graph, delivered_image(graph)) is None
 
 
 # ---- views ---------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.types import Graph
@@ -69,6 +70,33 @@ class Branches:
                 need[read.lane] = max(need[read.lane], more)
         return need
 
+    @cached_property
+    def rates(self) -> tuple[int, ...]:
+        """Rows of each lane, and last of the input, for each row of the output.
+
+        Empty where these are not whole numbers.
+        """
+        if any(isinstance(read.axis, AxisTable) for lane in self.lanes for read in lane.reads):
+            return ()
+        rates = [int(lane in self.exits) for lane in range(len(self.lanes) + 1)]
+        rates[-2] = 1
+        for index in range(len(self.lanes) - 1, -1, -1):
+            for read in self.lanes[index].reads:
+                rates[read.lane] = rates[index] * read.axis.stride
+        return tuple(rates) if all(rates) else ()
+
+    def room(self, rows_out: int) -> int:
+        """How many rows further down the last lane's first `rows_out` rows may be before any lane ends."""
+        need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
+        need[-2] = rows_out
+        for index in range(len(self.lanes) - 1, -1, -1):
+            for read in self.lanes[index].reads:
+                need[read.lane] = max(need[read.lane], read.axis.high(need[index]))
+        heights = [*(lane.height for lane in self.lanes), self.height]
+        return min(
+            (height - 1 - rows) // rate for height, rows, rate in zip(heights, need, self.rates, strict=True)
+        )
+
 
 class Progress:
     """The progress of a group's lanes.
@@ -83,16 +111,6 @@ class Progress:
         self._target = 0
         self._wanted: list[int] = []
 
-    def lowest(self, lane: int, otherwise: int) -> int:
-        """The lowest row of a lane's output (INPUT: of the group's input) that is still to be read."""
-        low = [
-            max(0, read.axis.low(made))
-            for reader, made in zip(self.branches.lanes, self.made, strict=True)
-            for read in reader.reads
-            if read.lane == lane and made < reader.height
-        ]
-        return min(low, default=otherwise)
-
     def ask(self) -> int:
         """Returns how many rows of the input the group needs before it can continue."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
@@ -100,6 +118,24 @@ class Progress:
             self._target, self._wanted = target, self.branches.wanted(target)
         self.goal = max(self.goal, min(self._wanted[-1], self.goal + self.branches.pace))
         return self.goal
+
+    def room(self) -> int:
+        """How many rows further down the rows asked for may be: see `Branches.room`."""
+        return self.branches.room(self._target)
+
+    def ahead(self, rows_out: int) -> tuple[int, ...]:
+        """How far the lanes, the goal and the target are, less what `rows_out` rows of output need."""
+        rates = self.branches.rates
+        at = zip((*self.made, self.goal, self._target), (*rates, 1), strict=True)
+        return tuple(rows - rate * rows_out for rows, rate in at)
+
+    def skip(self, rows_out: int) -> None:
+        """Advances by `rows_out` rows of output, within the room."""
+        *rates, goal = (rate * rows_out for rate in self.branches.rates)
+        self.made = [made + more for made, more in zip(self.made, rates, strict=True)]
+        self.goal += goal
+        self._target += rows_out
+        self._wanted = self.branches.wanted(self._target)
 
     def advance(self) -> Iterator[tuple[int, int, int]]:
         """Yields (lane, first row, end row) for the rows that are made now, in order. Call `ask` first."""

@@ -24,10 +24,11 @@ import numpy.typing as npt
 from buildtool.base.distinct import distinct
 from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.advances import branch_advances
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import copied_rows, first_row, lines
-from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.delivery import delivered_image
+from buildtool.plan.schedule.branches import Branches, branches
+from buildtool.plan.schedule.delivery import delivered_image, portions
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
 from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
@@ -143,15 +144,10 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
     """Yields (operator, calls) for a group of branches. `widths`: the columns of each lane's output."""
-    lane_ranges: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
-    progress = Progress(lanes)
-    while progress.made[-1] < made:
-        progress.ask()
-        for lane, y0, y1 in progress.advance():
-            lane_ranges[lane].append((y0, y1))
-    for lane_, width, ranges in zip(lanes.lanes, widths, lane_ranges, strict=True):
-        low, high = np.array(ranges, np.int64).reshape(-1, 2).T
-        yield lane_.position, Calls(Ranges(low, high), _all_of(width))
+    lines = branch_advances(lanes, made).astype(np.int64)
+    for index, (lane, width) in enumerate(zip(lanes.lanes, widths, strict=True)):
+        own = lines[lines[:, 1] == index]
+        yield lane.position, Calls(Ranges(own[:, 2], own[:, 3]), _all_of(width))
 
 
 def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
@@ -321,7 +317,8 @@ class CostModel:
         """The cost of this many rows of the network's first input, which the application delivers."""
         if not rows:
             return 0.0
-        return rows * self.pricer.row(self.graph.tensors[delivered_image(self.graph).tensor].row_bytes)
+        number, size = portions(self.graph)
+        return rows * number * self.pricer.row(size)
 
     def region(self, region: Region, image: str) -> float:
         """The cost of a region, without the loads of weights and the moves before it."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.rewrite.turnedops import samples_at_once
 from buildtool.graph.types import Graph, cached_on_graph
 from buildtool.plan.schedule.receptive import row_inputs, streams
 
@@ -26,6 +27,25 @@ class Delivered(NamedTuple):
     def first(self) -> int:
         """The position of the first reader, -1 if there is none."""
         return self.readers[0] if self.readers else -1
+
+
+class Portions(NamedTuple):
+    """How a row of an image comes: in this `number` of portions of `size` bytes."""
+
+    number: int
+    size: int
+
+
+@cached_on_graph
+def portions(graph: Graph) -> Portions:
+    """How each row of the delivered image comes: at once, but the one row of a signal in a few samples."""
+    image = delivered_image(graph)
+    of = graph.tensors[image.tensor]
+    _, height, width, _ = of.nhwc
+    if height > 1:
+        return Portions(1, of.row_bytes)
+    samples = samples_at_once(graph, graph.ops[image.first]) if len(image.readers) == 1 else 1
+    return Portions(width // samples, samples * of.pixel_bytes)
 
 
 @cached_on_graph

@@ -28,7 +28,7 @@ from buildtool.graph.types import (
 from buildtool.plan.schedule.axis import Axis, table
 from buildtool.target.types import KernelVariant, Windows
 
-MOST_ROWS = 1 << 14
+MOST_ROWS = 1 << 20
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:

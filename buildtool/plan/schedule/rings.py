@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.advances import Ints
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import input_axis, lines, window_rows
 from buildtool.plan.schedule.delivery import delivered_image
@@ -20,9 +25,10 @@ from buildtool.plan.schedule.inner import (
 )
 from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.schedule.schedule import Run
-from buildtool.plan.types import Group, Scheme
+from buildtool.plan.types import SOURCE, Group, Scheme
 
 ACCUMULATOR_BYTES = 4
+Numbers = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -87,25 +93,44 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     """Tensor -> the largest number of its rows that are needed at the same time.
 
-    The loop goes backwards over the run's advances, so that all reads after a row was made are already known.
+    When rows of a tensor were made, those are needed that a later advance reads, up to the last one made.
     """
-    reads = {}  # by group and the operators that advance by themselves
-    for index, group in enumerate(run.region.groups):
-        alone = [replace(group, ops=(position,)) for position in group.ops]
-        for one in alone if group.scheme is Scheme.BRANCHES else [group]:
-            reads[index, one.ops] = remember(graph, "reads", one, partial(_reads, graph, one))
-    lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
-    rows: dict[int, int] = {}
-    for advance in reversed(run.advances):
-        is_image = advance.group < 0
-        t = delivered_image(graph).tensor if is_image else graph.ops[advance.ops[-1]].outputs[0]
-        if is_image or not fed_in_parts(graph, graph.ops[advance.ops[-1]]):
-            begin = advance.y1 - 1 if is_image else advance.y0  # an image comes row by row
-            rows[t] = max(advance.y1 - min(begin, lowest.get(t, begin)), rows.get(t, 0))
-        for u, axis in reads.get((advance.group, advance.ops), ()):
-            low = max(0, axis.low(advance.y0)) if axis else 0
-            lowest[u] = min(low, lowest.get(u, low))
-    return rows
+    lines = run.advance_lines
+    made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> the advances that make its rows, whether it comes
+    reads: dict[int, list[tuple[Numbers, Numbers]]] = {}  # tensor -> advances, and the lowest row each reads
+    for last in distinct(lines[:, 1]).values.tolist():
+        at = np.flatnonzero(lines[:, 1] == last)
+        if last == SOURCE:
+            made[delivered_image(graph).tensor] = at, True
+            continue
+        index = int(lines[at[0], 0])
+        group = run.region.groups[index]
+        one = replace(group, ops=run.advancing(index, last))
+        if not fed_in_parts(graph, graph.ops[last]):
+            made[graph.ops[last].outputs[0]] = at, False
+        for u, axis in remember(graph, "reads", one, partial(_reads, graph, one)):
+            low = np.maximum(0, axis.lows(lines[at, 2])) if axis else np.zeros_like(lines[at, 2])
+            reads.setdefault(u, []).append((at, low))
+    return {t: _most_rows(lines[at], is_image, at, reads.get(t, [])) for t, (at, is_image) in made.items()}
+
+
+def _most_rows(lines: Ints, is_image: bool, at: Numbers, reads: Sequence[tuple[Numbers, Numbers]]) -> int:
+    """The most rows of a tensor that are needed when an advance has made some.
+
+    `lines`, `at`: the advances that make its rows, and their places. An image comes row by row. `reads`: the
+    places of advances that read it, and the lowest row that each reads.
+    """
+    begin = lines[:, 3] - 1 if is_image else lines[:, 2]
+    lowest = begin
+    if reads:
+        places = np.concatenate([place for place, _ in reads])
+        order = np.argsort(places, kind="stable")
+        low = np.concatenate([row for _, row in reads])[order]
+        from_here = np.minimum.accumulate(low[::-1])[::-1]  # of each read and all later ones
+        following = np.searchsorted(places[order], at, side="right")
+        later = np.append(from_here, np.iinfo(np.int32).max)[following]
+        lowest = np.minimum(begin, later)
+    return int((lines[:, 3] - lowest).max())
 
 
 def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:

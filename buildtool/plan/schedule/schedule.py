@@ -8,7 +8,7 @@ a few rows at a time (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,15 +20,15 @@ from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.axis import Axis, N
+from buildtool.plan.schedule.advances import Ints, Link, Walk
+from buildtool.plan.schedule.axis import N
 from buildtool.plan.schedule.bands import band_ranges, bands_objection, first_row
-from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
-Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
 FEW = 64  # up to this many lines are not compressed
@@ -71,10 +71,9 @@ class Run:
     packed_advances: bytes
 
     @staticmethod
-    def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
-        """A run with these steps."""
-        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32).reshape(-1, 4)
-        return Run(region, len(steps), _pack(steps), len(lines), _pack(lines))
+    def of(region: Region, advances: Ints, steps: Steps) -> Run:
+        """A run with these advances, as lines (group, last operator, y0, y1), and these steps."""
+        return Run(region, len(steps), _pack(steps), len(advances), _pack(advances))
 
     @property
     def steps(self) -> Steps:
@@ -84,13 +83,18 @@ class Run:
     @property
     def advances(self) -> tuple[Advance, ...]:
         """The advances, in order."""
-        groups = self.region.groups
-        alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
-        lines = _unpack(self.packed_advances, self.advance_count, 4).tolist()
-        return tuple(
-            Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
-            for group, last, y0, y1 in lines
-        )
+        lines = self.advance_lines.tolist()
+        return tuple(Advance(group, self.advancing(group, last), y0, y1) for group, last, y0, y1 in lines)
+
+    @property
+    def advance_lines(self) -> Ints:
+        """The advances as an array: group, last operator, y0, y1."""
+        return _unpack(self.packed_advances, self.advance_count, 4)
+
+    def advancing(self, group: int, last: int) -> tuple[int, ...]:
+        """The operators that run in an advance of a group whose last operator is `last`."""
+        alone = group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES  # operators by themselves
+        return (last,) if alone else self.region.groups[group].ops
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
@@ -139,7 +143,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
         raise PlanError("a region without groups has no schedule")
     if region.is_streamed:
         chain = links(region, graph)
-        advances = tuple(_advances(chain, graph, image))
+        advances = _advances(chain, graph, image)
         return Run.of(region, advances, _steps_of(chain, graph, advances))
     (group,) = region.groups
     position = _last(group, graph)
@@ -150,7 +154,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     if image == Image.STREAM and position == delivered_image(graph).first:
         delivered = _delivery(graph, np.arange(_image_rows(graph), dtype=np.int32))
         steps = np.concatenate([delivered, steps])
-    return Run.of(region, (), steps)
+    return Run.of(region, np.empty((0, 4), np.int32), steps)
 
 
 def _last(group: Group, graph: Graph) -> int:
@@ -158,22 +162,6 @@ def _last(group: Group, graph: Graph) -> int:
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
         raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
-
-
-@dataclass(frozen=True)
-class Link:
-    """A group with the data of its loops.
-
-    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
-    of its input. `branches`: the lanes if the group's operators advance together, else None.
-    """
-
-    group: Group
-    axis: Axis
-    height: int
-    input: int
-    input_height: int
-    branches: Branches | None
 
 
 def links(region: Region, graph: Graph) -> list[Link]:
@@ -196,38 +184,15 @@ def links(region: Region, graph: Graph) -> list[Link]:
     return chain
 
 
-def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
-    """Yields the advances of a streamed region's groups, in order."""
+def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Ints:
+    """The advances of a streamed region's groups, in order, as lines (group, last operator, y0, y1)."""
     source = delivered_image(graph) if image == Image.STREAM else None
     asks = source is not None and any(source.first in link.group.ops for link in chain)
-    rows_made = [first_row(graph, link.group) for link in chain]
-    progresses = [link.branches and Progress(link.branches) for link in chain]
-    delivered = 0
-
-    def pull(index: int, need: int) -> Iterator[Advance]:
-        nonlocal delivered
-        if index < 0:
-            if asks and delivered < need:
-                start, delivered = delivered, need
-                yield Advance(-1, (SOURCE,), start, need)
-            return
-        link, progress = chain[index], progresses[index]
-        while rows_made[index] < need:
-            if progress:
-                yield from pull(index - 1, progress.ask())
-                for lane, y0, y1 in progress.advance():
-                    yield Advance(index, link.group.ops[lane : lane + 1], y0, y1)
-                rows_made[index] = progress.made[-1]
-                continue
-            y0 = rows_made[index]
-            y1 = min(y0 + link.group.rows_per_step, link.height)
-            yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
-            yield Advance(index, link.group.ops, y0, y1)
-            rows_made[index] = y1
-
-    if asks and not is_driven(chain[0].group, graph):
-        yield from pull(-1, _image_rows(graph))
-    yield from pull(len(chain) - 1, chain[-1].height)
+    begins = [first_row(graph, link.group) for link in chain]
+    if not asks or is_driven(chain[0].group, graph):
+        return Walk(chain, asks, begins).lines()
+    first = np.array([(-1, SOURCE, 0, _image_rows(graph))], np.int32)
+    return np.concatenate([first, Walk(chain, False, begins).lines()])
 
 
 def is_driven(group: Group, graph: Graph) -> bool:
@@ -240,23 +205,24 @@ def _image_rows(graph: Graph) -> int:
     return graph.tensors[delivered_image(graph).tensor].nhwc[1]
 
 
-def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) -> Steps:
+def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
     """The steps of all advances. Those of each kind are computed together and then put in their places."""
-    kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
-    for number, advance in enumerate(advances):
-        kinds.setdefault((advance.group, advance.ops), []).append(number)
-    spans = np.array([(advance.y0, advance.y1) for advance in advances], np.int32).reshape(-1, 2)
+    spans = advances[:, 2:]
     length = spans[:, 1] - spans[:, 0]  # in steps: a streamed image comes row by row
-    blocks = {}
-    for (group, ops), at in kinds.items():
-        if group >= 0:
-            blocks[group, ops] = block = _block(chain[group], ops, graph, spans[at])
+    kinds = []
+    for last in distinct(advances[:, 1]).values.tolist():
+        at = np.flatnonzero(advances[:, 1] == last)
+        link, block = chain[advances[at[0], 0]], None
+        if last != SOURCE:
+            ops = (last,) if link.branches is not None else link.group.ops
+            block = _block(link, ops, graph, spans[at])
             length[at] = block.shape[1]
+        kinds.append((at, block))
     begin = np.cumsum(length) - length
     steps = np.empty((int(length.sum()), 5), np.int32)
-    for kind, at in kinds.items():
-        if kind in blocks:
-            steps[begin[at, None] + np.arange(blocks[kind].shape[1])] = blocks[kind]
+    for at, block in kinds:
+        if block is not None:
+            steps[begin[at, None] + np.arange(block.shape[1])] = block
         else:
             y = np.arange(spans[at[-1], 1])
             steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)

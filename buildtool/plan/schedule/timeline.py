@@ -184,7 +184,8 @@ def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
         return []
     at = np.flatnonzero(_groups(run, len(timeline.graph.ops)) == group)
     each = len(hand_offs(own, timeline.graph))
-    rows = [(advance.y0, advance.y1) for advance in run.advances if advance.group == group]
+    lines = run.advance_lines
+    rows = lines[lines[:, 0] == group, 2:].tolist()
     return [Part(step, *span) for step, span in zip(at[::each].tolist(), rows, strict=True)]
 
 

@@ -10,12 +10,15 @@ forks. Where each element feeds the next one, with or without a residual, there 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.advances import Ints, branch_advances
 from buildtool.plan.schedule.axis import Axis, AxisTable
-from buildtool.plan.schedule.branches import INPUT, Branches, Progress, branches
+from buildtool.plan.schedule.branches import INPUT, Branches, branches
 from buildtool.plan.schedule.inner import needs
 from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.search.chain import Elements
@@ -23,6 +26,7 @@ from buildtool.plan.types import Group, Scheme
 
 MOST_ELEMENTS = 48  # in one section
 NEVER = 1 << 60  # no row is read any more, as a row number
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -89,33 +93,56 @@ def _first_element(e: Elements, last: int) -> int | None:
 
 def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
     """Simulates the section's run, and returns the section."""
-    progress, count = Progress(lanes), len(lanes.lanes)
-    heights = [0] * count
-    reads: list[tuple[int, bool, int]] = []  # output rows so far, whether the join reads, input row
-    while progress.made[-1] < lanes.lanes[-1].height:
-        progress.ask()
-        for lane, y0, y1 in progress.advance():
-            heights[lane] = max(heights[lane], y1 - min(y0, progress.lowest(lane, y0)))
-            joins = lane == count - 1
-            rows = (max(0, r.axis.low(y0)) for r in lanes.lanes[lane].reads if r.lane == INPUT)
-            reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
+    lines = branch_advances(lanes)
     tensors = (e.graph.tensors[t] for t in e.makes[first:last])
-    rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(heights, tensors, strict=False))
-    return Section(first, last, group, axis, lanes, sum(rings), *_lowest_reads(reads, lanes))
+    rings = (
+        round_up(_most_rows(lanes, lines, lane) * tensor.row_bytes, e.alignment)
+        for lane, tensor in enumerate(tensors)
+    )
+    return Section(first, last, group, axis, lanes, sum(rings), *_lowest_reads(lanes, lines))
 
 
-def _lowest_reads(
-    reads: list[tuple[int, bool, int]], lanes: Branches
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _most_rows(lanes: Branches, lines: Ints, lane: int) -> int:
+    """The most rows of a lane that are still to be read when it has made some."""
+    at = np.flatnonzero(lines[:, 1] == lane)
+    begin, end = lines[at, 2], lines[at, 3]
+    return int((end - np.minimum(begin, _lowest(lanes, lines, lane, at, begin))).max(initial=0))
+
+
+def _lowest(lanes: Branches, lines: Ints, lane: int, at: Numbers, otherwise: Numbers | int) -> Numbers:
+    """The lowest row of a lane (INPUT: of the input) that is still to be read after the lines `at`."""
+    low = np.full(len(at), NEVER)
+    for reader, other in enumerate(lanes.lanes):
+        made = _made(lines, reader, at)
+        for read in (one for one in other.reads if one.lane == lane):
+            rows = np.maximum(0, read.axis.lows(made))
+            low = np.where(made < other.height, np.minimum(low, rows), low)
+    return np.where(low < NEVER, low, otherwise)
+
+
+def _made(lines: Ints, lane: int, at: Numbers) -> Numbers:
+    """The rows that a lane has made after each of the lines `at`."""
+    own = np.flatnonzero(lines[:, 1] == lane)
+    made = np.concatenate([np.zeros(1, np.int64), lines[own, 3]])
+    return made[np.searchsorted(own, at, side="right")]
+
+
+def _lowest_reads(lanes: Branches, lines: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Computes `Section.read_after` and `Section.read_from`."""
-    height, low = lanes.lanes[-1].height, NEVER
-    after, starting = [NEVER] * (height + 1), [NEVER] * height
-    for count, joins, row in reversed(reads):
-        after[count] = low = min(low, row)
-        if joins:
-            starting[count] = low
-    after = [*accumulate(reversed(after), min)][::-1]
-    return tuple(after), tuple(map(min, starting, after[1:]))
+    height, join = lanes.lanes[-1].height, len(lanes.lanes) - 1
+    rows = np.full(len(lines), NEVER)  # the lowest input row that each line reads
+    for index, lane in enumerate(lanes.lanes):
+        at = np.flatnonzero(lines[:, 1] == index)
+        for read in (one for one in lane.reads if one.lane == INPUT):
+            rows[at] = np.minimum(rows[at], np.maximum(0, read.axis.lows(lines[at, 2])))
+    low = np.minimum.accumulate(rows[::-1])[::-1]  # that a line or a later one reads
+    before = _made(lines, join, np.arange(-1, len(lines) - 1))  # output rows before each line
+    after, starting = np.full(height + 1, NEVER), np.full(height, NEVER)
+    np.minimum.at(after, before, low)
+    after = np.minimum.accumulate(after[::-1])[::-1]
+    joins = np.flatnonzero(lines[:, 1] == join)
+    starting[before[joins]] = low[joins]
+    return tuple(after.tolist()), tuple(np.minimum(starting, after[1:]).tolist())
 
 
 def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
@@ -126,13 +153,10 @@ def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]
     must contain all rows from the lowest one that is still read. Rows that the section never reads count as
     already read.
     """
-    progress, rows, low = Progress(section.lanes), list[int](), list[int]()
-    while progress.made[-1] < section.lanes.lanes[-1].height:
-        at = progress.made[-1], progress.lowest(INPUT, tall)
-        more = max(0, progress.ask() - len(rows))
-        rows += [at[0]] * more
-        low += [at[1]] * more
-        for _ in progress.advance():
-            pass
+    lanes, lines = section.lanes, branch_advances(section.lanes, asks=True)
+    at = np.flatnonzero(lines[:, 0] < 0)
+    count = lines[at, 3] - lines[at, 2]
+    rows = np.repeat(_made(lines, len(lanes.lanes) - 1, at), count).tolist()
+    low = np.repeat(_lowest(lanes, lines, INPUT, at, tall), count).tolist()
     rest = tall - len(rows)
-    return rows + [progress.made[-1]] * rest, low + [tall] * rest
+    return rows + [lanes.lanes[-1].height] * rest, low + [tall] * rest

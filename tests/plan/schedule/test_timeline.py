@@ -13,11 +13,13 @@ from widecases import conv
 from zeronet import SAME_3X3, Net
 
 from buildtool.base.errors import PlanError, UsageError
+from buildtool.graph.types import Pad
+from buildtool.plan.schedule.advances import Walk
 from buildtool.plan.schedule.overlap import region_distance
 from buildtool.plan.schedule.receptive import MOST_ROWS, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.types import SOURCE, Group, Region
+from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 from buildtool.target.registry import load_target
 
 
@@ -117,6 +119,45 @@ def tall(rows):
     return net.graph(net.max_pool(x, (2, 1), (2, 1)))
 
 
+def run_counted(region, graph):
+    """The region's run with a streamed image, and how many times a group was asked for rows."""
+    asked, pull = [], Walk._pull
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Walk, "_pull", lambda walk, *of: (asked.append(of), pull(walk, *of)))
+        return Timeline.of(graph, (region,), "stream").runs[0], len(asked)
+
+
+@st.composite
+def signal_regions(draw):
+    """A region of two groups or one, and a function that makes its network for some samples."""
+    count = draw(st.integers(2, 5))
+    windows = [(draw(st.integers(1, 7)), draw(st.integers(1, 3))) for _ in range(count)]
+    pads = [Pad(draw(st.integers(0, k - 1)), draw(st.integers(0, k - 1))) for k, _ in windows]
+    cut, step = draw(st.integers(0, count - 1)), draw(st.integers(1, 4))
+    groups = (Group(tuple(ops), Scheme.HALO, step) for ops in (range(cut), range(cut, count)) if ops)
+    groups = (g if len(g.ops) > 1 else Group(g.ops, Scheme.OPERATOR, step) for g in groups)
+
+    def network(samples):
+        net = Net((1, samples, 1, 1))
+        x = net.inputs[0]
+        for (kernel, stride), pad in zip(windows, pads, strict=True):
+            x = net.conv(x, 1, (kernel, 1), (stride, 1), pad)
+        return net.graph(x)
+
+    return Region(tuple(groups)), network
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(signal_regions(), st.integers(2000, 4000))
+def test_advances_in_the_middle_of_a_signal_are_repeated(drawn, samples):
+    """The steps are the twin's. A signal that is ten times as long takes no more rounds."""
+    region, network = drawn
+    graph = network(samples)
+    made, asked = run_counted(region, graph)
+    assert [Step(*line) for line in made.steps.tolist()] == schedule_twin.steps(region, graph, "stream")
+    assert run_counted(region, network(10 * samples))[1] < asked + 40 < samples
+
+
 def test_up_to_the_limit_rows_are_made_one_by_one():
     pareto = front(tall(MOST_ROWS), load_target("cortex-m4"), Settings())
     assert any(region.block_forms for point in pareto.points for region in point.way.regions)
@@ -125,5 +166,5 @@ def test_up_to_the_limit_rows_are_made_one_by_one():
 def test_beyond_the_limit_there_is_one_step_an_operator():
     pareto = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
     assert [[region.block_forms for region in point.way.regions] for point in pareto.points] == [[(), ()]]
-    with pytest.raises(UsageError, match="reads more than 16384 rows"):
+    with pytest.raises(UsageError, match="reads more than 1048576 rows"):
         front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings(image="stream"))

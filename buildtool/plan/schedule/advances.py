@@ -1,0 +1,176 @@
+"""The order in which the groups of a streamed region advance.
+
+To make rows, a group first lets the group before it make the rows that it needs. In the middle of a signal or
+an image the same advances come again and again, some rows further down. They are found once and repeated: a
+signal of a million samples takes hardly longer than a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.plan.schedule.axis import Axis, AxisTable
+from buildtool.plan.schedule.branches import Branches, Progress
+from buildtool.plan.types import SOURCE, Group, Scheme
+
+Ints = npt.NDArray[np.int32]
+_INPUT = -1  # the place of the region's input, behind those of the groups
+
+
+@dataclass(frozen=True)
+class Link:
+    """A group with the data of its loops.
+
+    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
+    of its input. `branches`: the lanes if the group's operators advance together, else None.
+    """
+
+    group: Group
+    axis: Axis
+    height: int
+    input: int
+    input_height: int
+    branches: Branches | None
+
+
+class Walk:
+    """Lets the groups of `chain` advance, one after the other. `asks`: rows of the input are delivered.
+
+    `begins`: the row with which each group begins, 0 if not given.
+
+    The state of a walk is how far each group is. Two states are alike if all groups are equally far from each
+    other, as rows of the last group. From there the same advances follow, unless a group ends before.
+    """
+
+    def __init__(self, chain: Sequence[Link], asks: bool, begins: Sequence[int] = ()) -> None:
+        self._chain, self._asks = chain, asks
+        self._made = [*(begins or [0] * len(chain)), 0]  # rows of each group, and rows that were delivered
+        self._progresses = [Progress(link.branches) if link.branches else None for link in chain]
+        self._rates = _find_rates(chain)
+        self._rate_of = _find_rates_of_operators(chain, self._rates) if self._rates else {}
+        self._done: list[Ints] = []
+        self._new: list[tuple[int, int, int, int]] = []
+        self._seen: dict[tuple[int, ...], int] = {}  # state -> the round that begins with it
+        self._rounds: list[tuple[int, int]] = []  # rows of the last group and new advances before each
+        self._room: list[list[int]] = []  # for each round: how many rows each group may be further down
+
+    def lines(self, until: int = -1) -> Ints:
+        """All advances, as lines (group, last operator, y0, y1); the group of delivered rows is -1.
+
+        They end when the last group has made `until` rows, or all of them.
+        """
+        last = len(self._chain) - 1
+        end = self._chain[last].height if until < 0 else until
+        while (y := self._made[last]) < end:
+            if self._rates:
+                self._rounds.append((y, len(self._new)))
+                self._room.append([*(link.height for link in self._chain), self._chain[0].input_height])
+            self._pull(last, y + 1)
+            if self._rates:
+                self._repeat(end)
+        self._put_away(len(self._new))
+        return np.concatenate(self._done)
+
+    def _pull(self, index: int, need: int) -> None:
+        """Lets a group (-1: the input) advance until it has made `need` rows."""
+        if index < 0:
+            if self._asks and self._made[_INPUT] < need:
+                self._new.append((-1, SOURCE, self._made[_INPUT], need))
+                self._made[_INPUT] = need
+            return
+        link, progress = self._chain[index], self._progresses[index]
+        while self._made[index] < need:
+            if progress:
+                goal = progress.ask()
+                if self._room:
+                    self._room[-1][index] = min(self._room[-1][index], progress.room())
+                self._pull(index - 1, goal)
+                for lane, y0, y1 in progress.advance():
+                    self._new.append((index, link.group.ops[lane], y0, y1))
+                self._made[index] = progress.made[-1]
+                continue
+            y0, end = self._made[index], self._made[index] + link.group.rows_per_step
+            y1 = min(end, link.height)
+            high = link.axis.high(y1)
+            if self._room:
+                room = self._room[-1]
+                room[index] = min(room[index], link.height - end)
+                room[index - 1] = min(room[index - 1], link.input_height - high)
+            self._pull(index - 1, max(0, min(link.input_height, high)))
+            self._new.append((index, link.group.ops[-1], y0, y1))
+            self._made[index] = y1
+
+    def _repeat(self, end: int) -> None:
+        """Repeats the advances since a state that is like this one, as often as no group ends."""
+        y = self._made[-2]
+        first = self._seen.setdefault(self._state(), len(self._rounds))
+        if first == len(self._rounds):
+            return
+        begin, at = self._rounds[first]
+        further = [rate * (y - begin) for rate in self._rates]
+        room = [min(rows) for rows in zip(*self._room[first:], strict=True)]
+        times = min(rows // more for rows, more in zip([*room, end - y], [*further, y - begin], strict=True))
+        if times > 0:
+            self._put_away(at)
+            lines = np.array(self._new, np.int32)
+            shift = np.array([self._rate_of[op] for op in lines[:, 1].tolist()], np.int32) * (y - begin)
+            repeated = np.tile(lines, (times + 1, 1, 1))
+            repeated[:, :, 2:] += (np.arange(times + 1, dtype=np.int32)[:, None] * shift)[:, :, None]
+            self._new = []
+            self._done.append(repeated.reshape(-1, 4))
+            self._made = [made + times * more for made, more in zip(self._made, further, strict=True)]
+            for progress, rate in zip(self._progresses, self._rates, strict=False):
+                if progress:
+                    progress.skip(times * (y - begin) * rate)
+        self._seen, self._rounds, self._room = {}, [], []
+
+    def _state(self) -> tuple[int, ...]:
+        """How far the groups, and the deliveries, are from each other."""
+        y = self._made[-2]
+        ahead = [made - rate * y for made, rate in zip(self._made, self._rates, strict=True)]
+        for progress, rate in zip(self._progresses, self._rates, strict=False):
+            ahead[:0] = progress.ahead(rate * y) if progress else ()
+        return tuple(ahead if self._asks else ahead[:-1])
+
+    def _put_away(self, count: int) -> None:
+        """Makes the first of the new advances an array."""
+        self._done.append(np.array(self._new[:count], np.int32).reshape(-1, 4))
+        self._new = self._new[count:]
+
+
+def _find_rates(chain: Sequence[Link]) -> list[int]:
+    """Rows of each group, and last of the input, for each row of the last group.
+
+    Empty where these are not whole numbers.
+    """
+    rates = [1]
+    for link in reversed(chain):
+        if isinstance(link.axis, AxisTable) or (link.branches and not link.branches.rates):
+            return []
+        rates.insert(0, rates[0] * (link.branches.rates[-1] if link.branches else link.axis.stride))
+    return [*rates[1:], rates[0]]
+
+
+def _find_rates_of_operators(chain: Sequence[Link], rates: Sequence[int]) -> dict[int, int]:
+    """Rows of each operator that ends an advance, for each row of the last group."""
+    of = {SOURCE: rates[_INPUT]}
+    for link, rate in zip(chain, rates, strict=False):
+        if link.branches:
+            of.update((op, rate * own) for op, own in zip(link.group.ops, link.branches.rates, strict=False))
+        else:
+            of[link.group.ops[-1]] = rate
+    return of
+
+
+def branch_advances(lanes: Branches, made: int = -1, *, asks: bool = False) -> Ints:
+    """The advances of branches alone until they have made `made` rows, or all: lines (0, lane, y0, y1).
+
+    With `asks`, there are also lines (-1, SOURCE, y0, y1) for the input rows that they ask for.
+    """
+    group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
+    link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
+    return Walk([link], asks).lines(made)
