@@ -546,20 +546,21 @@ static int copy_lines(const struct replay_model *m, const struct replay_operator
         return 0;
     }
     while (next_piece(&walk, &p)) {
-        for (int64_t i = 0; i < p.size; i++) {
-            int64_t row = t->width * t->pixel, byte = p.byte + i;
-            int64_t line = byte / row % op->kept * row + byte % row;
-            if (line >= op->held_size || !inside(m, op->held + line, 1)) {
+        int64_t row = t->width * t->pixel, count;
+        for (int64_t i = 0; i < p.size; i += count) {
+            int64_t byte = p.byte + i, line = byte / row % op->kept * row + byte % row;
+            int64_t window = p.address + i, held = op->held + line;
+            count = row - byte % row < p.size - i ? row - byte % row : p.size - i;
+            if (line + count > op->held_size || !inside(m, held, count)) {
                 return fails(m, AREA_OUTSIDE, 0, 0, 0);
             }
-            if (!inside(m, p.address + i, 1)) {
+            if (!inside(m, window, count)) {
                 return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
             }
-            uint32_t *held = m->tags + p.address + i, *kept = m->tags + op->held + line;
             if (back) {
-                *kept = *held;
+                copy_tags(m, window, held, count);
             } else {
-                *held = *kept;
+                copy_tags(m, held, window, count);
             }
         }
     }

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.axis import Numbers
-from buildtool.plan.schedule.receptive import MOST_ROWS
 from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
