@@ -24,7 +24,7 @@ from buildtool.graph.fixedpoint import (
 )
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import Activation, FilledPoolAttrs, Graph, Op, OpKind, Quantization, Tensor
 
 ALIGNMENT = 16  # of blocks and of the weights in them, in bytes
 _MOST_SUM = 1 << 47  # LiteRT's multiplication does not allow larger sums
@@ -68,6 +68,23 @@ def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[i
     out = op.outputs[0]
     own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
     return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
+
+
+POOL_LIMITS = 2  # numbers in a pair of limits of a pooling
+
+
+def pool_limits(graph: Graph, op: Op) -> bytes:
+    """Packs the limits of a pooling, and what a folded PAD adds.
+
+    Of a maximum these are the limits where a window meets the padding (see `bordered`), of an average the
+    padding's value and the elements of a window.
+    """
+    (low, high), attrs = clamp(graph, op), op.attrs
+    if not isinstance(attrs, FilledPoolAttrs):
+        return words(low, high)
+    if op.kind is OpKind.AVERAGE_POOL_2D:
+        return words(low, high, attrs.value, math.prod(attrs.kernel))
+    return words(low, high, max(low, min(attrs.value, high)), high)
 
 
 # ---- convolutions and dense layers -------------------------------------------------------------

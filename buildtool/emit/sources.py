@@ -9,6 +9,7 @@ from pathlib import Path
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.emit import loading
+from buildtool.emit.bordered import bordered, with_bordered
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.checks import headers as headers_of_checks
 from buildtool.emit.ctext import COLUMNS, identifier, indent_lines, join_continuations, shape
@@ -77,7 +78,7 @@ def emit(
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    callers = with_callers(graph, kernels)
+    callers = with_bordered(graph, with_callers(graph, kernels))
     network = Network(identifier(name), graph, plan, target, callers, image, holders, timeline, checks)
     net, source = network.net, _emit_source(network)
     stack = stack_macro(network.macro, stack_bytes(network, source, plan_routines(plan, target)))
@@ -256,6 +257,7 @@ def _emit_source(network: Network) -> str:
             *([loads.declarations()] if plan.loads else []),
             *state_memory(network),
             *callers(network),
+            *bordered(network),
             *functions,
             *join_continuations(interface(network, arena_names)),
         ]

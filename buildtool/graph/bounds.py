@@ -247,8 +247,10 @@ def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None
 
 def window(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
     """Pools: a maximum or a mean lies within the bounds of its elements. Then the activation's clamp."""
-    limits = tensors.output_limits(graph, op)
-    return [Bounds(*(np.clip(end, *limits) for end in operands[0]))]
+    limits, (low, high) = tensors.output_limits(graph, op), operands[0]
+    if isinstance(op.attrs, g.FilledPoolAttrs):  # its padding is one more element
+        low, high = np.minimum(low, op.attrs.value), np.maximum(high, op.attrs.value)
+    return [Bounds(*(np.clip(end, *limits) for end in (low, high)))]
 
 
 def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:

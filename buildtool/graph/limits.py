@@ -67,8 +67,10 @@ def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
         weights = graph.tensors[op.inputs[1]]
         return weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if op.kind is OpKind.AVERAGE_POOL_2D:
-        kernel, (_, rows, columns, _) = attributes(op, g.PoolAttrs).kernel, graph.tensors[op.inputs[0]].nhwc
-        return min(kernel[0], rows) * min(kernel[1], columns)
+        attrs, (_, rows, columns, _) = attributes(op, g.PoolAttrs), graph.tensors[op.inputs[0]].nhwc
+        if isinstance(attrs, g.FilledPoolAttrs):
+            return math.prod(attrs.kernel)
+        return min(attrs.kernel[0], rows) * min(attrs.kernel[1], columns)
     if isinstance(op.attrs, g.MeanAttrs) and not wide:
         return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
     return 0

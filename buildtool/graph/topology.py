@@ -36,6 +36,7 @@ Plain = bool | int | float | str | tuple["Plain", ...]
 _TRAINED = {
     (g.PadAttrs, "value"),
     (g.BatchBlockAttrs, "value"),
+    (g.FilledPoolAttrs, "value"),
     (g.SoftmaxAttrs, "beta"),
     (g.LeakyReluAttrs, "alpha"),
     (g.PooledAttrs, "source"),

@@ -220,6 +220,13 @@ class PoolAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class FilledPoolAttrs(PoolAttrs):
+    """Attributes of a pooling that a PAD was folded into. Padded positions count as elements of `value`."""
+
+    value: int = 0
+
+
+@dataclass(frozen=True)
 class AsUint8(Attrs):
     """Attributes of an operator in a uint8 network whose results differ from LiteRT's int8 kernel.
 

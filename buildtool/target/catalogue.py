@@ -27,6 +27,7 @@ from buildtool.graph.types import (
     DepthwiseAttrs,
     DetectionAttrs,
     DType,
+    FilledPoolAttrs,
     Graph,
     LstmAttrs,
     LstmInput,
@@ -40,6 +41,7 @@ from buildtool.graph.types import (
     WidenedAttrs,
 )
 from buildtool.target.hardware import Core
+from buildtool.target.readers import FILLED
 from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
 from buildtool.target.variables import MET, SOFT_FLOAT, THREADS, VECTOR_BITS, Geometry, taps_met
 
@@ -162,7 +164,7 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
     types = element_types(graph, op)
     values = features(graph, op) if candidates else {}
     for variant in candidates:
-        if variant.types != types or variant.form != form(op):
+        if variant.types != types or not _computes(variant, op):
             continue
         if variant.when == "True" or evaluate(variant.when, values):
             return contract_for(variant, graph, op)
@@ -176,7 +178,7 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         text = f"board '{target.board.name}' has no kernel for {op.kind} of {of}"
         raise UnsupportedError(text, operator=op.place, hint="kernels take " + "; ".join(supported))
     candidates_of_type = [
-        variant for variant in candidates if variant.types == types and variant.form == form(op)
+        variant for variant in candidates if variant.types == types and _computes(variant, op)
     ]
     shape = " ".join(f"{name}={value}" for name, value in sorted(values.items()))
     raise UnsupportedError(
@@ -185,6 +187,16 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         hint=f"the operator has {shape}; kernels need "
         + "; or ".join(f"{variant.when} ({variant.name})" for variant in candidates_of_type),
     )
+
+
+def _computes(variant: KernelVariant, op: Op) -> bool:
+    """Whether the variant has the operator's arithmetic, and computes it in the pieces that it takes."""
+    return variant.form == form(op) and (variant.windows is Windows.ANY or not is_bordered(op))
+
+
+def is_bordered(op: Op) -> bool:
+    """Whether the operator is a maximum pooling with a folded PAD, which runs in pieces (`emit.bordered`)."""
+    return op.kind is OpKind.MAX_POOL_2D and isinstance(op.attrs, FilledPoolAttrs)
 
 
 def contract_for(variant: KernelVariant, graph: Graph, op: Op) -> KernelVariant:
@@ -237,6 +249,8 @@ def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
 
 def form(op: Op) -> str:
     """Returns the arithmetic that an operator needs, as in `KernelVariant.form`; "" for table operators."""
+    if op.kind is OpKind.AVERAGE_POOL_2D and isinstance(op.attrs, FilledPoolAttrs):
+        return FILLED
     return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
 
 

@@ -171,12 +171,15 @@ def types(value: object, key: str) -> tuple[DType, DType]:
     return DType(words[0]), DType(words[-1])
 
 
+FILLED = "filled"  # the form of averages whose padding counts
+
+
 def form(value: object, key: str) -> str:
-    """Reads the arithmetic of a kernel, which must be "uint8"."""
-    if value != "uint8":
-        hint = 'write "uint8", or remove the key'
+    """Reads the arithmetic of a kernel, which must be "uint8" or "filled"."""
+    if value not in ("uint8", FILLED):
+        hint = 'write "uint8" or "filled", or remove the key'
         raise Mismatch(f"form '{string(value, key)}' is unknown", hint=hint, at=key)
-    return "uint8"
+    return str(value)
 
 
 # Types of fields, with the kinds of values that files have for them.
@@ -206,6 +209,6 @@ Headers = Annotated[tuple[str, ...], Kind("list of files", words)]
 Formulas = Annotated[Mapping[str, str], Kind("formulas by the names of kernels", formulas)]
 Stated = Annotated[Mapping[str, Any], Kind("table", a_table)]
 Types = Annotated[tuple[DType, DType], Kind("element types", types)]
-Form = Annotated[str, Kind("`uint8`", form)]
+Form = Annotated[str, Kind("`uint8` or `filled`", form)]
 Operators = Annotated[str, Kind("operator kind, or a list", kinds)]
 Packing = Annotated[str, Kind("name of a packing")]

@@ -34,6 +34,7 @@ from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kept_facts import kept_facts
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
+from buildtool.target.readers import FILLED
 from buildtool.target.types import (
     Argument,
     Board,
@@ -303,7 +304,7 @@ def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequenc
     """Checks that kernels have the routines that read the constants of their operator kind and types."""
     roles = {(r.role, r.op, r.types) for r in routines if Argument.CONSTANTS in r.call}
     for kernel in kernels:
-        for role, op, types in sorted(roles):
+        for role, op, types in sorted(roles) if kernel.form != FILLED else ():  # such averages are not global
             is_read = any(r.role is role and r.serves(kernel) for r in routines)
             if (op, types) == (kernel.op, kernel.types) and not is_read:
                 packing = kernel.packing

@@ -321,7 +321,8 @@ class KernelVariant(Layout):
         Form,
         Key(
             "Its arithmetic, where that of LiteRT's uint8 kernel differs from that of its int8 kernel: "
-            "filters with a zero point, averages that round halves up.",
+            "filters with a zero point, averages that round halves up. `filled`: averages whose padding "
+            "counts.",
             "as int8",
         ),
     ] = ""

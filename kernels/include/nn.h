@@ -189,8 +189,16 @@ typedef struct {
     int32_t clamp_min, clamp_max;
 } nn_pool_constants;
 
+/* An average whose padding counts: each element of it is `value`. `elements`: those of a window. */
+typedef struct {
+    nn_pool_constants limits;
+    int32_t value, elements;
+} nn_filled_pool_constants;
+
 void nn_avg_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                     const nn_view *out, const nn_window *window);
+void nn_avg_pool_filled_s8(const nn_pool_geometry *geometry, const void *constants,
+                           const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                     const nn_view *out, const nn_window *window);
 
@@ -338,6 +346,8 @@ void nn_mul_s16(const void *constants, const nn_view *in1, const nn_view *in2, c
                 const nn_window *window);
 void nn_avg_pool_s16(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                      const nn_view *out, const nn_window *window);
+void nn_avg_pool_filled_s16(const nn_pool_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_max_pool_s16(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                      const nn_view *out, const nn_window *window);
 void nn_mean_s16(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,

@@ -42,13 +42,12 @@ static inline __attribute__((always_inline)) void nn_fold_channels(int32_t found
     }
 }
 
-/* All channels of one output pixel. */
+/* All channels of one output pixel. `elements`: those of the window that count. */
 static inline __attribute__((always_inline)) void
 nn_fold_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out, int32_t start,
-              nn_fold_step *step, nn_fold_end *end) {
+              nn_fold_step *step, nn_fold_end *end, int32_t elements) {
     const int32_t channels = window->in->channels;
     const int32_t low = constants->clamp_min, high = constants->clamp_max;
-    const int32_t elements = window->rows * window->columns;
     int32_t found[4], c = 0;
     for (; c + 4 <= channels; c += 4) {
         nn_fold_channels(found, window, c, 4, start, step);

@@ -2,7 +2,8 @@
 #include "nn_fold.h"
 
 static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide);
+    nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide,
+                  window->rows * window->columns);
 }
 
 void nn_avg_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

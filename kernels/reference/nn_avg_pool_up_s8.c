@@ -3,7 +3,8 @@
 #include "nn_uint8.h"
 
 static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide_up);
+    nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide_up,
+                  window->rows * window->columns);
 }
 
 void nn_avg_pool_up_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -10,7 +10,16 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit import signal
-from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
+from buildtool.emit.blocks import (
+    Packing,
+    channel_head,
+    clamp,
+    filter_weights,
+    pool_limits,
+    quantization,
+    wide_head,
+    words,
+)
 from buildtool.emit.recurrent_blocks import lstm_block, sigmoid_words, svdf_block, wide_lstm_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
@@ -329,7 +338,7 @@ PACKINGS: dict[str, Packing] = {
     "compare": _compare,
     "l2_norm": lambda graph, op: words(_zero_points(graph, op)[0]),
     "log_soft": _log_softmax,
-    "pool": lambda graph, op: words(*clamp(graph, op)),
+    "pool": pool_limits,
     "mean": _mean,
     "pooled_mean": lambda graph, op: _mean(*pooling_of(graph, op)),
     "pooled_average": lambda graph, op: words(*clamp(*pooling_of(graph, op))),

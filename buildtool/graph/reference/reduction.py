@@ -1,6 +1,7 @@
 """MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -10,7 +11,16 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Int64, Values, centre, requantise_output
-from buildtool.graph.types import AsUint8, AxisAttrs, Graph, MeanAttrs, Op, OpKind, PoolAttrs
+from buildtool.graph.types import (
+    AsUint8,
+    AxisAttrs,
+    FilledPoolAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    PoolAttrs,
+)
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -94,13 +104,14 @@ def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _make_windows(x: Int64, attrs: PoolAttrs, out: tuple[int, ...], fill: int) -> Int64:
-    """Pads `x` with `fill` and returns its windows.
+    """Pads `x` with `fill`, or with the value of a folded PAD, and returns its windows.
 
     Their shape is (batch, rows, columns, channels, kernel rows, kernel columns).
     """
     # Windows of the last rows and columns may reach past the explicit padding.
     need = [(out[i + 1] - 1) * attrs.stride[i] + attrs.kernel[i] for i in range(2)]
     before = (attrs.pad.top, attrs.pad.left)
+    fill = attrs.value if isinstance(attrs, FilledPoolAttrs) else fill
     after = [max(need[i] - x.shape[i + 1] - before[i], 0) for i in range(2)]
     widths = ((0, 0), (before[0], after[0]), (before[1], after[1]), (0, 0))
     windows = sliding_window_view(np.pad(x, widths, constant_values=fill), attrs.kernel, axis=(1, 2))
@@ -108,7 +119,7 @@ def _make_windows(x: Int64, attrs: PoolAttrs, out: tuple[int, ...], fill: int) -
 
 
 def pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes AVERAGE_POOL_2D and MAX_POOL_2D. Padded positions do not count.
+    """Computes AVERAGE_POOL_2D and MAX_POOL_2D. Padded positions count only for a folded PAD.
 
     As in TFLite, input and output must have the same quantisation.
     """
@@ -118,7 +129,8 @@ def pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         y = _make_windows(x, attrs, out.shape, RANGES[out.dtype][0]).max(axis=(4, 5))
     else:
         inside = np.ones((1, *x.shape[1:3], 1), np.int64)
-        count = _make_windows(inside, attrs, out.shape, 0).sum(axis=(4, 5))
+        ones = replace(attrs, value=1) if isinstance(attrs, FilledPoolAttrs) else attrs
+        count = _make_windows(inside, ones, out.shape, 0).sum(axis=(4, 5))
         return [average(graph, op, _make_windows(x, attrs, out.shape, 0).sum(axis=(4, 5)), count)]
     return [np.clip(y, *tensors.output_limits(graph, op)).astype(out.dtype.value)]
 

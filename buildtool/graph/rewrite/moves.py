@@ -6,7 +6,7 @@ from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import WORDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import Activation, Attrs, DType, OpKind
+from buildtool.graph.types import Activation, Attrs, DType, OpKind, Pad
 
 _EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
 
@@ -64,7 +64,8 @@ def _copies(draft: Draft, node: Node) -> bool:
             return x.elements == y.elements and not turns_nan
         case OpKind.MAX_POOL_2D if not turns_nan:
             window = node.attributes(g.PoolAttrs)
-            return window.kernel == window.stride == (1, 1) and window.activation == Activation.NONE
+            plain = window.pad == Pad() and window.activation == Activation.NONE
+            return plain and window.kernel == window.stride == (1, 1)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Simplifies PADs: removes empty ones, merges consecutive ones, and folds them into convolutions.
+"""Simplifies PADs: removes empty ones, merges them, and folds them into convolutions and poolings.
 
 A causal one-dimensional convolution pads before the EXPAND_DIMS that makes an image of its input. In this
 case the PAD first moves after the alias.
@@ -13,11 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.graph import types as g
+from buildtool.graph.fixedpoint import RANGES
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import Attrs, OpKind, Pad, Tensor
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+_POOLINGS = (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D)
 
 
 def simplify_pads(draft: Draft) -> None:
@@ -26,8 +28,10 @@ def simplify_pads(draft: Draft) -> None:
         attrs = node.attributes(g.PadAttrs)
         if not any(map(any, attrs.paddings)):
             draft.bypass(node)
-        elif attrs.mode == g.PadMode.CONSTANT and draft.private(node.outputs[0]):
-            _merge(draft, node, attrs) or _fold(draft, node, attrs) or _move_behind_alias(draft, node, attrs)
+        elif attrs.mode == g.PadMode.CONSTANT:
+            _fold(draft, node, attrs)
+            if not node.dead and draft.private(node.outputs[0]):
+                _merge(draft, node, attrs) or _move_behind_alias(draft, node, attrs)
 
 
 def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
@@ -48,32 +52,92 @@ def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     return True
 
 
-def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Moves the padding of rows and columns into the convolutions that read this PAD.
+def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> None:
+    """Moves the padding of rows and columns into the convolutions and poolings that read this PAD.
+
+    The PAD must not change the quantisation. If other operators read it, it stays, and padding moves only
+    where the PAD's input is in memory until the last of them has run. Then no step needs more memory.
+    """
+    (source, *_), (padded,) = node.inputs, node.outputs
+    x, readers = draft.tensors[source], draft.readers(padded)
+    plain = len(attrs.paddings) == 4 and attrs.paddings[0] == attrs.paddings[3] == (0, 0)
+    if not plain or x.quant is None or x.is_constant or not draft.same_quantization(source, padded):
+        return
+    folded = [(r, made) for r in readers if (made := _with_padding(draft, node, attrs, r)) is not None]
+    others = [r for r in readers if all(r is not one for one, _ in folded)]
+    stays = bool(others) or not draft.private(padded)
+    if stays and not _outlives(draft, source, node, [*others, *(r for r, _ in folded)]):
+        return
+    for reader, made in folded:
+        reader.attrs = made
+        draft.set_input(reader, 0, source)
+    if not stays and readers:
+        draft.remove(node)
+
+
+def _outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
+    """Whether `source` is read after all `readers` of the PAD anyway, by an operator or the caller."""
+    if source in draft.outputs:
+        return True
+    last = max((draft.nodes.index(reader) for reader in readers), default=-1)
+    return any(draft.nodes.index(other) > last for other in draft.readers(source) if other is not pad)
+
+
+def _with_padding(draft: Draft, pad: Node, attrs: g.PadAttrs, reader: Node) -> Attrs | None:
+    """Returns the attributes with which `reader` reads the PAD's input, None where it cannot.
 
     A convolution pads with its input's zero point, which adds nothing to its sums. So the PAD must pad with
-    the zero point and must not change the quantisation.
+    the zero point.
     """
-    readers, x = draft.readers(node.outputs[0]), draft.tensors[node.inputs[0]]
-    fits = (
-        len(attrs.paddings) == 4
-        and attrs.paddings[0] == attrs.paddings[3] == (0, 0)
-        and x.quant is not None
-        and draft.same_quantization(node.inputs[0], node.outputs[0])
-        and attrs.value == x.quant.zero_point
-        and all(r.kind in _CONVOLUTIONS and r.inputs.count(node.outputs[0]) == 1 for r in readers)
-    )
-    if not fits or not readers or x.is_constant:
-        return False
-    (top, bottom), (left, right) = attrs.paddings[1:3]
-    for reader in readers:
+    x, (top, bottom), (left, right) = draft.tensors[pad.inputs[0]], *attrs.paddings[1:3]
+    if reader.inputs.count(pad.outputs[0]) != 1 or reader.inputs[0] != pad.outputs[0]:
+        return None
+    if reader.kind in _CONVOLUTIONS and x.quant is not None and attrs.value == x.quant.zero_point:
         conv = reader.attributes(g.ConvAttrs)
-        own = conv.pad
-        pad = Pad(own.top + top, own.bottom + bottom, own.left + left, own.right + right)
-        reader.attrs = replace(conv, pad=pad)
-        draft.set_input(reader, 0, node.inputs[0])
-    draft.remove(node)
-    return True
+        return replace(conv, pad=_add(conv.pad, Pad(top, bottom, left, right)))
+    if reader.kind in _POOLINGS:
+        pool, shapes = reader.attributes(g.PoolAttrs), (x.shape, draft.tensors[reader.outputs[0]].shape)
+        return _pool_with_padding(reader.kind, pool, Pad(top, bottom, left, right), attrs.value, x, shapes[1])
+    return None
+
+
+def _add(a: Pad, b: Pad) -> Pad:
+    return Pad(a.top + b.top, a.bottom + b.bottom, a.left + b.left, a.right + b.right)
+
+
+def _pool_with_padding(
+    kind: OpKind, pool: g.PoolAttrs, fill: Pad, value: int, x: Tensor, out: tuple[int, ...]
+) -> Attrs | None:
+    """Returns the attributes of a pooling of `x` that also pads with `fill`; None if it does not exist.
+
+    A pooling's own padding does not count, but a PAD's does. For a maximum it makes no difference where the
+    value is the least of the type. Elsewhere all padding that a window meets must be of one sort. Every
+    window has to meet the input.
+    """
+    both, own = _add(pool.pad, fill), pool.pad
+    axes = (
+        ((both.top, both.bottom), (fill.top, fill.bottom), (own.top, own.bottom)),
+        ((both.left, both.right), (fill.left, fill.right), (own.left, own.right)),
+    )
+    met: list[int] = []  # the padding of each side that windows meet
+    counts, others = list[bool](), list[bool]()  # whether they meet the PAD's there, or the pooling's own
+    for axis, (sizes, filled, ignored) in enumerate(axes):
+        last = (out[axis + 1] - 1) * pool.stride[axis] - sizes[0]  # where the last window begins
+        if sizes[0] >= pool.kernel[axis] or last >= x.shape[axis + 1]:
+            return None
+        over = max(0, last + pool.kernel[axis] - x.shape[axis + 1])
+        met += (here := [sizes[0], min(sizes[1], over)])
+        counts += [bool(n and side) for n, side in zip(here, filled, strict=True)]
+        others += [bool(n and side) for n, side in zip(here, ignored, strict=True)]
+    moved = replace(pool, pad=Pad(*met))
+    is_least = kind is OpKind.MAX_POOL_2D and value <= RANGES[x.dtype][0]
+    if isinstance(pool, g.FilledPoolAttrs):
+        return None
+    if is_least or not any(counts):
+        return moved
+    mixed = any(other and not count for count, other in zip(counts, others, strict=True))
+    average = kind is OpKind.AVERAGE_POOL_2D and (any(others) or isinstance(pool, g.AsUint8))
+    return None if mixed or average else g.FilledPoolAttrs(**vars(moved), value=value)
 
 
 def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:

@@ -188,16 +188,15 @@ def _window_options(
     return {"Padding": mode, **stride, **more, "FusedActivationFunction": attrs.activation}
 
 
-def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
+def _pad_input(low: Lowering, op: Op, pad: Pad, value: int | None = None) -> int:
     """Adds a PAD before an operator. Returns the padded tensor.
 
-    It pads with the zero point, or with the least value of the type if `least` is true.
+    It pads with `value`, or with the zero point.
     """
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
     padded_input = low.tensor(op, "padded", shape, source)
-    value = _least(source.dtype) if least else None
     low.ops.append(add_pad(low, op, paddings, value, padded_input))
     return padded_input
 
@@ -268,11 +267,14 @@ def write_pool(low: Lowering, op: Op) -> FileOp:
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
-    if options["Padding"] == -1:
+    if isinstance(attrs, g.FilledPoolAttrs):
+        options["Padding"] = int(tflite.Padding.VALID)
+        inputs = (_pad_input(low, op, attrs.pad, attrs.value),)
+    elif options["Padding"] == -1:
         if op.kind is not OpKind.MAX_POOL_2D:
             raise UnsupportedError("in .tflite, an average pool has SAME or VALID padding", operator=op.place)
         options["Padding"] = int(tflite.Padding.VALID)
-        inputs = (_pad_input(low, op, attrs.pad, least=True),)
+        inputs = (_pad_input(low, op, attrs.pad, _least(source.dtype)),)
     return FileOp(op.kind, 2, inputs, op.outputs, "Pool2DOptions", options)
 
 

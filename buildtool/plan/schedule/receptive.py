@@ -12,6 +12,7 @@ from buildtool.graph.types import (
     BlockAttrs,
     ConvAttrs,
     DType,
+    FilledPoolAttrs,
     Graph,
     MeanAttrs,
     Op,
@@ -84,6 +85,7 @@ def accumulates(graph: Graph, op: Op) -> bool:
     return (
         op.kind is OpKind.AVERAGE_POOL_2D
         and isinstance(op.attrs, PoolAttrs)
+        and not isinstance(op.attrs, FilledPoolAttrs)
         and op.attrs.kernel == source.shape[1:3]
         and graph.tensors[op.outputs[0]].shape[1:3] == (1, 1)
         and (op.attrs.pad.top, op.attrs.pad.left) == (0, 0)
