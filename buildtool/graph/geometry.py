@@ -57,11 +57,16 @@ def attributes(op: Op, cls: type[_A]) -> _A:
     return op.attrs
 
 
-def check_window(attrs: g.ConvAttrs | g.PoolAttrs) -> None:
-    """Demands strides above 0 and paddings of 0 or more."""
+def check_window(attrs: g.ConvAttrs | g.PoolAttrs, *, crops: bool = False) -> None:
+    """Demands strides above 0 and, unless it `crops`, paddings of 0 or more."""
     demand(all(s >= 1 for s in attrs.stride), f"stride {list(attrs.stride)} is not positive")
-    pad = attrs.pad
-    demand(min(pad.top, pad.bottom, pad.left, pad.right) >= 0, "negative padding")
+    demand(crops or not is_cropped(attrs), "negative padding")
+
+
+def is_cropped(attrs: Attrs) -> bool:
+    """Whether windows leave out rows or columns at a side: a crop was folded into the operator."""
+    pad = attrs.pad if isinstance(attrs, g.ConvAttrs | g.PoolAttrs) else Pad()
+    return min(pad.top, pad.bottom, pad.left, pad.right) < 0
 
 
 def spatial(x: Shape, attrs: g.ConvAttrs | g.PoolAttrs, kernel: Sequence[int]) -> tuple[int, int]:

@@ -163,7 +163,10 @@ class Activation(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Pad:
-    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`)."""
+    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`).
+
+    Of a convolution, a number below 0 says how many rows or columns its windows leave out there.
+    """
 
     top: int = 0
     bottom: int = 0

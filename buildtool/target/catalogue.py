@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.base.expression import evaluate
+from buildtool.graph.geometry import is_cropped
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS, DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import CallForm
@@ -190,8 +191,12 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
 
 
 def _computes(variant: KernelVariant, op: Op) -> bool:
-    """Whether the variant has the operator's arithmetic, and computes it in the pieces that it takes."""
-    return variant.form == form(op) and (variant.windows is Windows.ANY or not is_bordered(op))
+    """Whether the variant has the operator's arithmetic, and computes it in the pieces that it takes.
+
+    Kernels of whole tensors are those of libraries, which know no negative padding.
+    """
+    whole_only = variant.windows is Windows.WHOLE
+    return variant.form == form(op) and not (whole_only and (is_bordered(op) or is_cropped(op.attrs)))
 
 
 def is_bordered(op: Op) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from buildtool.base.errors import UnsupportedError, UsageError, suggest
-from buildtool.graph.geometry import dilated_extent
+from buildtool.graph.geometry import dilated_extent, is_cropped
 from buildtool.graph.ops import ALIAS_KINDS, ELEMENT_KINDS, PAIR_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.types import (
     AsUint8,
@@ -276,6 +276,8 @@ def _slide(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) ->
             return None
         return Role(Work.POOLS), _WHOLE
     assert isinstance(attrs, ConvAttrs | PoolAttrs)
+    if is_cropped(attrs):
+        return None
     kernel = attrs.kernel if isinstance(attrs, PoolAttrs) else graph.tensors[op.inputs[1]].shape[1:3]
     dilation = attrs.dilation[along] if isinstance(attrs, ConvAttrs) else 1
     pad = (attrs.pad.top, attrs.pad.left)[along]

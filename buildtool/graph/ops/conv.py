@@ -38,7 +38,7 @@ def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     check_images(shapes, 2)
     x, (cout, _, _, per_group) = shapes[0], shapes[1]
     attrs = attributes(op, g.ConvAttrs)
-    check_window(attrs)
+    check_window(attrs, crops=True)
     demand(x[3] % per_group == 0, f"{x[3]} input channels do not divide into groups of {per_group}")
     groups = x[3] // per_group
     demand(cout % groups == 0, f"{cout} output channels do not divide into {groups} groups")
@@ -49,7 +49,7 @@ def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape])
     check_images(shapes, 2)
     x, (one, _, _, cout) = shapes[0], shapes[1]
     attrs = attributes(op, g.DepthwiseAttrs)
-    check_window(attrs)
+    check_window(attrs, crops=True)
     demand(one == 1, f"the filter's first dimension is {one}, expected 1")
     times = attrs.depth_multiplier
     fits = times >= 1 and cout == x[3] * times

@@ -88,8 +88,9 @@ def _make_windows(
     Their shape is (batch, rows, columns, channels, kernel rows, kernel columns).
     """
     pad = attrs.pad
-    border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
-    padded = np.pad(x.astype(dtype), border)  # 0: the zero point
+    top, bottom, left, right = (max(n, 0) for n in (pad.top, pad.bottom, pad.left, pad.right))
+    inner = x[:, max(-pad.top, 0) :, max(-pad.left, 0) :]
+    padded = np.pad(inner.astype(dtype), ((0, 0), (top, bottom), (left, right), (0, 0)))  # 0: the zero point
     extent = [dilated_extent(k, d) for k, d in zip(kernel, attrs.dilation, strict=True)]
     (down, across), (dilation_h, dilation_w) = attrs.stride, attrs.dilation
     windows = sliding_window_view(padded, extent, axis=(1, 2))

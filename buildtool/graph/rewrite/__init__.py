@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite import blocks, edges, islands, joins, moves, pads, transposes, weights
+from buildtool.graph.rewrite import blocks, crops, edges, islands, joins, moves, pads, transposes, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
 from buildtool.graph.states import settle_states
@@ -18,6 +18,7 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     moves.drop_repeats,
     moves.pool_extremes,
     pads.simplify_pads,
+    crops.fold_crops,
     pads.widen_additions,
     moves.slice_channels,
     moves.shuffle_channels,

@@ -66,7 +66,7 @@ def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> None:
     folded = [(r, made) for r in readers if (made := _with_padding(draft, node, attrs, r)) is not None]
     others = [r for r in readers if all(r is not one for one, _ in folded)]
     stays = bool(others) or not draft.private(padded)
-    if stays and not _outlives(draft, source, node, [*others, *(r for r, _ in folded)]):
+    if stays and not outlives(draft, source, node, [*others, *(r for r, _ in folded)]):
         return
     for reader, made in folded:
         reader.attrs = made
@@ -75,7 +75,7 @@ def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> None:
         draft.remove(node)
 
 
-def _outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
+def outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
     """Whether `source` is read after all `readers` of the PAD anyway, by an operator or the caller."""
     if source in draft.outputs:
         return True

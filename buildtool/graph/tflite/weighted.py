@@ -10,7 +10,7 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph import types as g
-from buildtool.graph.geometry import attributes, dilated_extent, same_pad, same_padding
+from buildtool.graph.geometry import attributes, dilated_extent, is_cropped, same_pad, same_padding
 from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
@@ -219,6 +219,8 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     )
     inputs = _present_inputs(op)
     if options["Padding"] == -1:
+        if is_cropped(attrs):
+            raise UnsupportedError("in .tflite, a convolution has no negative padding", operator=op.place)
         options["Padding"] = int(tflite.Padding.VALID)
         inputs = (_pad_input(low, op, attrs.pad), *inputs[1:])
     if isinstance(attrs, g.DepthwiseAttrs):
