@@ -490,7 +490,7 @@ def a_maximum_is_padded_on_all_sides(n):
 
 
 @habit((1, 3, 9, 9), "AVERAGE_POOL_2D", equal=0.8, include=0)
-@habit((1, 3, 9, 9), "PAD AVERAGE_POOL_2D", equal=0.8, include=1)
+@habit((1, 3, 9, 9), "AVERAGE_POOL_2D", equal=0.8, include=1)
 def padded_elements_count_or_not(n, include):
     return n.q(n.node("AveragePool", [n.x], count_include_pad=include, strides=[2, 2], **PADDED), 0.05, 3)
 
@@ -500,7 +500,7 @@ def a_pool_over_everything_in_another_scale_is_a_mean(n):
     return n.q(n.node("AveragePool", [n.x], kernel_shape=[6, 6]), 0.004, 50)
 
 
-@habit(IMAGE, "PAD AVERAGE_POOL_2D")
+@habit(IMAGE, "AVERAGE_POOL_2D")
 def a_pool_of_the_images_size_over_padding_that_counts_is_no_mean(n):
     more = {"kernel_shape": [6, 6], "strides": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1}
     return n.q(n.node("AveragePool", [n.x], **more), 0.05, 3)
