@@ -98,10 +98,14 @@ Named = str | File  # the name of a network of the zoo or of a known board, or a
 
 @dataclass(frozen=True)
 class Cut:
-    """A network that ends at `outputs`: names of its tensors or layers."""
+    """A part of a network. It ends at `outputs`, names of its tensors or layers (none: where it ends itself).
+
+    `single`: it is the network of one image, where each image of its batch is computed by itself.
+    """
 
     network: Named
-    outputs: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    single: bool = False
 
 
 NetworkSpec = Named | Cut

@@ -51,11 +51,13 @@ def load_model(spec: NetworkSpec, session: Session | None = None) -> Model:
     """Returns the model of a .tflite or .onnx file, or of a zoo network ("ds_cnn:seed=1").
 
     If `spec` is text, a file is named by its absolute path. A session reads a file only once if `spec` has
-    the file's digest. It builds a zoo network only once. The file of a network that is cut ends at the
-    wanted outputs.
+    the file's digest. It builds a zoo network only once. The file of a part of a network ends at the
+    wanted outputs, and has one image, as `Cut` says.
     """
     if isinstance(spec, Cut):
-        return _cut(load_model(spec.network, session), spec.outputs, session)
+        model = load_model(spec.network, session)
+        model = _single(model, session) if spec.single and not is_onnx(model.path) else model
+        return _cut(model, spec.outputs, session) if spec.outputs else model
     source = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(source, File) and not source.sha256):
         return _load(spec)
@@ -64,6 +66,20 @@ def load_model(spec: NetworkSpec, session: Session | None = None) -> Model:
         return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
     data = session.keep(_NETWORKS, {"name": source}, lambda: _load(spec).data, MOST_MODELS)
     return session.remember("models", source, lambda: Model(model_name(spec), source, data), MOST_MODELS)
+
+
+def _single(model: Model, session: Session | None) -> Model:
+    """Returns the model of one image. It is the same where the batch is 1, or its images are not apart."""
+
+    def single() -> Model:
+        from buildtool.graph.tflite.batches import single_image  # few networks have a batch
+
+        try:
+            return replace(model, data=single_image(model.data))
+        except BuildtoolError as error:
+            raise error.at(path=model.path) from None
+
+    return session.remember("single", model.digest, single, MOST_MODELS) if session else single()
 
 
 def _cut(model: Model, outputs: tuple[str, ...], session: Session | None) -> Model:

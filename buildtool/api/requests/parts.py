@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 from buildtool import options as table
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Format, On
+from buildtool.base.modes import Format, Image, On
 from buildtool.options import NESTED, Group, Option
 from buildtool.options.table import DATA
 
@@ -209,13 +209,14 @@ class Values:
         if name in _PARTS:
             return _PARTS[name](self)
         value = self.value(name, getattr(of, name, MISSING))
-        outputs = self.options.get("outputs") if name == "model" else None
-        return self._cut(value, outputs) if outputs else value
+        return self._part_of(value) if name == "model" else value
 
-    def _cut(self, network: Named, outputs: tuple[str, ...]) -> Cut:
+    def _part_of(self, network: Named) -> Named | Cut:
+        """The network, or the part of it that is planned: an image that comes row by row comes alone."""
         from buildtool.base.files import Cut
 
-        return Cut(network, outputs)
+        outputs, single = self.options.get("outputs") or (), self.options.get("image") == Image.STREAM
+        return Cut(network, outputs, single) if outputs or single else network
 
     def value(self, name: str, default: Any = MISSING) -> Any:
         """Returns the value of a key, as files if it names files.
