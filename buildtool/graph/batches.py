@@ -12,7 +12,10 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
 from buildtool.graph.types import Graph, Op, OpKind, Tensor
 
-_ALONG_AXES = (OpKind.MEAN, OpKind.SUM, OpKind.REDUCE_MAX, OpKind.REDUCE_MIN, OpKind.REDUCE_PROD)
+_ALONG_AXES = {
+    *(OpKind.MEAN, OpKind.SUM, OpKind.REDUCE_MAX, OpKind.REDUCE_MIN, OpKind.REDUCE_PROD),
+    *(OpKind.CONCATENATION, OpKind.SPLIT),
+}
 
 
 def one_image(graph: Graph) -> Graph | None:
@@ -47,10 +50,8 @@ def _keeps_apart(graph: Graph, op: Op, batch: int) -> bool:
         return not constants or operands[0] is not constants[0]
     if op.kind in PIXEL_KINDS:  # a constant may repeat over the batch
         return all(_repeats(t, len(varying[-1].shape)) for t in constants)
-    if isinstance(attrs, g.MeanAttrs) and op.kind in _ALONG_AXES:
-        return 0 not in attrs.axes
-    if isinstance(attrs, g.AxisAttrs) and op.kind in (OpKind.CONCATENATION, OpKind.SPLIT):
-        return attrs.axis != 0 and not constants
+    if op.kind in _ALONG_AXES:  # none of the batch: the output has it, too
+        return not constants
     if isinstance(attrs, g.PadAttrs):
         return attrs.paddings[0] == (0, 0)
     if isinstance(attrs, g.SliceAttrs) and op.kind in (OpKind.SLICE, OpKind.STRIDED_SLICE):

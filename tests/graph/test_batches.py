@@ -58,19 +58,19 @@ def test_a_streamed_batch_runs_once_per_image(tmp_path):
 
 def mixed(mix):
     net = NetBuilder(1)
-    x = net.conv(net.input((2, 6, 6, 4)), 4)
+    x = net.conv(net.input((2, 6, 6, 2)), 2)
     return net.graph([mix(net, x)])
 
 
 MIXES = {
     "a mean over the batch": lambda net, x: net.mean(x, (0,), True),
-    "a constant for each image": lambda net, x: net.elementwise(OpKind.ADD, x, net.constant((2, 6, 6, 4))),
+    "a constant for each image": lambda net, x: net.elementwise(OpKind.ADD, x, net.constant((2, 6, 6, 2))),
     "images side by side": lambda net, x: net.concat([x, x], 0),
     "images as channels": lambda net, x: net.op(
-        OpKind.TRANSPOSE, (x,), g.TransposeAttrs((3, 1, 2, 0)), net.tensors[x].quant, shape=(4, 6, 6, 2)
+        OpKind.TRANSPOSE, (x,), g.TransposeAttrs((3, 1, 2, 0)), net.tensors[x].quant, shape=(2, 6, 6, 2)
     ),
     "a reshape across images": lambda net, x: net.op(
-        OpKind.RESHAPE, (x,), g.Attrs(), net.tensors[x].quant, shape=(1, 12, 6, 4)
+        OpKind.RESHAPE, (x,), g.Attrs(), net.tensors[x].quant, shape=(1, 12, 6, 2)
     ),
 }
 

@@ -63,12 +63,15 @@ def test_folded_crops_equal_litert():
     assert folded > 60
 
 
-def shortcut(builder=NetBuilder, channels=16, size=(15, 18), out=8):
-    """NASNet's shortcut to a smaller image: samples of it, and samples of it shifted by one pixel."""
+def shortcut(builder=NetBuilder, channels=16, size=(15, 18), out=8, shifts=(False, True)):
+    """NASNet's shortcut to a smaller image: samples of it, and samples of it shifted by one pixel.
+
+    A crop without samples is read before them.
+    """
     net = builder(3)
     x = net.conv(net.input((1, *size, 3)), channels, kernel=(3, 3), same=True)
-    parts = []
-    for shifted in (False, True):
+    parts = [] if shifts == (True,) else [net.conv(taken(net, x, (1, 1), (1, 1), (0, 0)), out)]
+    for shifted in shifts:
         p = x
         if shifted:
             p = taken(net, padded(net, x, ((0, 1), (0, 1))), (1, 1), (1, 1), (0, 0))
@@ -81,7 +84,7 @@ def test_a_shift_is_folded_where_no_step_needs_more(out, folded):
     graph = shortcut(out=out)
     after = rewritten(graph, inputs_for(graph, 1, "random"))
     assert ({op.kind for op in after.ops} == {OpKind.CONV_2D}) == folded
-    assert any(is_cropped(op.attrs) for op in after.ops) == folded
+    assert sum(is_cropped(op.attrs) for op in after.ops) == 1 + folded
 
 
 @pytest.mark.parametrize("options", [{"strategy": "layerwise"}, {"objective": "ram", "image": "stream"}])
@@ -89,6 +92,11 @@ def test_a_shift_is_folded_where_no_step_needs_more(out, folded):
 def test_firmware_equals_litert(tmp_path, builder, options):
     run = exact(file_of(shortcut(builder), tmp_path), "host", options, inputs=2)
     assert any(is_cropped(op.attrs) for op in run.made.graph.ops)
+
+
+def test_a_shifted_image_is_streamed(tmp_path):
+    run = exact(file_of(shortcut(shifts=(True,)), tmp_path), "host", {"objective": "ram", "image": "stream"})
+    assert [region.is_streamed for region in run.plan.regions] == [True]
 
 
 @pytest.mark.slow
