@@ -10,9 +10,11 @@ from litert import rewritten
 from buildtool.graph import types as g
 from buildtool.graph.geometry import is_cropped
 from buildtool.graph.types import OpKind
+from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
-WINDOWED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+BOARDS = ("cortex-m4", "cortex-m55", "cortex-m0plus", "hifive1", "qemu-virt-rv32v", "xcore")
 
 
 def padded(net, x, sides):
@@ -94,15 +96,29 @@ def test_firmware_equals_litert(tmp_path, builder, options):
     assert any(is_cropped(op.attrs) for op in run.made.graph.ops)
 
 
+def one_conv(pad, size):
+    net = NetBuilder(1)
+    return net.graph([net.conv(net.input((1, size, size, 32)), 32, pad=pad)])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_crop_needs_the_scratch_of_a_padded_convolution(board):
+    """Kernels take neither as an image whose pixels lie as those of the output do."""
+    target, scratch = load_target(board), set()
+    for graph in (one_conv(g.Pad(-1, 0, -1, 0), 9), one_conv(g.Pad(1, 0, 1, 0), 7)):
+        (op,) = graph.ops
+        kernel = select(target, graph, op)
+        scratch.add((kernel.name, scratch_bytes(kernel, graph, op)))
+    assert len(scratch) == 1
+
+
 def test_a_shifted_image_is_streamed(tmp_path):
     run = exact(file_of(shortcut(shifts=(True,)), tmp_path), "host", {"objective": "ram", "image": "stream"})
     assert [region.is_streamed for region in run.plan.regions] == [True]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "board", ["cortex-m4", "cortex-m55", "cortex-m0plus", "hifive1", "qemu-virt-rv32v", "xcore"]
-)
+@pytest.mark.parametrize("board", BOARDS)
 def test_emulated_firmware_equals_litert(tmp_path, board):
     run = exact(
         file_of(shortcut(channels=32, out=16), tmp_path), board, {"objective": "ram", "image": "stream"}
