@@ -3,6 +3,7 @@
 import litert
 import numpy as np
 import pytest
+import zeronet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kerasseries import Series, drawn, speech
@@ -59,7 +60,7 @@ def test_filters_of_several_rows_are_turned_too():
     assert [graph.tensors[op.inputs[1]].shape[1:3] for op in graph.ops[:2]] == [(5, 3), (3, 1)]
 
 
-@pytest.mark.parametrize("case", ["image", "pixels", "column", "state"])
+@pytest.mark.parametrize("case", ["image", "pixels", "column", "state", "widened"])
 def test_what_gains_nothing_stays(case):
     net = Series(5)
     if case == "image":
@@ -68,6 +69,11 @@ def test_what_gains_nothing_stays(case):
         x = net.conv(net.input((1, 1, 16, 3)), 4)
     elif case == "column":
         x = net.conv(net.input((1, 16, 1, 3)), 4, kernel=(3, 1))
+    elif case == "widened":  # its second operand has fewer channels
+        x = zeronet.Net((1, 1, 1, 8), (1, 1, 1, 5))
+        graph = x.graph(x.widened(*x.inputs, 2))
+        assert turn_signals(graph) is graph
+        return
     else:
         before = net.state(
             (1, 1, 4, 3), net.tensors[net.input((1, 1, 4, 3))].quant, np.zeros((1, 1, 4, 3), np.int8)

@@ -113,7 +113,10 @@ def _broadcasts(graph: Graph, op: Op) -> bool:
     shapes = [operand_shape(graph.tensors[t], result) for t in op.inputs if t >= 0]
     if any(shape is None for shape in shapes):
         return False
-    return np.broadcast_shapes(*(shape for shape in shapes if shape)) == turned_shape(result)
+    try:
+        return np.broadcast_shapes(*(shape for shape in shapes if shape)) == turned_shape(result)
+    except ValueError:  # it broadcasts in its own way
+        return False
 
 
 def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
