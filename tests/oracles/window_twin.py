@@ -1,7 +1,7 @@
 """What the steps of a group make and keep, by sets of rows and columns. No formula of the planner is used.
 
-    hand_offs(group, graph)            # must equal schedule.hand_offs
-    windows(group, graph, steps)       # tensor -> (rows, columns): the least that the steps can do with
+hand_offs(group, graph)            # must equal schedule.hand_offs
+windows(group, graph, steps)       # tensor -> (rows, columns): the least that the steps can do with
 """
 
 from __future__ import annotations

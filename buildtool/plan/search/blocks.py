@@ -125,7 +125,11 @@ class Blocks:
         """Whether a chain can be a group of bands that keeps rows (see `schedule.bands`)."""
         e = self.e
         again = any(e.axes_of[k][0].kernel > e.axes_of[k][0].stride for k in range(first + 1, last + 1))
-        return again and not self.leaps(first, last) and not bands_objection(e.graph, e.positions[first : last + 1])
+        return (
+            again
+            and not self.leaps(first, last)
+            and not bands_objection(e.graph, e.positions[first : last + 1])
+        )
 
     def _bands(self, first: int, last: int, through: Axis) -> Block:
         """A chain as a group of bands, one row per step."""

@@ -135,8 +135,9 @@ def test_a_plan_of_a_tied_way_is_not_left_out():
     net = Net((1, 9, 9, 8))
     graph = net.graph(net.depthwise(net.conv(net.inputs[0], 40), (3, 3), (1, 1), SAME))
     target = registry.make_target(replace(registry.load_board("cortex-m4"), pipeline=None))
-    pareto = front(graph, target, Settings())
-    plan = pareto.plan(2)
+    with Space().searched():  # `case` may have another one
+        pareto = front(graph, target, Settings())
+        plan = pareto.plan(2)
     check(plan, graph, target)
     steps = [group.rows_per_step for region in plan.regions for group in region.groups]
     assert plan.arena_bytes < pareto.points[2].live_bytes and steps == [4]
