@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-import numpy as np
-
 from buildtool.emit.arguments import geometry, invocation, part_view, whole_view
 from buildtool.emit.ctext import block, plus
 from buildtool.emit.loading import StreamedLoads
@@ -20,13 +18,14 @@ from buildtool.emit.network import Network
 from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
+from buildtool.graph.types import Graph
 from buildtool.plan.schedule.advances import Link
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.delivery import portions
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
-from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, links
+from buildtool.plan.schedule.schedule import column_ranges, first_column, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target.types import Argument, Role
 
@@ -141,8 +140,12 @@ def _high(variable: str, axis: Axis) -> str:
 
 
 def _low(variable: str, axis: Axis) -> str:
-    scaled = times(variable, axis.stride)
-    return f"nn_most(0, {plus(scaled, -axis.pad)})" if axis.pad else scaled
+    return f"nn_most(0, {_first(variable, axis)})" if axis.pad else _first(variable, axis)
+
+
+def _first(variable: str, axis: Axis) -> str:
+    """Returns C for axis.low(variable)."""
+    return plus(times(variable, axis.stride), -axis.pad)
 
 
 @dataclass(frozen=True)
@@ -226,24 +229,30 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     rows_of = _band_rows if group.scheme is Scheme.BANDS else _row_ranges
     lines = rows_of(network, group, start, end)
     if not group.hand_off:
-        ends = column_ends(group, graph, np.array([width]))[:, 0].tolist()
-        for position, column_count in zip(group.ops, ends, strict=True):
-            window = f"{{low_{position}, high_{position}, 0, {column_count}}}"
-            if column_count > 0:  # else the next operator reads only padding
-                lines += block("", window_call(network, position, window, column_count < width))
+        for position, (starts, ends) in zip(group.ops, column_ranges(group, graph), strict=True):
+            window = f"{{low_{position}, high_{position}, {starts[0]}, {ends[0]}}}"
+            if starts[0] < ends[0]:  # else the next operator reads only padding
+                lines += block("", window_call(network, position, window, ends[0] - starts[0] < width))
         return block("", lines)
+    leaping = _leaping(group, graph)
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
     body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
     for before, most, needs in _readers(network, group, 1):
         reach = _fold("nn_most", [_high(f"end_{p}", axis) for p, axis in needs])
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
+    begins = {p: f"from_{p}" if p in leaping else f"x_{p}" for p in group.ops}
+    for before, _, needs in _readers(network, group, 1):
+        if before in leaping:
+            needed = _fold("nn_least", [_first(begins[p], axis) for p, axis in needs])
+            body.append(f"const int32_t from_{before} = nn_most(x_{before}, {needed});")
     for position in group.ops:
-        window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
-        call = window_call(network, position, window, True)
+        columns_made = f"{begins[position]}, end_{position}"
+        call = window_call(network, position, f"{{low_{position}, high_{position}, {columns_made}}}", True)
         if group.scheme is Scheme.BANDS:
             rows = kept.get(graph.ops[position].outputs[0], 0)
-            call = _band_call(network, position, rows, call)
-        body += block(f"if (x_{position} < end_{position})", [*call, f"x_{position} = end_{position};"])
+            call = _band_call(network, position, rows, columns_made, call)
+        call = [*call, f"x_{position} = end_{position};"]
+        body += block(f"if ({begins[position]} < end_{position})", call)
     loop = f"for (int32_t x = {first_column(group, graph)}; x < {width}; x += {group.hand_off})"
     return block("", [*lines, *block(loop, body)])
 
@@ -275,20 +284,22 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
     return lines
 
 
-def _band_call(network: Network, position: int, kept: int, call: Sequence[str]) -> list[str]:
+def _band_call(
+    network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
+) -> list[str]:
     """Returns an operator's call in a group of bands, which may have no rows to make.
 
     `kept`: rows of its output that the next step reads again. They are copied into its window before the
-    call, and from there to their lines after it.
+    call, and from there to their lines after it. `columns_made`: C for the columns of the call.
     """
-    low, high, columns = f"low_{position}", f"high_{position}", f"x_{position}, end_{position}"
+    low, high = f"low_{position}", f"high_{position}"
     if not kept:
         return block(f"if ({low} < {high})", call)
     tensor, keep = network.graph.ops[position].outputs[0], network.target.routine(Role.KEEP)
 
     def copy(source: str, to: str, first: str, end: str) -> list[str]:
         arguments = {Argument.IN: f"&{source}", Argument.OUT: f"&{to}", Argument.WINDOW: "&rows"}
-        return [f"const nn_window rows = {{{first}, {end}, {columns}}};", invocation(keep, arguments)]
+        return [f"const nn_window rows = {{{first}, {end}, {columns_made}}};", invocation(keep, arguments)]
 
     window, lines = f"tensor_{tensor}", f"lines_{tensor}"
     return [
@@ -298,6 +309,15 @@ def _band_call(network: Network, position: int, kept: int, call: Sequence[str]) 
             [*call, *block("", copy(window, lines, f"nn_most({low}, {high} - {kept})", high))],
         ),
     ]
+
+
+def _leaping(group: Group, graph: Graph) -> frozenset[int]:
+    """The operators of a group that leave out columns between two hand-offs, because nothing reads them."""
+    leaping = set()
+    for position, (low, high) in zip(group.ops, column_ranges(group, graph), strict=True):
+        if low[0] > 0 or (low[1:] > high[:-1]).any():
+            leaping.add(position)
+    return frozenset(leaping)
 
 
 def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:

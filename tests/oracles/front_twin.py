@@ -12,18 +12,19 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import pytest
 from hypothesis import reject
+from window_twin import sizes
+from window_twin import windows as least_windows
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.assemble import accumulators, band_lines, tensor_buffers
-from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.delivery import delivered_image
@@ -234,17 +235,20 @@ class Twin:
         for p in ops[1:]:
             stride *= axes(self.graph, self.graph.ops[p])[1].stride
         once = sum(op_macs(self.graph, self.graph.ops[p]) for p in ops)
-        groups, least = [], None
+        groups, least = [], dict[int, int]()  # hand-off -> work
         for step in self.space.steps:
             if step > 1 and step >= 2 * height:
                 break
-            strip = Group(ops, Scheme.HALO, step, 0)
-            work = self.work(Region((strip,)), first)
-            if work > self.space.most_repetition * once or (frugal and least is not None and work >= least):
-                continue
-            least = work
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
-            groups += [strip, *(Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)]
+            hand_offs = (Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)
+            for group in (Group(ops, Scheme.HALO, step, 0), *hand_offs):
+                work = self.work(Region((group,)), first)
+                if work > self.space.most_repetition * once:
+                    continue
+                if frugal and work >= least.get(group.hand_off, work + 1):
+                    continue
+                least[group.hand_off] = work
+                groups.append(group)
         if self._keeps_rows(first, stop):
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
             groups += [Group(ops, Scheme.BANDS, 1, n) for n in pixels if n < width]
@@ -257,6 +261,8 @@ class Twin:
         small = all(self.graph.tensors[op.outputs[0]].dtype.size == 1 for op in inside[:-1])
         windows = [axes(self.graph, op)[0] for op in inside[1:]]
         again = any(window.kernel > window.stride for window in windows)
+        across = [axes(self.graph, op)[1] for op in inside[1:]]
+        again = again and not any(window.kernel < window.stride for window in across)
         return alone and small and again and not fed_in_parts(self.graph, inside[-1])
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
@@ -296,14 +302,41 @@ class Twin:
         """Returns the arena's content, without scratch, with this region and all other operators alone."""
         runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
         timeline = Timeline(self.graph, self.image, runs)
-        alignment = self.target.board.alignment
-        space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
-        windows = space.windows
+        windows, size = self.workspace(region, timeline.columns)
         in_rings = [ring for one in timeline.runs for ring in rings(self.graph, one)]
         buffers = [*tensor_buffers(timeline, set(windows), in_rings), *accumulators(timeline)]
         buffers += band_lines(timeline)
         begin = timeline.starts[first]
-        return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
+        return Held(tuple(buffers), windows, size, begin, begin + len(self.run(region).steps))
+
+    def workspace(self, region: Region, widest: Mapping[int, int]) -> tuple[dict[int, int], int]:
+        """Returns the columns of each window in a region, and the bytes of windows and scratch.
+
+        The sizes of windows follow from the steps. `widest`: operator -> the most columns of a call.
+        """
+        columns, size = {}, 0
+        for group in region.groups:
+            scratch = {
+                p: catalogue.scratch_bytes(kernel, self.graph, self.graph.ops[p], widest.get(p))
+                for p in group.ops
+                if (kernel := self.kernels[p]) is not None
+            }
+            in_windows = region.is_streamed and group.scheme is not Scheme.BRANCHES
+            windows = self.windows(group) if in_windows else {}
+            columns |= {t: x for t, (_, x) in windows.items()}
+            rewrites = [
+                self.graph.ops[p].outputs[0]
+                for p in group.ops
+                if self.in_place != "none" and self.kernels[p].overlap is Contract.PIXEL
+            ]
+            size = max(size, *sizes(group, self.graph, windows, self._aligned, scratch, rewrites))
+        return columns, size
+
+    @functools.cache  # noqa: B019
+    def windows(self, group: Group) -> dict[int, tuple[int, int]]:
+        """Returns inner tensor -> the rows and columns of its window, for all rows of the group."""
+        steps = [Step(*line) for line in self.run(Region((group,))).steps.tolist() if line[0] != SOURCE]
+        return least_windows(group, self.graph, steps) if len(group.ops) > 1 else {}
 
     def work(self, region: Region, first: int) -> int:
         """Returns the multiply-accumulates of the region's steps."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from window_twin import hand_offs
+
 from buildtool.graph.liveness import alias_roots
 from buildtool.plan.schedule.branches import Progress
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts, row_inputs, streams
-from buildtool.plan.schedule.schedule import hand_offs, links
+from buildtool.plan.schedule.schedule import links
 from buildtool.plan.types import SOURCE, Region, Scheme, Step
 
 
@@ -40,6 +42,7 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     _, tall, wide, _ = graph.tensors[source.tensor].nhwc
     rows = [_first_row(link.group, graph) for link in chain]
     progress = [link.branches and Progress(link.branches) for link in chain]
+    calls = [() if link.branches else hand_offs(link.group, graph) for link in chain]
     delivered = 0
 
     def pull(index: int, need: int) -> Iterator[Step]:
@@ -60,7 +63,7 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
             y0, y1 = rows[index], min(rows[index] + group.rows_per_step, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             spans = rows_made(group, graph, y0, y1)
-            for place, x0, x1 in hand_offs(group, graph):
+            for place, x0, x1 in calls[index]:
                 yield Step(group.ops[place], *spans[group.ops[place]], x0, x1)
             rows[index] = y1
 

@@ -14,7 +14,7 @@ from itertools import chain
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.limits import NO_SETTING, Limits, format_ms, format_price
+from buildtool.plan.choose.limits import F_SLACK, NO_SETTING, Limits, format_ms, format_price
 from buildtool.plan.search.front import Front
 from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
@@ -141,7 +141,7 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     laborious = plans[-1]  # cheap, but with too much work
-    extra = front.space.most_extra(limits.f)
+    extra = front.space.most_extra(limits.f + F_SLACK)
     least = _place_ways(front, Search(front.space.tables, extra, front.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:

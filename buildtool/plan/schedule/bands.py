@@ -63,16 +63,6 @@ def _lines(graph: Graph, group: Group) -> dict[int, int]:
     return {t: min(rows_, graph.tensors[t].nhwc[1]) for t, rows_ in kept.items() if rows_ > 0}
 
 
-def window_rows(graph: Graph, group: Group) -> Mapping[int, int]:
-    """Tensor inside a group of bands -> the rows of its window: those of a step, and the ones kept above."""
-    along, result = needs(graph, group), dict[int, int]()
-    for position, t in zip(group.ops[1:], inner_tensors(graph, group), strict=True):
-        stride = along[graph.ops[position].outputs[0]][0].stride
-        extent = axes(graph, graph.ops[position])[0].extent(group.rows_per_step * stride)
-        result[t] = min(graph.tensors[t].nhwc[1], extent)
-    return result
-
-
 def input_axis(graph: Graph, group: Group, tensor: int) -> Axis:
     """The row axis of a group of bands from its input to its output: only what was not read before."""
     along, first = needs(graph, group), graph.ops[group.ops[0]]

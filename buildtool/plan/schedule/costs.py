@@ -25,14 +25,14 @@ from buildtool.base.distinct import distinct
 from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.advances import branch_advances
-from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import copied_rows, first_row, lines
 from buildtool.plan.schedule.branches import Branches, branches
 from buildtool.plan.schedule.delivery import delivered_image, portions
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
+from buildtool.plan.schedule.ranges import Ranges, all_of, in_steps
 from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import column_ends, first_column, is_driven, row_ranges
+from buildtool.plan.schedule.schedule import column_ranges, is_driven, row_ranges
 from buildtool.plan.types import Group, Load, Region, Scheme
 from buildtool.target.catalogue import channel_bytes
 from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
@@ -42,27 +42,6 @@ from buildtool.target.variables import Geometry
 FEW = 256  # up to this many ranges, counting one by one is faster
 Numbers = npt.NDArray[np.int64]
 Parts = tuple[tuple[Part, int], ...]  # each part with the number of times that it occurs
-
-
-class Ranges(NamedTuple):
-    """Half-open ranges along one axis, the n-th from low[n] to high[n]; some may be empty."""
-
-    low: Numbers
-    high: Numbers
-
-    def read(self, axis: Axis, size: int) -> Ranges:
-        """The input range that each of the ranges reads. The input has `size` elements along the axis."""
-        return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
-
-    @property
-    def length(self) -> int:
-        """The sum of the ranges' lengths."""
-        return int((self.high - self.low).sum())
-
-    def without_empty(self) -> Ranges:
-        """The ranges that are not empty."""
-        nonempty = self.low < self.high
-        return self if nonempty.all() else Ranges(self.low[nonempty], self.high[nonempty])
 
 
 class Calls(NamedTuple):
@@ -95,18 +74,6 @@ class RegionCalls(NamedTuple):
     delivered: int
 
 
-def in_steps(made: int, step: int, first: int = 0) -> Ranges:
-    """Rows from `first` to `made` in ranges of `step` rows."""
-    low = np.arange(first, made, step)
-    return Ranges(low, np.minimum(low + step, made))
-
-
-def column_gains(ends: Numbers) -> Ranges:
-    """The columns that each hand-off adds. `ends`: one past the last column that is needed by then."""
-    reached = np.maximum.accumulate(np.maximum(ends, 0))
-    return Ranges(np.concatenate((np.zeros(1, np.int64), reached[:-1])), reached)
-
-
 def copies(rows: Ranges, columns: Ranges, kept: int, pixel: int) -> tuple[tuple[int, int], ...]:
     """The copies that keep `kept` rows of a tensor, each of some pixels of a row, as (bytes, how many).
 
@@ -116,26 +83,19 @@ def copies(rows: Ranges, columns: Ranges, kept: int, pixel: int) -> tuple[tuple[
     return tuple((width * pixel, times * row_count) for width, times in sorted(Counter(widths).items()))
 
 
-def _all_of(size: int) -> Ranges:
-    return Ranges(np.array([0]), np.array([size]))
-
-
 def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
     """Operator -> its calls, where the group makes the first `made` rows of its output."""
-    width = columns(graph, graph.ops[group.ops[-1]])
     step = in_steps(made, group.rows_per_step, first_row(graph, group))
-    hand_off = group.hand_off or width
     low, high = row_ranges(group, graph, step.low, step.high)
-    ends = column_ends(group, graph, np.arange(first_column(group, graph), width, hand_off) + hand_off)
     window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
     calls, kept = {}, lines(graph, group)
-    for place, position in enumerate(group.ops):
+    for place, (position, across) in enumerate(zip(group.ops, column_ranges(group, graph), strict=True)):
         op = graph.ops[position]
         own_rings = Rings(
             max((window_columns.get(t, 0) for t in op.inputs), default=0),
             window_columns.get(op.outputs[0], 0),
         )
-        own, gains = Ranges(low[:, place], high[:, place]), column_gains(ends[place]).without_empty()
+        own, gains = Ranges(low[:, place], high[:, place]), across.without_empty()
         t = op.outputs[0]
         own_copies = copies(own, gains, kept[t], graph.tensors[t].pixel_bytes) if t in kept else ()
         calls[position] = Calls(own.without_empty(), gains, own_rings, own_copies)
@@ -147,7 +107,7 @@ def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[
     lines = branch_advances(lanes, made).astype(np.int64)
     for index, (lane, width) in enumerate(zip(lanes.lanes, widths, strict=True)):
         own = lines[lines[:, 1] == index]
-        yield lane.position, Calls(Ranges(own[:, 2], own[:, 3]), _all_of(width))
+        yield lane.position, Calls(Ranges(own[:, 2], own[:, 3]), all_of(width))
 
 
 def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
@@ -159,7 +119,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
         (position,) = region.ops
         op = graph.ops[position]
         _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
-        return RegionCalls({position: Calls(_all_of(height), _all_of(width))}, image_rows)
+        return RegionCalls({position: Calls(all_of(height), all_of(width))}, image_rows)
     calls: dict[int, Calls] = {}
     needed = rows(graph, graph.ops[region.ops[-1]])
     source = -1

@@ -114,23 +114,6 @@ def read_whole(graph: Graph, group: Group) -> frozenset[int]:
     )
 
 
-def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
-    """How many columns of `tensor` its window needs, so that each column stays until its last read.
-
-    When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to column
-    (x - 1) * S - P + K. A reader of the tensor has stride s and padding p, and its output has the axis
-    (K', S', P'). It continues at column s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
-    column (x + hand_off - 1) * S - P + K, with S = s * S'.
-    """
-    axis = along[tensor][1]
-    ahead, most = group.hand_off * axis.stride + axis.kernel - axis.pad, 0
-    for op in (graph.ops[position] for position in group.ops):
-        if tensor in row_inputs(graph, op):
-            own, after = axes(graph, op)[1], along[op.outputs[0]][1]
-            most = max(most, ahead - own.stride * (after.kernel - after.pad) + own.pad)
-    return most
-
-
 def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
     """Operator -> the largest number of output columns of one call; empty where calls make whole rows."""
     if not group.hand_off:

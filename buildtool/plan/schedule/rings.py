@@ -13,18 +13,12 @@ from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.advances import Ints
 from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.bands import input_axis, lines, window_rows
+from buildtool.plan.schedule.bands import first_row, input_axis, lines
 from buildtool.plan.schedule.delivery import delivered_image
-from buildtool.plan.schedule.inner import (
-    columns_kept,
-    inner_tensors,
-    needs,
-    read_whole,
-    remember,
-    whole_tensors,
-)
-from buildtool.plan.schedule.receptive import fed_in_parts
-from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.schedule.inner import inner_tensors, needs, read_whole, remember, whole_tensors
+from buildtool.plan.schedule.ranges import Ranges, held, in_steps
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.schedule.schedule import Run, column_ranges, row_ranges
 from buildtool.plan.types import SOURCE, Group, Scheme
 
 ACCUMULATOR_BYTES = 4
@@ -57,21 +51,32 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
-    along, whole = needs(graph, group), whole_tensors(graph, group)
-    of_bands = window_rows(graph, group) if group.scheme is Scheme.BANDS else {}
-    buffers = []
-    for tensor in (t for t in inner_tensors(graph, group) if t not in whole):
-        _, height, width, _ = graph.tensors[tensor].nhwc
-        rows = of_bands.get(tensor) or min(height, along[tensor][0].extent(group.rows_per_step))
-        columns = columns_kept(graph, group, tensor, along) if group.hand_off else width
-        buffers.append(LineBuffer.of(graph, tensor, rows, min(width, columns)))
+    steps = in_steps(rows(graph, graph.ops[group.ops[-1]]), group.rows_per_step, first_row(graph, group))
+    made = [Ranges(*both) for both in zip(*(r.T for r in row_ranges(group, graph, *steps)), strict=True)]
+    calls, whole, buffers = column_ranges(group, graph), whole_tensors(graph, group), list[LineBuffer]()
+    for place, tensor in enumerate(inner_tensors(graph, group)):
+        if tensor in whole:
+            continue
+        most_rows = max(1, made[place].longest)
+        if group.scheme is Scheme.BANDS:
+            most_rows = held(made[place], _readers(graph, group, tensor, 0, made))
+        most_columns = held(calls[place], _readers(graph, group, tensor, 1, calls))
+        buffers.append(LineBuffer.of(graph, tensor, most_rows, most_columns))
     return tuple(buffers)
+
+
+def _readers(
+    graph: Graph, group: Group, tensor: int, side: int, made: Sequence[Ranges]
+) -> list[tuple[Axis, Ranges]]:
+    """The row axis (0) or column axis (1) of each of a tensor's readers in a group, and what it makes."""
+    both = zip((graph.ops[position] for position in group.ops), made, strict=True)
+    return [(axes(graph, op)[side], own) for op, own in both if tensor in row_inputs(graph, op)]
 
 
 def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """The rows that a group of bands keeps of the tensors inside it, as buffers of whole rows."""
     return [
-        LineBuffer.of(graph, t, rows, graph.tensors[t].nhwc[2]) for t, rows in lines(graph, group).items()
+        LineBuffer.of(graph, t, kept, graph.tensors[t].nhwc[2]) for t, kept in lines(graph, group).items()
     ]
 
 
@@ -84,8 +89,8 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
         return []  # one operator over whole tensors
     inside, readers = set(run.region.ops), graph.consumers()
     return [
-        LineBuffer.of(graph, tensor, rows, graph.tensors[tensor].nhwc[2])
-        for tensor, rows in sorted(_rows_needed(graph, run).items())
+        LineBuffer.of(graph, tensor, kept, graph.tensors[tensor].nhwc[2])
+        for tensor, kept in sorted(_rows_needed(graph, run).items())
         if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,)))
     ]
 

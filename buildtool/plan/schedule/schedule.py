@@ -26,7 +26,15 @@ from buildtool.plan.schedule.axis import N
 from buildtool.plan.schedule.bands import band_ranges, bands_objection, first_row
 from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
-from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
+from buildtool.plan.schedule.inner import (
+    driving_tensor,
+    inner_tensors,
+    needs,
+    remember,
+    together,
+    whole_tensors,
+)
+from buildtool.plan.schedule.ranges import Ranges, column_gains
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
@@ -284,14 +292,31 @@ def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 
 
 def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
+    low, high = map(np.stack, zip(*column_ranges(group, graph), strict=True))
+    hand_off, index = np.nonzero((low < high).T)
+    lines = (index, low[index, hand_off], high[index, hand_off])
+    return tuple(zip(*(line.tolist() for line in lines), strict=True))
+
+
+def column_ranges(group: Group, graph: Graph) -> list[Ranges]:
+    """The columns that each operator of a group makes, hand-off by hand-off.
+
+    Columns that no operator of the group reads are left out, unless their tensor is whole.
+    """
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
     ends = column_ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
-    reached = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
-    before = np.concatenate([np.zeros_like(reached[:, :1]), reached[:, :-1]], axis=1)
-    hand_off, index = np.nonzero((before < reached).T)
-    lines = (index, before[index, hand_off], reached[index, hand_off])
-    return tuple(zip(*(line.tolist() for line in lines), strict=True))
+    whole, ranges = whole_tensors(graph, group), list[Ranges]()
+    read_from: dict[int, Columns] = {}  # tensor -> its first column that is read in or after each hand-off
+    for position, own_ends in zip(reversed(group.ops), reversed(ends), strict=True):
+        op = graph.ops[position]
+        result = op.outputs[0]
+        made, first = column_gains(own_ends, None if result in whole else read_from.get(result))
+        ranges.append(made)
+        for t in row_inputs(graph, op):
+            low = axes(graph, op)[1].lows(first)
+            read_from[t] = np.minimum(low, read_from.get(t, low))
+    return ranges[::-1]
 
 
 def first_column(group: Group, graph: Graph) -> int:

@@ -17,7 +17,8 @@ from buildtool.base.session import Session, remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.bands import bands_objection, without_repeats
-from buildtool.plan.schedule.costs import branch_calls, in_steps
+from buildtool.plan.schedule.costs import branch_calls
+from buildtool.plan.schedule.ranges import in_steps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
@@ -38,7 +39,8 @@ class Block:
     `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
     of the rows that its branches or bands keep. `work`: multiply-accumulates of all its steps. `section`: its
     branches, if any. `bands`: whether it keeps the rows that its next step reads again. `ahead`: then its
-    number of steps before its first row.
+    number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for every
+    hand-off).
     """
 
     first: int
@@ -50,6 +52,7 @@ class Block:
     section: Section | None = None
     bands: bool = False
     ahead: int = 0
+    pixels: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,17 +109,27 @@ class Blocks:
             for step in STEPS if first < last else STEPS[:1]:
                 if step > 1 and step >= 2 * height:
                     break
-                work = self._works(last, step, height)[last - first]
-                if work <= MOST_REPETITION * once:
-                    yield Block(first, last, step, axis, sums, work)
+                for pixels in self._hand_offs(first, last) if self.leaps(first, last) else (None,):
+                    work = self._works(last, step, height, pixels or ROW)[last - first]
+                    if work <= MOST_REPETITION * once:
+                        yield Block(first, last, step, axis, sums, work, pixels=pixels)
             if first < last and self._keeps(first, last):
                 yield self._bands(first, last, axis)
+
+    def leaps(self, first: int, last: int) -> bool:
+        """Whether an element of a chain skips columns of its input, so that hand-offs decide the work."""
+        inner = (self.e.axes_of[e][1] for e in range(first + 1, last + 1))
+        return any(axis.kernel < axis.stride for axis in inner)
 
     def _keeps(self, first: int, last: int) -> bool:
         """Whether a chain can be a group of bands that keeps rows (see `schedule.bands`)."""
         e = self.e
         again = any(e.axes_of[k][0].kernel > e.axes_of[k][0].stride for k in range(first + 1, last + 1))
-        return again and not bands_objection(e.graph, e.positions[first : last + 1])
+        return (
+            again
+            and not self.leaps(first, last)
+            and not bands_objection(e.graph, e.positions[first : last + 1])
+        )
 
     def _bands(self, first: int, last: int, through: Axis) -> Block:
         """A chain as a group of bands, one row per step."""
@@ -191,25 +204,23 @@ class Blocks:
             return self._section_work(block.section, rows)
         if block.bands:
             return self._band_works(block.last, rows)[block.last - block.first]
-        return self._works(block.last, block.step, rows)[block.last - block.first]
+        return self._works(block.last, block.step, rows, block.pixels or ROW)[block.last - block.first]
 
     @remembered
-    def _works(self, last: int, step: int, rows: int) -> list[int]:
+    def _works(self, last: int, step: int, rows: int, pixels: int) -> list[int]:
         """Returns multiply-accumulates for `rows` output rows; item i is for the chain of i + 1 elements.
 
-        Steps are clipped at the borders. A global pooling outputs nothing until the end. Columns that the
-        next element skips are not computed.
+        Steps are clipped at the borders. A global pooling outputs nothing until the end. `pixels`: the
+        hand-off.
         """
-        ranges, columns = in_steps(rows, step), self.e.widths[last]
+        ranges, (columns, _) = in_steps(rows, step), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
             if not self.e.fed_in_parts[e]:
-                work += self._work(e, ranges.length * columns)
+                work += self._work(e, ranges.length * columns[last - e].length)
             works.append(work)
             if e > self.lowest[last]:
-                vertical, horizontal = self.e.axes_of[e]
-                ranges = ranges.read(vertical, self.e.heights[e - 1])
-                columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
+                ranges = ranges.read(self.e.axes_of[e][0], self.e.heights[e - 1])
         return works
 
     def _section_work(self, section: Section, height: int) -> int:
@@ -287,15 +298,20 @@ class Blocks:
 
     def groups(self, block: Block) -> Iterator[Group]:
         """The groups of a block, one for each hand-off; whole rows come last, but not for bands."""
-        if block.section is None and block.first < block.last:
-            # pixels of the block's output, or of its input if that is wider
-            inner = range(block.first + 1, block.last + 1)
-            stride = math.prod(self.e.axes_of[e][1].stride for e in inner)
+        every = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
+        for pixels in every if block.pixels is None else (block.pixels,):
+            if pixels or not block.bands:
+                yield self.group(block, pixels)
+
+    def _hand_offs(self, first: int, last: int) -> Iterator[int]:
+        """The hand-offs to try for a chain, in ascending order; whole rows come last."""
+        if first < last:
+            # pixels of the chain's output, or of its input if that is wider
+            stride = math.prod(self.e.axes_of[e][1].stride for e in range(first + 1, last + 1))
             for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
-                if pixels < self.e.widths[block.last]:
-                    yield self.group(block, pixels)
-        if not block.bands:
-            yield self.group(block, ROW)
+                if pixels < self.e.widths[last]:
+                    yield pixels
+        yield ROW
 
     def group(self, block: Block, pixels: int) -> Group:
         """The group of a block whose operators hand over `pixels` pixels per call (ROW: whole rows)."""

@@ -16,7 +16,8 @@ from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import leading_steps
-from buildtool.plan.schedule.costs import Ranges, column_gains, copies, in_steps
+from buildtool.plan.schedule.costs import copies
+from buildtool.plan.schedule.ranges import Ranges, column_gains, held, in_steps
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
@@ -86,31 +87,40 @@ class ChainEnds:
     def _shapes(self, last: int, step: int, pixels: int, bands: bool) -> list[tuple[int, int, int]]:
         """The windows between the elements, from the last to the first, as (rows, columns, bytes)."""
         shapes: list[tuple[int, int, int]] = []
-        extent = new = step
-        for e in range(last, self._lowest[last], -1):
-            vertical, horizontal = self._e.axes_of[e]
-            tensor = self._e.graph.tensors[self._e.makes[e - 1]]
-            _, height, width, _ = tensor.nhwc
-            extent, pixels = vertical.extent(new if bands else extent), pixels * horizontal.stride
-            new *= vertical.stride
-            needed = pixels + horizontal.kernel - horizontal.stride if pixels else width
-            rows, columns = min(height, extent), min(width, needed)
-            shapes.append((rows, columns, rows * columns * tensor.pixel_bytes))
+        height, (_, columns) = self._e.heights[last], self.columns(last, pixels)
+        rows = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        for i, across in enumerate(columns):
+            down, made = self._e.axes_of[last - i][0], rows[i + 1]
+            most = held(made, [(down, rows[i])]) if bands else max(1, made.longest)
+            pixel = self._e.graph.tensors[self._e.makes[last - i - 1]].pixel_bytes
+            shapes.append((most, across, most * across * pixel))
         return shapes
 
     @remembered
-    def _scratch_of(self, last: int, pixels: int) -> list[int]:
-        """Aligned bytes of scratch for the largest call of each element, from the last element to the first.
+    def columns(self, last: int, pixels: int) -> tuple[list[Ranges], list[int]]:
+        """The columns that each hand-off makes of each element, and the columns of the windows between them.
 
-        Columns that the next element skips are not computed.
+        Both lists go from the last element to the first. All chains have the hand-offs of the longest one.
+        Shorter chains do nothing in some of the first ones.
         """
-        columns, each = self._e.widths[last], pixels or self._e.widths[last]
-        scratch = [self._e.scratch_for(last, min(columns, each))]
-        for e in range(last, self._lowest[last], -1):
-            axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
-            columns, each = max(0, min(whole, axis.high(columns))), each * axis.stride
-            scratch.append(self._e.scratch_for(e - 1, min(columns, each) if pixels else columns))
-        return scratch
+        e, width = self._e, self._e.widths[last]
+        each = pixels or width
+        ends = np.minimum(np.arange(-self._ahead(last, pixels) * each, width, each) + each, width)
+        made, first = column_gains(ends)
+        ranges, windows = [made], list[int]()
+        for element in range(last, self._lowest[last], -1):
+            axis = e.axes_of[element][1]
+            ends = np.minimum(e.widths[element - 1], axis.highs(ends))
+            made, first = column_gains(ends, axis.lows(first))
+            windows.append(held(made, [(axis, ranges[-1])]))
+            ranges.append(made)
+        return ranges, windows
+
+    @remembered
+    def _scratch_of(self, last: int, pixels: int) -> list[int]:
+        """Aligned bytes of scratch for each element's largest call, from the last element to the first."""
+        made, _ = self.columns(last, pixels)
+        return [self._e.scratch_for(last - i, columns.longest) for i, columns in enumerate(made)]
 
     # ---- the cost of calls ---------------------------------------------------------------------------
 
@@ -182,7 +192,7 @@ class ChainEnds:
 
     def _copies(self, last: int, ranges: Sequence[Ranges], pixels: int) -> list[float]:
         """The costs of the copies of each element's output, from the last element to the first."""
-        columns, costs = self._columns_made(last, pixels), [0.0]
+        columns, costs = [made.without_empty() for made in self.columns(last, pixels)[0]], [0.0]
         for i, (rows, made) in enumerate(zip(ranges[1:], columns[1:], strict=True), 1):
             e = last - i
             pixel = self._e.graph.tensors[self._e.makes[e]].pixel_bytes
@@ -190,36 +200,19 @@ class ChainEnds:
         return costs
 
     @remembered
-    def _columns_made(self, last: int, pixels: int) -> list[Ranges]:
-        """The columns that each element makes in each call, from the last element to the first."""
-        width, found = self._e.widths[last], list[Ranges]()
-        ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-        ends = np.minimum(ends, width)
-        for e in range(last, self._lowest[last] - 1, -1):
-            found.append(column_gains(ends).without_empty())
-            if e:
-                ends = np.minimum(self._e.widths[e - 1], self._e.axes_of[e][1].highs(ends))
-        return found
-
-    @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
         """The numbers of the cost parts that columns give, for each element from the last to the first.
 
-        Each item is a pair of numbers: for the element as the first one of a chain, and as a later one. All
-        chains have the hand-offs of the longest one. Shorter chains do nothing in some of the first ones.
+        Each item is a pair of numbers: for the element as the first one of a chain, and as a later one.
         """
-        parts, ring, each = list[tuple[int, int]](), 0, pixels
-        for i, ranges in enumerate(self._columns_made(last, pixels)):
-            e = last - i
-            axis, position = self._e.axes_of[e][1], self._e.positions[e]
+        (made, windows), parts, ring = self.columns(last, pixels), list[tuple[int, int]](), 0
+        for columns, before in zip(made, [*(windows if pixels else [0] * len(windows)), 0], strict=True):
+            ranges, position = columns.without_empty(), self._e.positions[last - len(parts)]
             first = later = self._e.model.parts(position, 1, ranges, Rings(0, ring))
-            if e:
-                each *= axis.stride
-                before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
-                if before:
-                    later = self._e.model.parts(position, 1, ranges, Rings(before, ring))
-                ring = before
+            if before:
+                later = self._e.model.parts(position, 1, ranges, Rings(before, ring))
             parts.append((first, later))
+            ring = before
         return parts
 
     def _ahead(self, last: int, pixels: int) -> int:

@@ -27,8 +27,8 @@ from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
-    FormRow._fields.index, ("least_extra", "back", "step", "window", "section", "bands")
+_LEAST_EXTRA, _BACK, _STEP, _HAND_OFF, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
+    FormRow._fields.index, ("least_extra", "back", "step", "hand_off", "window", "section", "bands")
 )
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
@@ -113,8 +113,9 @@ class Tables:
         if row.section:
             block = self.blocks.ending_at(last)[-1]
         else:
-            axis = Axis(row.kernel, row.stride, row.pad)
-            block = Block(last - row.back, last, row.step, axis, row.sums, row.work)
+            axis, first = Axis(row.kernel, row.stride, row.pad), last - row.back
+            pixels = row.hand_off if self.blocks.leaps(first, last) else None
+            block = Block(first, last, row.step, axis, row.sums, row.work, pixels=pixels)
             block = replace(block, bands=bool(row.bands), ahead=row.ahead)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
@@ -129,6 +130,8 @@ class Tables:
             return self.blocks.cheapest(block, most_window)
         own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
         own &= rows[:, _BANDS] == block.bands
+        if block.pixels is not None:
+            own &= rows[:, _HAND_OFF] == block.pixels
         fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
         if not len(fitting):
             return None
@@ -178,7 +181,7 @@ class Tables:
 
     def _forms(self, last: int) -> Iterator[Form]:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
-        fewest: dict[int, int] = {}  # first element -> work
+        fewest: dict[tuple[int, int | None], int] = {}  # first element and hand-off -> work
         for block in self.blocks.ending_at(last):
             if block.bands and not self.bands:
                 continue
@@ -186,8 +189,8 @@ class Tables:
                 yield from self.blocks.forms(block)
             elif block.bands:
                 yield from self.blocks.lean(block)
-            elif block.work < fewest.get(block.first, block.work + 1):  # more rows in one go save work
-                fewest[block.first] = block.work
+            elif block.work < fewest.get((block.first, block.pixels), block.work + 1):
+                fewest[block.first, block.pixels] = block.work  # more rows in one go save work
                 yield from self.blocks.lean(block)
 
     def _row(self, form: Form) -> FormRow:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import window_twin
+from bandnets import chains
 from branch_twin import BranchTwin
 from drawnnets import branching_networks
 from front_twin import Space, hold_front
@@ -15,6 +17,7 @@ from plan_nets import any_groups, assembled, make_target, residual_nets
 from zeronet import SAME_3X3, Net
 
 from buildtool.base.errors import PlanError
+from buildtool.graph.macs import op_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind, SliceAttrs
 from buildtool.plan.check.check import check
@@ -22,10 +25,13 @@ from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.rings import windows
+from buildtool.plan.schedule.schedule import run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.types import BufferKind, Group, Scheme
+from buildtool.plan.types import BufferKind, Group, Region, Scheme, Step
 from buildtool.zoo.drawn import NetBuilder
+
+_many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
@@ -82,6 +88,24 @@ def test_windows_are_as_small_as_they_can_be(rows, hand_off):
                 replay(replace(plan, buffers=smaller), timeline, kernels)
 
 
+@settings(_many, max_examples=40)
+@given(st.data(), st.one_of(residual_nets(), chains()))
+def test_windows_are_what_the_steps_need(data, graph):
+    for group in (g for g in any_groups(data.draw, graph) if len(g.ops) > 1):
+        steps = [Step(*line) for line in run(Region((group,)), graph).steps.tolist()]
+        needed = window_twin.windows(group, graph, steps)
+        assert all(needed[k.tensor] == (k.rows, k.columns) for k in windows(graph, group))
+
+
+def test_columns_that_a_strided_convolution_skips_are_not_made():
+    net = Net((1, 8, 8, 4))
+    x = net.conv(net.inputs[0], 8, (3, 3), (1, 1), SAME_3X3)
+    graph = net.graph(net.conv(x, 4, (1, 1), (2, 2)))
+    best, *others = front(graph, make_target(), Settings()).points
+    once, skipping = op_macs(graph, graph.ops[0]), op_macs(graph, graph.ops[1])
+    assert best.work == once // 4 + skipping and not others
+
+
 def test_an_operator_that_skips_rows_cannot_leave_a_tensor_to_others():
     net = Net((1, 9, 9, 4))
     x = net.conv(net.inputs[0], 4)
@@ -105,9 +129,6 @@ def test_ways_of_different_strides_are_no_group():
     assert net.shape(a) == net.shape(b)
     graph = net.graph(net.add(a, b))
     assert "different strides" in objection(graph, (0, 1, 2, 3))[1]
-
-
-_many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow

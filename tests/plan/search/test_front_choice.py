@@ -129,18 +129,19 @@ def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leave
 
 
 def test_a_plan_of_a_tied_way_is_not_left_out():
-    """Here steps of three rows do the same work as steps of two, and let more of the output lie over the
-    input: the point with two is placed below its live bytes. (In cycles, two rows would cost less.)
+    """Here steps of four rows do the same work as steps of three, and let more of the output lie over the
+    input: the point with three is placed below its live bytes. (In cycles, three rows would cost less.)
     """
-    net = Net((1, 4, 8, 8))
-    graph = net.graph(net.depthwise(net.conv(net.inputs[0], 40)))
+    net = Net((1, 9, 9, 8))
+    graph = net.graph(net.depthwise(net.conv(net.inputs[0], 40), (3, 3), (1, 1), SAME))
     target = registry.make_target(replace(registry.load_board("cortex-m4"), pipeline=None))
-    pareto = front(graph, target, Settings())
-    plan = pareto.plan(1)
+    with Space().searched():  # `case` may have another one
+        pareto = front(graph, target, Settings())
+        plan = pareto.plan(2)
     check(plan, graph, target)
     steps = [group.rows_per_step for region in plan.regions for group in region.groups]
-    assert plan.arena_bytes < pareto.points[1].live_bytes and steps == [3]
-    assert pareto.may_fit(1, plan.arena_bytes) and not pareto.may_fit(1, plan.arena_bytes - 1)
+    assert plan.arena_bytes < pareto.points[2].live_bytes and steps == [4]
+    assert pareto.may_fit(2, plan.arena_bytes) and not pareto.may_fit(2, plan.arena_bytes - 1)
 
 
 # ---- copies of tensors ----------------------------------------------------------------------------------

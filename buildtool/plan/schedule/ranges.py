@@ -1,0 +1,78 @@
+"""Ranges of rows or columns that an operator makes, call after call, and how many of them are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from buildtool.plan.schedule.axis import Axis, Numbers
+
+
+class Ranges(NamedTuple):
+    """Half-open ranges along one axis, the n-th from low[n] to high[n]; some may be empty."""
+
+    low: Numbers
+    high: Numbers
+
+    def read(self, axis: Axis, size: int) -> Ranges:
+        """The input range that each of the ranges reads. The input has `size` elements along the axis."""
+        return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
+
+    @property
+    def length(self) -> int:
+        """The sum of the ranges' lengths."""
+        return int((self.high - self.low).sum())
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest range, at least 0."""
+        return max(0, int((self.high - self.low).max(initial=0)))
+
+    def without_empty(self) -> Ranges:
+        """The ranges that are not empty."""
+        nonempty = self.low < self.high
+        return self if nonempty.all() else Ranges(self.low[nonempty], self.high[nonempty])
+
+
+def in_steps(made: int, step: int, first: int = 0) -> Ranges:
+    """Rows from `first` to `made` in ranges of `step` rows."""
+    low = np.arange(first, made, step)
+    return Ranges(low, np.minimum(low + step, made))
+
+
+def all_of(size: int) -> Ranges:
+    """One range of all elements."""
+    return Ranges(np.array([0]), np.array([size]))
+
+
+def column_gains(ends: Numbers, read_from: Numbers | None = None) -> tuple[Ranges, Numbers]:
+    """The columns that each hand-off makes, and the first column that it or a later one makes.
+
+    `ends`: one past the last column that is needed by then. `read_from`: the first column that is read in or
+    after each hand-off; columns before it are left out (None: none is).
+    """
+    reached = np.maximum.accumulate(np.maximum(ends, 0))
+    first = np.concatenate((np.zeros(1, np.int64), reached[:-1]))
+    if read_from is not None:
+        first = np.maximum(first, read_from)
+    return Ranges(np.minimum(first, reached), reached), first
+
+
+def held(made: Ranges, readers: Iterable[tuple[Axis, Ranges]]) -> int:
+    """How many columns of a tensor its window needs, so that each column stays until its last read.
+
+    `made`: the columns that each hand-off makes. `readers`: the column axis of each reader in the group, and
+    the columns that the reader makes. Within a hand-off readers run after the tensor's maker. At least 1. The
+    same holds for rows and steps where no row is made twice.
+    """
+    calls = np.flatnonzero(made.low < made.high)
+    lowest = made.low[calls]
+    for axis, own in readers:
+        reads = np.flatnonzero(own.low < own.high)
+        following = np.searchsorted(reads, calls)
+        is_read = following < len(reads)
+        first = np.maximum(0, axis.lows(own.low[reads[following[is_read]]]))
+        lowest[is_read] = np.minimum(lowest[is_read], first)
+    return max(1, int((made.high[calls] - lowest).max(initial=0)))
