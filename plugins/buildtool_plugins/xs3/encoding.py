@@ -64,7 +64,7 @@ class Instruction:
     def _fits_number(self, value: int, is_long: bool) -> bool:
         if self.format.endswith("B"):
             return value in POSITIONS
-        most = (1 << LONG_BITS[self.format]) - 1 if is_long else NUMBERS[self.format][1]
+        most = (1 << LONG_BITS[self.format]) - 1 if is_long and self.format in LONG_BITS else NUMBERS[self.format][1]
         return 0 <= value <= most
 
 
