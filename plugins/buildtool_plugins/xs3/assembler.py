@@ -2,7 +2,8 @@
 
 First all statements become pieces: bytes, alignments, branches. A branch of single issue has 16 bits until its
 target turns out to be too far; then bytes and fixups are written. In dual issue (`.issue_mode dual`) every piece
-has 32 bits: a bundle, or a long instruction. A single statement shares its bundle with a nop.
+has 32 bits: a bundle, or a long instruction. A statement alone takes its long form if it has one, as XMOS's
+assembler does; otherwise it shares its bundle with a nop. Of two that could be in either half, the first is low.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class _Jump:
     values: list[int]  # in the text's order; the target's is 0
     target: Sum
     is_dual: bool
-    is_long: bool = False
+    is_long: bool  # always in dual issue; in single issue it may grow
 
     @property
     def size(self) -> int:
-        return 4 if self.is_dual or self.is_long else 2
+        return 4 if self.is_long else 2
 
 
 @dataclass
@@ -421,7 +422,7 @@ class _Assembler:
 
     def _jump(self, op: _Operation) -> None:
         assert op.symbol is not None
-        self.draft.pieces.append(_Jump(op.longs[0], op.values, op.symbol, self.is_dual))
+        self.draft.pieces.append(_Jump(op.longs[0], op.values, op.symbol, self.is_dual, self.is_dual))
 
     def _bundle(self, texts: list[str]) -> None:
         """Emits the bundle of one or two statements; an empty one is a nop."""
@@ -429,7 +430,7 @@ class _Assembler:
             self._fail("a bundle in single issue", "write .issue_mode dual")
         if len(texts) > 2:
             self._fail("a bundle has two instructions")
-        ops = [(self._operation(text), text) for text in texts if text and text.split()[0].lower() != "nop"]
+        ops = [(self._operation(text), text) for text in texts if text]
         if not ops:
             self._put_halves(NOP, NOP)
             return
@@ -439,7 +440,7 @@ class _Assembler:
                 self._jump(op)
             elif op.symbol is not None:
                 self._emit_symbol(op)
-            elif not op.shorts:
+            elif op.longs:
                 self.draft.last().data += encode_long(op.longs[0], op.values).to_bytes(4, "little")
             else:
                 half = encode_short(op.shorts[0], op.values)
@@ -521,9 +522,8 @@ class _Assembler:
             if piece.is_long:
                 return False
             limit = 1023 if piece.instruction.format == "U10" else 63
-            scale = 4 if piece.is_dual else 2
             target = self._one_symbol(piece.target)
-            piece.is_long = not self._reaches(draft, target, starts, at + piece.size, limit * scale)
+            piece.is_long = not self._reaches(draft, target, starts, at + piece.size, 2 * limit)
             return piece.is_long
         far = [
             is_far or not self._reaches(draft, target, starts, at + 2 * k + 2, 63 * 2)
@@ -565,20 +565,12 @@ class _Assembler:
 
     def _write_jump(self, section: Section, jump: _Jump, start: int) -> None:
         name, addend = self._one_symbol(jump.target)
-        scale = 4 if jump.is_dual else 2
         if jump.is_long:
-            section.fixups.append(Fixup(start, "long", name, addend, scale))
+            section.fixups.append(Fixup(start, "long", name, addend, 4 if jump.is_dual else 2))
             section.data += encode_long(jump.instruction, jump.values).to_bytes(4, "little")
-            return
-        half = encode_short(jump.instruction, jump.values)
-        if not jump.is_dual:
+        else:
             section.fixups.append(Fixup(start, "short", name, addend, 2, start + 2))
-            section.data += half.to_bytes(2, "little")
-            return
-        is_high = "m" in jump.instruction.traits
-        section.fixups.append(Fixup(start + 2 * is_high, "short", name, addend, 4, start + 4))
-        halves = (NOP, half) if is_high else (half, NOP)
-        section.data += (halves[0] | halves[1] << 16).to_bytes(4, "little")
+            section.data += encode_short(jump.instruction, jump.values).to_bytes(2, "little")
 
     def _write_table(self, section: Section, table: _Table, start: int) -> None:
         stub = start + 2 * len(table.targets)

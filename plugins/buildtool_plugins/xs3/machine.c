@@ -304,6 +304,23 @@ static inline uint32_t ashr(uint32_t value, uint32_t bits) {
     return (uint32_t)((int32_t)value >> (bits > 31 ? 31 : bits));
 }
 
+/* A negative number of places shifts to the right, with the sign: the vendor's code relies on it. */
+static inline uint32_t shl_signed(uint32_t value, int32_t bits) {
+    return bits < 0 ? ashr(value, 0U - (uint32_t)bits) : shl(value, (uint32_t)bits);
+}
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
 static inline uint32_t mask_of(uint32_t bits) {
     return bits > 31 ? 0xffffffffU : (1U << bits) - 1;
 }

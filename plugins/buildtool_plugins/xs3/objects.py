@@ -82,15 +82,14 @@ def patch(section: Section, fixup: Fixup, address: int, at: int, pool: int) -> N
         bits = 10 if half >> 11 in (0x1A, 0x1B) else 6
         if abs(steps) >> bits:
             raise ToolError(f"{where}, which a short branch does not reach", hint="take a long one")
-        half = half & ~((1 << bits) - 1) | abs(steps) | (0x400 if steps < 0 else 0)
+        half = half & ~(0x400 | ((1 << bits) - 1)) | abs(steps) | (0x400 if steps < 0 else 0)
         data[offset : offset + 2] = half.to_bytes(2, "little")
         return
     word = int.from_bytes(data[offset : offset + 4], "little")
     if fixup.form == "long":
         number = _steps(target - (at + offset + 4), fixup.scale, where)
-        if number < 0:
-            word |= 0x400 << 16
-            number = -number
+        word = word & ~(0x400 << 16) | (0x400 << 16 if number < 0 else 0)
+        number = abs(number)
     elif fixup.form == "pool":
         number = _steps(target - pool, 4, where)
     else:

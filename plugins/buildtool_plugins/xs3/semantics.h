@@ -3,7 +3,7 @@ OPS(STW_2RUS) STORE32(r[i->b] + 4 * i->number, r[i->a]); break;
 OPS(LDW_2RUS) LOAD32(r[i->a], r[i->b] + 4 * i->number); break;
 OPS(ADD_3R) r[i->a] = r[i->b] + r[i->c]; break;
 OPS(SUB_3R) r[i->a] = r[i->b] - r[i->c]; break;
-OPS(SHL_3R) r[i->a] = shl(r[i->b], r[i->c]); break;
+OPS(SHL_3R) r[i->a] = shl_signed(r[i->b], (int32_t)r[i->c]); break;
 OPS(SHR_3R) r[i->a] = shr(r[i->b], r[i->c]); break;
 OPS(EQ_3R) r[i->a] = r[i->b] == r[i->c]; break;
 OPS(AND_3R) r[i->a] = r[i->b] & r[i->c]; break;
@@ -225,6 +225,24 @@ OPS(LMUL_L6R) {
     r[i->d] = (uint32_t)product;
     break;
 }
+
+OPS(PREFETCH_0R) break; /* a hint: nothing is loaded */
+OPS(FMUL_L3R) r[i->a] = bits_of(float_of(r[i->b]) * float_of(r[i->c])); break;
+OPS(FADD_L3R) r[i->a] = bits_of(float_of(r[i->b]) + float_of(r[i->c])); break;
+OPS(FSEXP_L3R)
+    word = r[i->c];
+    r[i->a] = word >> 31;
+    r[i->b] = (word >> 23 & 255) - 127;
+    break;
+OPS(FGT_L3R) r[i->a] = float_of(r[i->b]) > float_of(r[i->c]); break;
+OPS(FLT_L3R) r[i->a] = float_of(r[i->b]) < float_of(r[i->c]); break;
+OPS(FMACC_L4R)
+    r[i->d] = bits_of((float)((double)float_of(r[i->a]) + (double)float_of(r[i->b]) * float_of(r[i->c])));
+    break;
+OPS(FMANT_L2R)
+    word = r[i->b];
+    r[i->a] = (word & 0x7fffff) | ((word >> 23 & 255) != 0 ? 0x800000 : 0);
+    break;
 
 OPS(VSETC) if (!unit_set_control(u, r[11])) STOP(XS3_ILLEGAL_INSTRUCTION); break;
 OPS(VLDR) VECTOR(r[11], 0); nn_vpu_vldr(v, p); break;
