@@ -183,10 +183,12 @@ class Machine:
 
     # ---- runs --------------------------------------------------------------------------------------
 
-    def call(self, function: str | int, *arguments: int, limit: int = LIMIT) -> int:
+    def call(
+        self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT
+    ) -> int:
         """Calls a function by the C ABI: r0 to r3, then the stack; returns r0 (0 to 2^32 - 1).
 
-        Raises Stopped if it does not return, ToolError if sp or a register that belongs to the caller changed.
+        `is_dual`: the caller is in dual issue, as XMOS's compiled C is; clang's is not. Raises Stopped if it does not return, ToolError if sp or a register that belongs to the caller changed.
         """
         pc = self.image.address(function) if isinstance(function, str) else function
         r = self.registers
@@ -198,7 +200,7 @@ class Machine:
         r[SAVED.start : SAVED.stop] = saved
         if len(words) > 4:
             self.write(stack + 4, words[4:])
-        self.run(pc, limit)
+        self.run(pc | is_dual, limit)
         if int(r[14]) != stack or not np.array_equal(r[SAVED.start : SAVED.stop], saved):
             raise ToolError(f"'{function}' changed registers that belong to its caller")
         return int(r[0])
