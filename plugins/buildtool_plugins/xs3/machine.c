@@ -252,6 +252,17 @@ static int decode(const xs3 *m, slot *s, uint32_t pc, int32_t dual) {
     return 0;
 }
 
+int32_t xs3_decode(uint32_t word, int32_t is_long, uint32_t operands[7]) {
+    xs3_decoded it;
+    const int known = is_long ? xs3_decode_long(word & 0xffff, word >> 16, &it) : xs3_decode_short(word, &it);
+    const uint8_t places[6] = {it.a, it.b, it.c, it.d, it.e, it.f};
+    for (int32_t i = 0; i < 6; i++) {
+        operands[i] = places[i];
+    }
+    operands[6] = it.number;
+    return known ? it.op : 0;
+}
+
 static slot *new_page(xs3 *m, uint32_t pc, int32_t dual) {
     return m->pages[dual][pc >> PAGE_BITS] = (slot *)calloc(PAGE_SLOTS, sizeof(slot));
 }
@@ -503,6 +514,7 @@ int32_t xs3_run(xs3 *m, uint32_t pc, uint64_t limit) {
         dual = next_dual;
     }
 stopped:
+    fflush(stdout);
     m->pc = pc;
     m->dual = dual;
     memset(&m->total, 0, sizeof(m->total));

@@ -59,5 +59,7 @@ void xs3_forget(xs3 *m); /* decoded instructions and all counts */
 const xs3_counts *xs3_count(const xs3 *m, int32_t mark); /* of a mark; -1: of all */
 /* How often the instruction at `pc` was issued, and fetch stalls before it. */
 void xs3_count_at(const xs3 *m, uint32_t pc, int32_t dual, uint64_t *issues, uint64_t *stalls);
+/* The line of instructions.h (from 1) of a halfword or a long word, 0 if none; a to f, and the number. */
+int32_t xs3_decode(uint32_t word, int32_t is_long, uint32_t operands[7]);
 
 #endif

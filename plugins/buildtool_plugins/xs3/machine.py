@@ -92,11 +92,22 @@ def _library() -> ctypes.CDLL:
         ("where", None, (pointer, *[pointer] * 3)),
         ("forget", None, (pointer,)),
         ("count", ctypes.POINTER(_Counts), (pointer, ctypes.c_int32)),
+        ("decode", ctypes.c_int32, (word, ctypes.c_int32, pointer)),
         ("count_at", None, (pointer, word, ctypes.c_int32, pointer, pointer)),
     ):
         function = getattr(library, f"xs3_{name}")
         function.restype, function.argtypes = result, list(arguments)
     return library
+
+
+def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
+    """Returns the place of an instruction in instructions.h, from 1 (0: none), and its operands a to f.
+
+    "number" is the operand that is one.
+    """
+    operands = (ctypes.c_uint32 * 7)()
+    found = _library().xs3_decode(word, is_long, ctypes.byref(operands))
+    return found, dict(zip([*"abcdef", "number"], operands, strict=True))
 
 
 class Machine:
