@@ -73,7 +73,9 @@ def check(function: Check) -> Check:
 
 def rounded(value: Array, shift: Array | int) -> Array:
     """Returns value / 2^shift, halves up; shift 0 and above."""
-    return np.where(np.asarray(shift) > 0, (value + (1 << np.maximum(shift, 1) - 1)) >> np.maximum(shift, 0), value)
+    return np.where(
+        np.asarray(shift) > 0, (value + (1 << np.maximum(shift, 1) - 1)) >> np.maximum(shift, 0), value
+    )
 
 
 def bounded(value: Array, most: int = MOST16) -> Array:
@@ -106,8 +108,10 @@ def narrowed(value: Array, lowest: int = -32640) -> Array:
 # ---- products --------------------------------------------------------------------------------------
 
 
-def _direct(c: Case, name: str, dtype: npt.DTypeLike, dot: Callable[[Array, Array], Array], most: int) -> Pair:
-    """A window of kh x kw pixels of `chunks` vectors against 16 channels; rows of weights from the last channel."""
+def _direct(
+    c: Case, name: str, dtype: npt.DTypeLike, dot: Callable[[Array, Array], Array], most: int
+) -> Pair:
+    """A window of kh x kw pixels of `chunks` vectors against 16 channels; the last one has the first row."""
     per = 32 // np.dtype(dtype).itemsize
     kh, kw, chunks, groups = c.number(1, 3), c.number(1, 3), c.number(1, 3), c.number(1, 2)
     width, group = kw + c.number(0, 2), c.number(0, groups - 1)
@@ -127,7 +131,9 @@ def _products(taps: Array, w: Array) -> Array:
 
 
 def _equal_bits(taps: Array, w: Array) -> Array:
-    differing = np.unpackbits((taps[None] ^ w).astype(np.int8).view(np.uint8), axis=2).sum((1, 2), dtype=np.int64)
+    differing = np.unpackbits((taps[None] ^ w).astype(np.int8).view(np.uint8), axis=2).sum(
+        (1, 2), dtype=np.int64
+    )
     return 128 * taps.shape[0] - differing
 
 
@@ -256,7 +262,12 @@ def output_transform_fn_int_channelwise_impl_asm(c: Case) -> Pair:
     parameters = np.array([0, 0, last, 0], np.int16)
     tables = c.put(first, mul, bias)
     c.call(
-        "output_transform_fn_int_channelwise_impl_asm", c.put(parameters), out, c.put(registers(acc)), tables, n
+        "output_transform_fn_int_channelwise_impl_asm",
+        c.put(parameters),
+        out,
+        c.put(registers(acc)),
+        tables,
+        n,
     )
     x = bounded(rounded(acc[:n], first.astype(np.int64)))
     want = narrowed(shifted(bounded(bounded(rounded(x * mul, 14)) + bias), last))
@@ -272,7 +283,9 @@ def output_transform_fn_int_clamped_impl_asm(c: Case) -> Pair:
     acc, tables = c.halves(16), c.halves((count + 15) // 16, 3, 16)
     packed = [tables[k, :, : min(16, count - 16 * k)] for k in range(len(tables))]
     out = c.room(32)
-    parameters = np.concatenate([np.array([count], np.int32).view(np.int16), np.array([first, last], np.int16)])
+    parameters = np.concatenate(
+        [np.array([count], np.int32).view(np.int16), np.array([first, last], np.int16)]
+    )
     name = "output_transform_fn_int_clamped_impl_asm"
     c.call(name, c.put(parameters), out, c.put(acc, acc), group, c.put(*packed))
     offset, mul, bias = (tables[group, k, :n].astype(np.int64) for k in range(3))
@@ -321,7 +334,12 @@ def output_transform_maxpool_impl_asm(c: Case) -> Pair:
 def _add_case(c: Case) -> tuple[Array, Array, Array, int, int, Array]:
     start, count = 4 * c.number(0, 3), c.number(1, 70)
     a, b = c.bytes(start + count), c.bytes(start + count)
-    m1, m2, bias, shift = c.number(-4000, 4000), c.number(-4000, 4000), c.number(-(2**18), 2**18), c.number(8, 13)
+    m1, m2, bias, shift = (
+        c.number(-4000, 4000),
+        c.number(-4000, 4000),
+        c.number(-(2**18), 2**18),
+        c.number(8, 13),
+    )
     values = np.array([m1, m2, shift, bias >> 16, bias & 0xFFFF]).astype(np.uint16)
     sum_ = bounded(bias + a[start:].astype(np.int64) * m1 + b[start:].astype(np.int64) * m2, MOST32)
     want = np.clip(rounded(sum_, shift), -128, 127)
@@ -398,7 +416,7 @@ def _requantise(c: Case, name: str) -> Pair:
 
 @check
 def requantize_int16_tensor_asm(c: Case) -> Pair:
-    """x + 2 x m / 2^16, a factor a lane."""
+    """X + 2 x m / 2^16, a factor a lane."""
     return _requantise(c, "requantize_int16_tensor_asm")
 
 
@@ -440,7 +458,9 @@ def quadratic_interpolation_128(c: Case) -> Pair:
     out = c.room(2 * n + 2)
     c.call("quadratic_interpolation_128", out, c.put(x), c.put(table.view(np.uint8)), n)
     k, d = (x.astype(np.int64) >> 9) + 64, (x.astype(np.int64) & 511) - 256
-    want = (constant[k].astype(np.int64) + b[k].astype(np.int64) * d * 256 + a[k].astype(np.int64) * d * d) >> 16
+    want = (
+        constant[k].astype(np.int64) + b[k].astype(np.int64) * d * 256 + a[k].astype(np.int64) * d * d
+    ) >> 16
     return c.get(out, n + 1, np.int16), np.append(want, 0x5555)
 
 
@@ -560,7 +580,9 @@ def vpu_memset32_asm(c: Case) -> Pair:
     value, count = c.number(0, 2**32 - 1), c.number(0, 5)
     out = c.room(32 * count + 4)
     c.call("vpu_memset32_asm", out, value, count)
-    return c.get(out, 8 * count + 1, np.uint32), np.append(np.full(8 * count, value), 0x55555555).astype(np.uint32)
+    return c.get(out, 8 * count + 1, np.uint32), np.append(np.full(8 * count, value), 0x55555555).astype(
+        np.uint32
+    )
 
 
 @check

@@ -2,9 +2,9 @@
 
     python -m benchmarks.xs3_programs --programs 400
 
-A program is a function of three numbers and 64 words of memory, with loops, switches, calls, tables of functions,
-arithmetic on 8 to 64 bits and structs. `-fwrapv` makes what overflows the same everywhere. Ten are one file, which
-clang compiles at one of five levels of optimisation.
+A program is a function of three numbers and 64 words of memory, with loops, switches, calls, tables of
+functions, arithmetic on 8 to 64 bits and structs. `-fwrapv` makes what overflows the same everywhere. Ten are
+one file, which clang compiles at one of five levels of optimisation.
 """
 
 from __future__ import annotations
@@ -35,6 +35,24 @@ static int32_t state[{WORDS}];
 """
 
 
+PLACES = (
+    *("r.x", "r.y", "r.z[c & 3]", "r.w"),
+    *(f"m[{name} & {WORDS - 1}]" for name in "abc"),
+    *(f"table[{name} & 15]" for name in "efg"),
+)
+TARGETS = ("r.x", "r.y", "r.z[1]", "r.z[b & 3]", "r.w", "state[c & 15]")
+EXPRESSIONS = (
+    *("({a} + {b})", "({a} - {b})", "({a} * {b})", "({a} & {b})", "({a} | {b})", "({a} ^ {b})"),
+    *("(({type})({a}))", "(~{a})", "(-({a}))", "({a} < {b})", "({a} == {b})", "({a} ? {b} : {c})"),
+    *("((uint32_t)({a}) > (uint32_t)({b}))", "((int32_t)({a}) >> ({b} & 31))"),
+    *("((uint32_t)({a}) >> ({b} & 31))", "((int32_t)({a}) << ({b} & 31))"),
+    *("((int64_t)({a}) >> ({b} & 63))", "((int64_t)({a}) << ({b} & 63))"),
+    *("((uint32_t)({a}) / ((uint32_t)({b}) | 1))", "((uint64_t)({a}) % ((uint64_t)({b}) | 1))"),
+    *("((int32_t)({a}) / (((int32_t)({b}) & 0xffff) + 1))", "((int64_t)(int32_t)({a}) * (int32_t)({b}))"),
+    "half({a}, {b})",
+)
+
+
 class _Writer:
     """Writes one function; `earlier` can be called."""
 
@@ -43,24 +61,13 @@ class _Writer:
         self.names = ["a", "b", "c", "e", "f", "g"]
 
     def value(self, depth: int = 0) -> str:
+        """Returns an expression."""
         rng = self.rng
         if depth > 3 or rng.random() < 0.25:
-            return rng.choice([
-                *self.names, "r.x", "r.y", "r.z[c & 3]", "r.w",
-                str(rng.choice([0, 1, 2, 7, 31, 255, 256, 65535, 65536, rng.getrandbits(31)])),
-                f"m[{rng.choice('abc')} & {WORDS - 1}]", f"table[{rng.choice('efg')} & 15]", f"state[{rng.randrange(WORDS)}]",
-            ])  # fmt: skip
-        a, b = self.value(depth + 1), self.value(depth + 1)
-        kind = rng.choice(TYPES)
-        return rng.choice([
-            f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} & {b})", f"({a} | {b})", f"({a} ^ {b})",
-            f"(({kind})({a}))", f"(~{a})", f"(-({a}))", f"({a} < {b})", f"({a} == {b})", f"((uint32_t)({a}) > (uint32_t)({b}))",
-            f"({a} ? {b} : {self.value(depth + 1)})", f"((int32_t)({a}) >> ({b} & 31))", f"((uint32_t)({a}) >> ({b} & 31))",
-            f"((int32_t)({a}) << ({b} & 31))", f"((int64_t)({a}) >> ({b} & 63))", f"((int64_t)({a}) << ({b} & 63))",
-            f"((uint32_t)({a}) / ((uint32_t)({b}) | 1))", f"((uint64_t)({a}) % ((uint64_t)({b}) | 1))",
-            f"((int32_t)({a}) / (((int32_t)({b}) & 0xffff) + 1))", f"((int64_t)(int32_t)({a}) * (int32_t)({b}))",
-            f"half({a}, {b})",
-        ])  # fmt: skip
+            number = rng.choice([0, 1, 2, 7, 31, 255, 256, 65535, 65536, rng.getrandbits(31)])
+            return rng.choice([*self.names, *PLACES, f"state[{rng.randrange(WORDS)}]", str(number)])
+        a, b, c = (self.value(depth + 1) for _ in range(3))
+        return rng.choice(EXPRESSIONS).format(a=a, b=b, c=c, type=rng.choice(TYPES))
 
     def statement(self, depth: int, indent: str) -> None:
         rng, add = self.rng, self.lines.append
@@ -70,7 +77,7 @@ class _Writer:
         elif kind == 2:
             add(f"{indent}m[({self.value(3)}) & {WORDS - 1}] = (int32_t)({self.value()});")
         elif kind == 3:
-            add(f"{indent}{rng.choice(['r.x', 'r.y', 'r.z[1]', 'r.z[b & 3]', 'r.w', 'state[c & 15]'])} ^= {self.value()};")
+            add(f"{indent}{rng.choice(TARGETS)} ^= {self.value()};")
         elif kind == 4:
             self._call(indent)
         elif kind == 5:
@@ -106,7 +113,9 @@ class _Writer:
         target = f"f{self.rng.randrange(self.number)}"
         if self.rng.random() < 0.5:
             target = f"functions{self.number}[({self.value(3)}) & 1]"
-        self.lines.append(f"{indent}if (depth < 3) {self.rng.choice(self.names)} += {target}({values}, m, depth + 1);")
+        self.lines.append(
+            f"{indent}if (depth < 3) {self.rng.choice(self.names)} += {target}({values}, m, depth + 1);"
+        )
 
     def _block(self, depth: int, indent: str, most: int = 3) -> None:
         for _ in range(self.rng.randrange(1, most + 1)):
@@ -146,7 +155,19 @@ def differences(seed: int, level: str, count: int = IN_A_FILE, inputs: int = 3) 
     rng, wrong = np.random.default_rng(seed), []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "host.so"
-        words = [find_host_compiler(), "-std=gnu99", "-O1", "-fwrapv", "-w", "-shared", "-fPIC", "-x", "c", "-", "-o"]
+        words = [
+            find_host_compiler(),
+            "-std=gnu99",
+            "-O1",
+            "-fwrapv",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-x",
+            "c",
+            "-",
+            "-o",
+        ]
         subprocess.run([*words, str(path)], input=text, text=True, check=True)
         library = ctypes.CDLL(str(path))
         for k in range(count):

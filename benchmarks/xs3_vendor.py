@@ -1,4 +1,4 @@
-"""XMOS's own functions in the XS3 runner: equal to what is documented of them, and how many issue slots they take.
+"""XMOS's own functions in the XS3 runner: equal to what is documented, and how many issue slots they take.
 
     python -m benchmarks.xs3_vendor ARCHIVE --cases 40
 
@@ -24,8 +24,8 @@ from benchmarks.xs3_functions import CHECKS, Case, Check
 from buildtool.base.errors import ToolError, UsageError
 
 INSIDE = "xmos_ai_tools/runtime/lib/libxtflitemicro.a"
-# What the objects call of a C library (a failed assertion stops the run), and constants whose places they give
-# by expressions that no public text explains.
+# What the objects call of a C library (a failed assertion stops the run), and constants whose places are
+# expressions in a form that no public text explains.
 LIBRARY = """
     .globl __assert_func, printf, iprintf, vpu_vects_vec_0x007F, vpu_vects_vec_0x01, vpu_vects_vec_0x80
 __assert_func:

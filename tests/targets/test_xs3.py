@@ -9,13 +9,13 @@ from paths import ROOT
 
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import xs3_programs
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import compile_c, runtime
 from buildtool_plugins.xs3.encoding import NUMBERS, POSITIONS, SOURCE, encode_long, encode_short, instructions
 from buildtool_plugins.xs3.linker import link
 from buildtool_plugins.xs3.machine import Machine, Readings, Stopped, call_text, decode
 
+from benchmarks import xs3_programs
 from buildtool.base.errors import ToolError
 
 DUAL = ".text\n.issue_mode dual\n.align 16\n.globl f\nf:\n"
@@ -62,7 +62,9 @@ def test_what_is_encoded_is_decoded():
     for it in known:
         place, most = NUMBERS.get(it.format, ("", 0))
         for _ in range(40):
-            number = int(rng.choice(list(POSITIONS)) if it.format.endswith("B") else rng.integers(0, most + 1))
+            number = int(
+                rng.choice(list(POSITIONS)) if it.format.endswith("B") else rng.integers(0, most + 1)
+            )
             values = [
                 fixed if fixed is not None else number if at == place else int(rng.integers(0, 12))
                 for at, fixed in zip(it.places, it.fixed, strict=True)
@@ -140,7 +142,9 @@ def test_stalls_of_the_fetch_model(loop, offset, stalls):
 
 def test_operations_without_a_known_encoding_run_from_text():
     """Complex products, and the magnitude that stores leave behind."""
-    text = DUAL + """
+    text = (
+        DUAL
+        + """
         { dualentsp 0; nop }
         { ldc r11, 0; nop }
         vsetc r11
@@ -154,17 +158,24 @@ def test_operations_without_a_known_encoding_run_from_text():
         vgetc r11
         { mov r0, r11; retsp 0 }
     """
+    )
     rng = np.random.default_rng(3)
     d, c = (rng.integers(-(2**29), 2**29, 8).astype(np.int32) for _ in range(2))
     control, buffers, counts = result(text, d, c, np.zeros(8, np.int32))
     exact = (d[::2] + 1j * d[1::2]) * (c[::2] + 1j * c[1::2]) / 2**30
-    assert np.abs(buffers[2][::2] - exact.real).max() <= 1 and np.abs(buffers[2][1::2] - exact.imag).max() <= 1
+    assert (
+        np.abs(buffers[2][::2] - exact.real).max() <= 1 and np.abs(buffers[2][1::2] - exact.imag).max() <= 1
+    )
     assert control == int(np.abs(buffers[2]).max()).bit_length()
     assert counts.vectors == 9
 
 
 def test_both_readings_of_vlashr():
-    text = DUAL + "dualentsp 0\n{ ldc r11, 1; nop }\n{ shl r11, r11, 8; nop }\nvsetc r11\nvlashr r0[0], r1\nvstr r0[0]\nretsp 0\n"
+    text = (
+        DUAL
+        + "dualentsp 0\n{ ldc r11, 1; nop }\n{ shl r11, r11, 8; nop }\nvsetc r11\n"
+        + "vlashr r0[0], r1\nvstr r0[0]\nretsp 0\n"
+    )
     x = np.arange(-8, 8).astype(np.int16)
     assert np.array_equal(result(text, x, 2)[1][0], x >> 2)
     assert np.array_equal(result(text, x, 2, readings=Readings(vlashr_rounds=True))[1][0], (x + 2) >> 2)
@@ -218,10 +229,17 @@ def test_far_constants_and_jump_tables_and_text_output(capfd):
     """A switch whose table needs detours, weights outside RAM, a zero-filled array, and the services."""
     cases = "".join(f"case {k}: s += far[{k * 7}] * {k + 3}; m[{k}] = s; break;" for k in range(30))
     text = f"""
-    __attribute__((section(".far.weights"))) const volatile short far[4000] = {{1, 2, 3, [203] = 77, [7] = -9}};
+    #define FAR __attribute__((section(".far.weights")))
+    FAR const volatile short far[4000] = {{1, 2, 3, [203] = 77, [7] = -9}};
     static int zeros[1000];
     static void put(int c) {{ register int r0 __asm("r0") = c; __asm volatile("kcall 1" : "+r"(r0)); }}
-    int f(int k, int *m) {{ int s = zeros[k]; put('h'); put('i'); switch (k) {{ {cases} default: s = -1; }} return s; }}
+    int f(int k, int *m) {{
+        int s = zeros[k];
+        put('h');
+        put('i');
+        switch (k) {{ {cases} default: s = -1; }}
+        return s;
+    }}
     """
     machine = Machine(link([compile_c(text), *runtime()], ["f"]))
     at = machine.place(bytes(200))

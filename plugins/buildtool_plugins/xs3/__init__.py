@@ -1,1 +1,1 @@
-"""Runs XS3 code: an assembler, a linker, and one logical core with its vector unit. See docs/internals/xs3.md."""
+"""Runs XS3 code: an assembler, a linker, and one logical core with its vector unit."""

@@ -18,7 +18,7 @@ RUNTIME = (
     Path(__file__).resolve().parent / "runtime.c",
     *(BAREMETAL / name for name in ("integers.c", "floats.c", "memory.c")),
 )
-# The driver refuses the large code model, the compiler has it: addresses of large objects are loaded as words.
+# The driver refuses the large code model, the compiler has it: it loads addresses of large objects as words.
 CFLAGS = (
     *("--target=xcore", "-std=gnu99", "-ffreestanding", "-ffunction-sections", "-Xclang", "-mcmodel=large"),
     *(f"-I{BAREMETAL / 'include'}", "-DNN_PARALLEL=0"),

@@ -57,7 +57,7 @@ def members(archive: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def load(content: bytes, name: str) -> Object:
-    """Returns the object of an ELF file; raises ToolError if it is not one of XCORE's, or has something new."""
+    """Returns the object of an ELF file; raises ToolError if it is not one for XCORE."""
     try:
         return _Loader(content, name).object()
     except (struct.error, IndexError, ValueError):
@@ -74,9 +74,7 @@ class _Loader:
         raw = [_SECTION.unpack_from(content, offset + size * k) for k in range(count)]
         self.headers = [_Header("", *(r[k] for k in (1, 2, 4, 5, 6, 7, 8))) for r in raw]
         table = self.headers[names]
-        self.headers = [
-            _Header(self._text(table, r[0]), *(r[k] for k in (1, 2, 4, 5, 6, 7, 8))) for r in raw
-        ]
+        self.headers = [_Header(self._text(table, r[0]), *(r[k] for k in (1, 2, 4, 5, 6, 7, 8))) for r in raw]
         self.places: dict[int, tuple[Section, int]] = {}  # section's number -> section, offset in it
 
     def _text(self, table: _Header, at: int) -> str:
@@ -91,7 +89,9 @@ class _Loader:
         for header in self.headers:
             if header.type == _RELATIONS and header.info in self.places:
                 for k in range(header.size // _RELA.size):
-                    self._relocate(header.info, symbols, *_RELA.unpack_from(self.content, header.offset + 12 * k))
+                    self._relocate(
+                        header.info, symbols, *_RELA.unpack_from(self.content, header.offset + 12 * k)
+                    )
         return made
 
     def _sections(self, made: Object) -> None:

@@ -64,7 +64,11 @@ class Instruction:
     def _fits_number(self, value: int, is_long: bool) -> bool:
         if self.format.endswith("B"):
             return value in POSITIONS
-        most = (1 << LONG_BITS[self.format]) - 1 if is_long and self.format in LONG_BITS else NUMBERS[self.format][1]
+        most = (
+            (1 << LONG_BITS[self.format]) - 1
+            if is_long and self.format in LONG_BITS
+            else NUMBERS[self.format][1]
+        )
         return 0 <= value <= most
 
 
@@ -75,7 +79,7 @@ def instructions() -> dict[tuple[str, str], tuple[Instruction, ...]]:
     for name, text, format_, base, access, traits in _LINE.findall(SOURCE.read_text(encoding="ascii")):
         mnemonic, _, operands = text.partition(" ")
         number = NUMBERS.get(format_, ("", 0))[0]
-        shape, places, fixed = "", "", []
+        shape, places, fixed = "", "", list[int | None]()
         words = _WORD.findall(operands)
         for at, word in enumerate(words):
             is_base = word in ("sp", "dp", "cp") and words[at + 1 : at + 2] == ["["]
@@ -90,7 +94,9 @@ def instructions() -> dict[tuple[str, str], tuple[Instruction, ...]]:
                 if shape[-1] in "RI":
                     places += "-"
                     fixed.append(REGISTERS.get(word, 0))
-        made = Instruction(name, mnemonic, shape, places, tuple(fixed), format_, int(base, 16), access, traits)
+        made = Instruction(
+            name, mnemonic, shape, places, tuple(fixed), format_, int(base, 16), access, traits
+        )
         table.setdefault((mnemonic, shape), []).append(made)
     return {key: tuple(sorted(found, key=lambda i: not i.is_short)) for key, found in table.items()}
 

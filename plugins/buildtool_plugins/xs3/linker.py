@@ -47,9 +47,7 @@ class Image:
         return self.symbols[name]
 
 
-def link(
-    objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM, far: Memory = FAR
-) -> Image:
+def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM, far: Memory = FAR) -> Image:
     """Links objects. With `roots`, sections that they do not reach are left out.
 
     In RAM the order is constants, code, data, zeros; cp and dp are the first addresses of constants and data.
@@ -67,7 +65,9 @@ def link(
             image.dp = at["ram"]
         start = at["ram"]
         for _, section in sections:
-            if (("zero" if section.is_zero else section.kind) == kind) or (_is_far(section) and kind == "const"):
+            if (("zero" if section.is_zero else section.kind) == kind) or (
+                _is_far(section) and kind == "const"
+            ):
                 if _is_far(section) != (kind == "const" and _is_far(section)):
                     continue
                 where = "far" if _is_far(section) else "ram"

@@ -44,8 +44,8 @@ _Counts = struct((ctypes.c_uint64, "issues stalls vectors products runs"))
 class Counts:
     """Issue slots, and beside them the fetch model's stalls.
 
-    `vectors`: operations of the vector unit; `products`: those that multiply and accumulate; `runs`: how often
-    the mark was set.
+    `vectors`: operations of the vector unit; `products`: those that multiply and accumulate; `runs`: how
+    often the mark was set.
     """
 
     issues: int
@@ -57,7 +57,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Readings:
-    """The choices on which the vendor's two public models differ; the defaults are the tests' for the chip."""
+    """The choices on which the vendor's two public models differ; the defaults are those of the chip's tests."""
 
     vlashr_rounds: bool = False  # lib_nn's model rounds, the chip's tests floor
     vlmaccr_saturates: bool = False  # in 8 bits after every product, as lib_xcore_math's model does
@@ -113,8 +113,8 @@ def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
 class Machine:
     """One logical core with an image in its memory.
 
-    Buffers of calls lie between the program's end and its stack: `place` copies one there, `read` gets it back.
-    `call` runs a function by the C ABI and returns r0. Raises Stopped where the program does not return.
+    Buffers of calls lie between the program's end and its stack: `place` copies one there, `read` gets it
+    back. `call` runs a function by the C ABI and returns r0. Raises Stopped where it does not return.
     """
 
     def __init__(self, image: Image, readings: Readings = Readings()) -> None:
@@ -162,7 +162,9 @@ class Machine:
 
     def write(self, address: int, data: bytes | Buffer) -> None:
         """Copies bytes into the machine."""
-        flat = np.frombuffer(data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes(), np.uint8)
+        flat = np.frombuffer(
+            data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes(), np.uint8
+        )
         self.memory(address, len(flat))[:] = flat
 
     def read(self, address: int, size: int, dtype: npt.DTypeLike = np.uint8) -> Buffer:
@@ -194,12 +196,11 @@ class Machine:
 
     # ---- runs --------------------------------------------------------------------------------------
 
-    def call(
-        self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT
-    ) -> int:
+    def call(self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT) -> int:
         """Calls a function by the C ABI: r0 to r3, then the stack; returns r0 (0 to 2^32 - 1).
 
-        `is_dual`: the caller is in dual issue, as XMOS's compiled C is; clang's is not. Raises Stopped if it does not return, ToolError if sp or a register that belongs to the caller changed.
+        `is_dual`: the caller is in dual issue, as XMOS's compiled C is; clang's is not. Raises Stopped if it
+        does not return, ToolError if sp or a register that belongs to the caller changed.
         """
         pc = self.image.address(function) if isinstance(function, str) else function
         r = self.registers
@@ -255,9 +256,7 @@ class Machine:
     def counts_at(self, address: int, is_dual: bool) -> tuple[int, int]:
         """Returns how often the instruction at an address was issued, and the stalls before it."""
         issues, stalls = ctypes.c_uint64(), ctypes.c_uint64()
-        self._lib.xs3_count_at(
-            self._machine, address, is_dual, ctypes.byref(issues), ctypes.byref(stalls)
-        )
+        self._lib.xs3_count_at(self._machine, address, is_dual, ctypes.byref(issues), ctypes.byref(stalls))
         return issues.value, stalls.value
 
     def span(self, start: int, end: int, is_dual: bool) -> tuple[int, int]:
