@@ -32,6 +32,7 @@ HEAD = f"""#include <stdint.h>
 typedef struct {{ int32_t x; int8_t y; uint16_t z[5]; int64_t w; }} record;
 static const int32_t table[16] = {{{", ".join(str((k * 2654435761) % 2**32 - 2**31) for k in range(16))}}};
 static int32_t state[{WORDS}];
+typedef uint32_t program(uint32_t, uint32_t, uint32_t, int32_t *, int);
 """
 
 
@@ -48,7 +49,11 @@ EXPRESSIONS = (
     *("((uint32_t)({a}) >> ({b} & 31))", "((int32_t)({a}) << ({b} & 31))"),
     *("((int64_t)({a}) >> ({b} & 63))", "((int64_t)({a}) << ({b} & 63))"),
     *("((uint32_t)({a}) / ((uint32_t)({b}) | 1))", "((uint64_t)({a}) % ((uint64_t)({b}) | 1))"),
-    *("((int32_t)({a}) / (((int32_t)({b}) & 0xffff) + 1))", "((int64_t)(int32_t)({a}) * (int32_t)({b}))"),
+    # GCC makes -(x / (y + 1)) to x / ~y, which traps for the smallest x: it is halved
+    *(
+        "(((int32_t)({a}) >> 1) / (((int32_t)({b}) & 0xffff) + 1))",
+        "((int64_t)(int32_t)({a}) * (int32_t)({b}))",
+    ),
     "half({a}, {b})",
 )
 
@@ -128,13 +133,13 @@ class _Writer:
         pointers = ""
         if n:
             pair = ", ".join(f"f{rng.randrange(n)}" for _ in range(2))
-            pointers = f"static uint32_t (*const functions{n}[2])(uint32_t, uint32_t, uint32_t, int32_t *, int) = {{{pair}}};\n"
+            pointers = f"static program *const functions{n}[2] = {{{pair}}};\n"
         body = "\n".join(self.lines)
         return f"""{pointers}uint32_t f{n}(uint32_t a, uint32_t b, uint32_t c, int32_t *m, int depth) {{
     int32_t e = (int32_t)(a ^ b); int64_t f = c; uint8_t g = (uint8_t)a;
     record r = {{(int32_t)a, (int8_t)b, {{1, 2, (uint16_t)c}}, -5}};
 {body}
-    return (uint32_t)(a + b + c + (uint32_t)e + (uint32_t)f + g + (uint32_t)r.x + (uint32_t)r.y + r.z[1] + (uint32_t)r.w);
+    return a + b + c + (uint32_t)(e + f + g + r.x + r.y + r.z[1] + r.w);
 }}
 """
 

@@ -1,9 +1,9 @@
 /* The VPU's operations as inline assembly, one macro an instruction.
  *
- * Assembled and run by buildtool's own XS3 runner (clang's XCore back end compiles the C around it),
- * never by XMOS's tools. VLDR and VSTC take their address in r11 only. The state is the unit's own,
- * which compiled C does not touch; `volatile` keeps the operations in order, "memory" orders them
- * with the loads and stores around them. An object of type nn_vpu is only a place holder.
+ * Assembled and run by buildtool's own XS3 runner (clang's XCore back end compiles the C around
+ * it), never by XMOS's tools. VLDR and VSTC take their address in r11 only. The state is the unit's
+ * own, which compiled C does not touch; `volatile` keeps the operations in order, "memory" orders
+ * them with the loads and stores around them. An object of type nn_vpu is only a place holder.
  */
 #ifndef NN_VPU_XS3_H
 #define NN_VPU_XS3_H

@@ -15,9 +15,27 @@ enum xs3_op {
 };
 
 enum xs3_format {
-    XS3_R3, XS3_RUS2, XS3_RUS2B, XS3_R2, XS3_RUS, XS3_RUSB, XS3_R1, XS3_R0, XS3_RU6, XS3_U6, XS3_U10,
+    XS3_R3,
+    XS3_RUS2,
+    XS3_RUS2B,
+    XS3_R2,
+    XS3_RUS,
+    XS3_RUSB,
+    XS3_R1,
+    XS3_R0,
+    XS3_RU6,
+    XS3_U6,
+    XS3_U10,
     XS3_LONG, /* from here on 32 bits */
-    XS3_L3R = XS3_LONG, XS3_L2RUS, XS3_L2RUSB, XS3_L2R, XS3_L4R, XS3_L3RUS, XS3_L5R, XS3_L4RUSB, XS3_L6R
+    XS3_L3R = XS3_LONG,
+    XS3_L2RUS,
+    XS3_L2RUSB,
+    XS3_L2R,
+    XS3_L4R,
+    XS3_L3RUS,
+    XS3_L5R,
+    XS3_L4RUSB,
+    XS3_L6R
 };
 
 typedef struct {
@@ -34,8 +52,9 @@ static const xs3_instruction xs3_instructions[] = {
 };
 #define XS3_KNOWN ((int32_t)(sizeof(xs3_instructions) / sizeof(xs3_instructions[0])))
 
-/* One decoded instruction. Registers are a to f; a number is in `number`, branches' in halfwords (in
- * words in dual issue), offsets as the text has them. `more`: the issue has another one behind it. */
+/* One decoded instruction. Registers are a to f; a number is in `number`, branches' in halfwords
+ * (in words in dual issue), offsets as the text has them. `more`: the issue has another one behind
+ * it. */
 typedef struct {
     uint8_t op, more, a, b, c, d, e, f;
     uint32_t number;

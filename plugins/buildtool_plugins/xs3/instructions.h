@@ -3,9 +3,9 @@
  * XS3_OP(id, "text", format, base, "access", traits). The assembler (encoding.py) reads the same
  * lines; keep one to a line.
  *
- * text    the operands by their places in the encoding, a to f; sp, dp, cp, r11 and [0] as they are.
- * format  16 bits: R3 (3 registers), RUS2 and RUS2B (2, and a number up to 11 or a bit position),
- *         R2, RUS, RUSB, R1, R0, RU6, U6, U10; the last three have forms of 32 bits with 10 more
+ * text    the operands by their places in the encoding, a to f; sp, dp, cp, r11 and [0] as they
+ * are. format  16 bits: R3 (3 registers), RUS2 and RUS2B (2, and a number up to 11 or a bit
+ * position), R2, RUS, RUSB, R1, R0, RU6, U6, U10; the last three have forms of 32 bits with 10 more
  *         bits of number. 32 bits: L3R, L2RUS, L2RUSB, L2R, L4R, L3RUS (the number is c), L5R,
  *         L4RUSB (a bit position is e), L6R.
  * base    the encoding with all operands 0; of 32 bits the second halfword is the upper one.
@@ -16,6 +16,7 @@
  *
  * Sources: XS1's formats and opcodes as in LLVM's XCore back end; XS2's additions as in the
  * simulator AXE; XS3's from public assembly text beside the vendor's objects. */
+/* clang-format off */
 
 XS3_OP(STW_2RUS, "stw a,b[c]", RUS2, 0x0000, "rr-", "mM")
 XS3_OP(LDW_2RUS, "ldw a,b[c]", RUS2, 0x0800, "wr-", "mM")

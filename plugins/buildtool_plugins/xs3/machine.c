@@ -1,5 +1,5 @@
-/* Executes decoded instructions; see machine.h. Semantics: XS1's and XS2's as the simulator AXE has them
- * (public), the vector unit as kernels/xcore_vpu/nn_vpu_model.h and unit.h have it. */
+/* Executes decoded instructions; see machine.h. Semantics: XS1's and XS2's as the simulator AXE has
+ * them (public), the vector unit as kernels/xcore_vpu/nn_vpu_model.h and unit.h have it. */
 #include "machine.h"
 
 #include "decode.h"
@@ -11,7 +11,7 @@
 #define MAX_REGIONS 8
 #define PAGE_BITS 10 /* of addresses whose decoded forms lie together */
 #define PAGE_SLOTS (1 << (PAGE_BITS - 1))
-#define SPARE 16 /* the register that the low half of a swap writes */
+#define SPARE 16    /* the register that the low half of a swap writes */
 #define LINE_BITS 4 /* of the instruction buffer */
 
 typedef struct {
@@ -33,7 +33,7 @@ struct xs3 {
     xs3_unit unit;
     region regions[MAX_REGIONS];
     int32_t count_regions;
-    slot **pages[2]; /* by issue mode, of the first 2^32 >> PAGE_BITS pages */
+    slot **pages[2];      /* by issue mode, of the first 2^32 >> PAGE_BITS pages */
     uint32_t pc, address; /* where it stopped */
     int32_t dual;
     uint32_t line; /* of the instruction buffer; the next one is there, too, if has_next */
@@ -66,7 +66,8 @@ xs3 *xs3_open(void) {
 void xs3_forget(xs3 *m) {
     for (int32_t i = 0; i < m->count_regions; i++) {
         const region *at = &m->regions[i];
-        for (uint32_t page = at->base >> PAGE_BITS; page <= (at->base + at->bytes - 1) >> PAGE_BITS; page++) {
+        for (uint32_t page = at->base >> PAGE_BITS; page <= (at->base + at->bytes - 1) >> PAGE_BITS;
+             page++) {
             for (int32_t dual = 0; dual < 2; dual++) {
                 free(m->pages[dual][page]);
                 m->pages[dual][page] = NULL;
@@ -93,7 +94,8 @@ void xs3_close(xs3 *m) {
 }
 
 uint8_t *xs3_map(xs3 *m, uint32_t base, uint32_t bytes, int32_t writable) {
-    if (m->count_regions == MAX_REGIONS || bytes == 0 || (base | bytes) & 15 || base + bytes - 1 < base) {
+    if (m->count_regions == MAX_REGIONS || bytes == 0 || (base | bytes) & 15 ||
+        base + bytes - 1 < base) {
         return NULL;
     }
     for (int32_t i = 0; i < m->count_regions; i++) {
@@ -151,7 +153,8 @@ static uint8_t *find_far(const xs3 *m, uint32_t address, uint32_t bytes, int32_t
     return NULL;
 }
 
-/* Where the machine's memory lies here; NULL where there is none. The first region is looked at first. */
+/* Where the machine's memory lies here; NULL where there is none. The first region is looked at
+ * first. */
 static inline uint8_t *find(const xs3 *m, uint32_t address, uint32_t bytes, int32_t writes) {
     const region *first = &m->regions[0];
     if (address - first->base < first->bytes - bytes && first->writable) {
@@ -184,7 +187,8 @@ static void order_halves(slot *s, const xs3_decoded *low, const xs3_decoded *hig
     s->at[2].a = low->a;
 }
 
-/* A register that an operand names explicitly is renamed in swaps: r11 of LDAP and sp of EXTSP, too. */
+/* A register that an operand names explicitly is renamed in swaps: r11 of LDAP and sp of EXTSP,
+ * too. */
 static void name_hidden_target(xs3_decoded *it) {
     switch (it->op) {
     case XS3_OP_LDAPF_U10:
@@ -254,7 +258,8 @@ static int decode(const xs3 *m, slot *s, uint32_t pc, int32_t dual) {
 
 int32_t xs3_decode(uint32_t word, int32_t is_long, uint32_t operands[7]) {
     xs3_decoded it;
-    const int known = is_long ? xs3_decode_long(word & 0xffff, word >> 16, &it) : xs3_decode_short(word, &it);
+    const int known =
+        is_long ? xs3_decode_long(word & 0xffff, word >> 16, &it) : xs3_decode_short(word, &it);
     const uint8_t places[6] = {it.a, it.b, it.c, it.d, it.e, it.f};
     for (int32_t i = 0; i < 6; i++) {
         operands[i] = places[i];
@@ -269,7 +274,8 @@ static slot *new_page(xs3 *m, uint32_t pc, int32_t dual) {
 
 /* ---- instruction fetch --------------------------------------------------------------------- */
 
-/* FNOPs before an instruction at pc. The buffer has a line of 16 bytes and perhaps the one behind it. */
+/* FNOPs before an instruction at pc. The buffer has a line of 16 bytes and perhaps the one behind
+ * it. */
 static inline uint32_t fetch(xs3 *m, uint32_t pc, uint32_t bytes) {
     const uint32_t first = pc >> LINE_BITS, last = (pc + bytes - 1) >> LINE_BITS;
     uint32_t stalls = 0;
@@ -315,7 +321,8 @@ static inline uint32_t ashr(uint32_t value, uint32_t bits) {
     return (uint32_t)((int32_t)value >> (bits > 31 ? 31 : bits));
 }
 
-/* A negative number of places shifts to the right, with the sign: the vendor's code relies on it. */
+/* A negative number of places shifts to the right, with the sign: the vendor's code relies on it.
+ */
 static inline uint32_t shl_signed(uint32_t value, int32_t bits) {
     return bits < 0 ? ashr(value, 0U - (uint32_t)bits) : shl(value, (uint32_t)bits);
 }
@@ -337,7 +344,8 @@ static inline uint32_t mask_of(uint32_t bits) {
 }
 
 static inline uint32_t sext(uint32_t value, uint32_t bits) {
-    return bits == 0 || bits > 31 ? value : (uint32_t)((int32_t)(value << (32 - bits)) >> (32 - bits));
+    return bits == 0 || bits > 31 ? value
+                                  : (uint32_t)((int32_t)(value << (32 - bits)) >> (32 - bits));
 }
 
 static inline uint32_t zext(uint32_t value, uint32_t bits) {

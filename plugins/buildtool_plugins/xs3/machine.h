@@ -1,14 +1,15 @@
 /* One logical core of an XS3 tile: memory, registers, the vector unit, and counts of issue slots.
  *
- * Instructions are decoded once for each address and issue mode, then executed from the decoded form. Addresses
- * are the chip's; memory is a list of regions. Not thread-safe; one machine runs one program. */
+ * Instructions are decoded once for each address and issue mode, then executed from the decoded
+ * form. Addresses are the chip's; memory is a list of regions. Not thread-safe; one machine runs
+ * one program. */
 #ifndef XS3_MACHINE_H
 #define XS3_MACHINE_H
 
 #include <stdint.h>
 
 #define XS3_ABI 1
-#define XS3_MARKS 1024      /* operators whose issues can be counted apart */
+#define XS3_MARKS 1024         /* operators whose issues can be counted apart */
 #define XS3_RETURN 0xfffffff0U /* a call ends when the program jumps here */
 
 enum { XS3_CP = 12, XS3_DP, XS3_SP, XS3_LR, XS3_REGISTERS };
@@ -55,11 +56,12 @@ uint8_t *xs3_unit_state(xs3 *m); /* vR, vD, vC, 32 bytes each, and the type as V
 /* Runs from `pc` (bit 0: in dual issue) until it stops, at most `limit` issue slots. */
 int32_t xs3_run(xs3 *m, uint32_t pc, uint64_t limit);
 void xs3_where(const xs3 *m, uint32_t *pc, int32_t *dual, uint32_t *address);
-void xs3_forget(xs3 *m); /* decoded instructions and all counts */
+void xs3_forget(xs3 *m);                                 /* decoded instructions and all counts */
 const xs3_counts *xs3_count(const xs3 *m, int32_t mark); /* of a mark; -1: of all */
 /* How often the instruction at `pc` was issued, and fetch stalls before it. */
 void xs3_count_at(const xs3 *m, uint32_t pc, int32_t dual, uint64_t *issues, uint64_t *stalls);
-/* The line of instructions.h (from 1) of a halfword or a long word, 0 if none; a to f, and the number. */
+/* The line of instructions.h (from 1) of a halfword or a long word, 0 if none; a to f, and the
+ * number. */
 int32_t xs3_decode(uint32_t word, int32_t is_long, uint32_t operands[7]);
 
 #endif

@@ -57,7 +57,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Readings:
-    """The choices on which the vendor's two public models differ; the defaults are those of the chip's tests."""
+    """The choices on which the vendor's two public models differ; the defaults are those of its tests."""
 
     vlashr_rounds: bool = False  # lib_nn's model rounds, the chip's tests floor
     vlmaccr_saturates: bool = False  # in 8 bits after every product, as lib_xcore_math's model does

@@ -55,7 +55,7 @@ def single_symbol(value: Sum) -> tuple[str, int]:
 
 
 def parse_operation(text: str, value: Value) -> Operation:
-    """Parses an instruction; `value` gives the numbers. Raises ToolError if no encoding takes the operands."""
+    """Parses an instruction; `value` gives the numbers. Raises ToolError if no form takes the operands."""
     words = text.split(None, 1)
     mnemonic = words[0].lower()
     operands = [word.strip() for word in words[1].split(",")] if len(words) > 1 else []

@@ -1,4 +1,6 @@
-/* What each instruction does: the cases of xs3_run's switch, in the order of instructions.h. */
+/* What each instruction does: the cases of xs3_run's switch, in the order of instructions.h.
+ * One instruction is one line where it can be. */
+/* clang-format off */
 OPS(STW_2RUS) STORE32(r[i->b] + 4 * i->number, r[i->a]); break;
 OPS(LDW_2RUS) LOAD32(r[i->a], r[i->b] + 4 * i->number); break;
 OPS(ADD_3R) r[i->a] = r[i->b] + r[i->c]; break;

@@ -1,5 +1,6 @@
-/* What the vector unit does beyond nn_vpu_model.h: the running magnitude, binary and complex products,
- * butterflies, and the readings in which the vendor's public models differ. Elements of 32 bits where not said. */
+/* What the vector unit does beyond nn_vpu_model.h: the running magnitude, binary and complex
+ * products, butterflies, and the readings in which the vendor's public models differ. Elements of
+ * 32 bits where not said. */
 #ifndef XS3_UNIT_H
 #define XS3_UNIT_H
 
@@ -102,7 +103,8 @@ static inline int32_t unit_shifted(const xs3_unit *u, int64_t value) {
     return (int32_t)nn_vpu_sat(value, nn_vpu_most(&u->v));
 }
 
-static inline void unit_store_element(const nn_vpu *v, nn_vpu_register *to, int32_t i, int32_t value) {
+static inline void unit_store_element(const nn_vpu *v, nn_vpu_register *to, int32_t i,
+                                      int32_t value) {
     if (v->type == NN_VPU_S8) {
         to->b[i] = (int8_t)value;
     } else if (v->type == NN_VPU_S16) {
@@ -122,8 +124,8 @@ static inline void unit_vladsb(xs3_unit *u, const void *address) {
     }
 }
 
-/* vR of four complex numbers: their real (0) or imaginary parts (1) of vD * vC, or of vD * conj(vC)'s
- * mirror, vC * conj(vD). */
+/* vR of four complex numbers: their real (0) or imaginary parts (1) of vD * vC, or of vD *
+ * conj(vC)'s mirror, vC * conj(vD). */
 static inline void unit_complex(xs3_unit *u, int32_t imaginary, int32_t conjugate) {
     nn_vpu *v = &u->v;
     for (int32_t k = 0; k < 8; k += 2) {
@@ -140,8 +142,8 @@ typedef struct {
     int64_t re, im;
 } unit_number;
 
-/* Butterflies of four complex numbers in vD: `inverse` turns the other way; the two orders differ in
- * where the tangled pairs lie (in time: neighbours first; in frequency: halves first). */
+/* Butterflies of four complex numbers in vD: `inverse` turns the other way; the two orders differ
+ * in where the tangled pairs lie (in time: neighbours first; in frequency: halves first). */
 static inline void unit_butterfly(xs3_unit *u, int32_t in_time, int32_t inverse) {
     nn_vpu *v = &u->v;
     unit_number x[4], s[4], y[4];
