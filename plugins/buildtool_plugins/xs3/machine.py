@@ -23,7 +23,7 @@ from buildtool_plugins.xs3.linker import Image
 FOLDER = Path(__file__).resolve().parent
 SOURCES = (FOLDER / "machine.c", FOLDER / "services.c")
 HEADERS = ("machine.h", "decode.h", "instructions.h", "semantics.h", "services.h", "unit.h")
-FLAGS = ("-std=gnu99", "-O2", "-DNDEBUG", "-fno-strict-aliasing")
+FLAGS = ("-std=gnu99", "-O3", "-DNDEBUG", "-fno-strict-aliasing")
 ABI = 1
 RETURN = 0xFFFFFFF0  # where lr points at the start of a call
 REGISTERS = 16
