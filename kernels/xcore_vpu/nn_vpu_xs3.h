@@ -9,6 +9,7 @@
 #define NN_VPU_XS3_H
 
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
     int32_t none;

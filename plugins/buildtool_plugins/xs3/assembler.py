@@ -7,6 +7,7 @@ that could be in either half, the first is the lower one.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterator
 
@@ -54,6 +55,7 @@ class _Assembler:
         self.is_dual = False
         self.line = 0
         self.draft = self._section(".text", "")
+        self.outer: list[Draft] = []  # what .popsection returns to
         self.directives = self._directives()
 
     def _directives(self) -> dict[str, Callable[[str], None]]:
@@ -62,6 +64,8 @@ class _Assembler:
             "data": lambda _: self._open(".dp.data", "awd"),
             "bss": lambda _: self._open(".dp.bss", "awd"),
             "section": self._on_section,
+            "pushsection": self._on_push,
+            "popsection": self._on_pop,
             **dict.fromkeys(("globl", "global"), self._on_globl),
             "weak": self._on_weak,
             **dict.fromkeys(("set", "linkset", "equ"), self._on_set),
@@ -70,6 +74,7 @@ class _Assembler:
             "p2align": lambda rest: self._align(1 << self._number(rest.split(",")[0])),
             **dict.fromkeys(("space", "skip", "zero"), self._on_space),
             "fill": self._on_fill,
+            "base64": self._on_base64,
             "ascii": lambda rest: self._on_ascii(rest, b""),
             **dict.fromkeys(("asciz", "asciiz", "string"), lambda rest: self._on_ascii(rest, b"\0")),
             **dict.fromkeys(("comm", "lcomm"), self._on_comm),
@@ -89,8 +94,8 @@ class _Assembler:
                 try:
                     self._statement(statement)
                 except ToolError as error:
-                    where = f"{self.name}:{self.line}: {error.message}: '{statement}'"
-                    raise ToolError(where, hint=error.hint) from None
+                    what = f"{error.text}: '{statement}'"
+                    raise ToolError(what, path=self.name, line=self.line, hint=error.hints) from None
         self._place_commons()
         return self._finish()
 
@@ -137,7 +142,7 @@ class _Assembler:
 
     def _label(self, name: str) -> None:
         if name in self.labels:
-            raise ToolError(f"{self.name}:{self.line}: '{name}' is defined twice")
+            raise ToolError(f"'{name}' is defined twice", path=self.name, line=self.line)
         self.labels.add(name)
         piece = self.draft.last()
         self.draft.labels[name] = (len(self.draft.pieces) - 1, len(piece.data))
@@ -159,6 +164,15 @@ class _Assembler:
     def _on_section(self, rest: str) -> None:
         words = [word.strip().strip('"') for word in rest.split(",")]
         self._open(words[0], words[1] if len(words) > 1 else "")
+
+    def _on_push(self, rest: str) -> None:
+        self.outer.append(self.draft)
+        self._on_section(rest)
+
+    def _on_pop(self, _: str) -> None:
+        if not self.outer:
+            raise ToolError("no .pushsection before it")
+        self.draft = self.outer.pop()
 
     def _on_globl(self, rest: str) -> None:
         self.globals.update(word.strip() for word in rest.split(","))
@@ -199,6 +213,13 @@ class _Assembler:
     def _on_ascii(self, rest: str, end: bytes) -> None:
         for match in _STRING.finditer(rest):
             self.draft.last().data += _unescape(match[1]) + end
+
+    def _on_base64(self, rest: str) -> None:
+        try:
+            for match in _STRING.finditer(rest):
+                self.draft.last().data += base64.b64decode(match[1], validate=True)
+        except ValueError:
+            raise ToolError("this is not base64") from None
 
     def _on_comm(self, rest: str) -> None:
         name, size, *align = (word.strip() for word in rest.split(","))

@@ -10,7 +10,7 @@ from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
 
 RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
 FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
-FAR_SECTIONS = (".far", ".ExtMem")  # sections that begin so lie there
+FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
 STACK_BYTES = 0x4000
 _REACH = 4 << 16  # bytes that a long instruction reaches from cp or dp
 
@@ -80,9 +80,10 @@ def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM
     image.cp = ram.base
     image.sizes["far"] = at["far"] - far.base
     image.end, image.stack = at["ram"], (ram.base + ram.bytes - 16) & ~7
-    if at["ram"] > ram.base + ram.bytes or at["far"] > far.base + far.bytes:
+    if at["ram"] + STACK_BYTES > ram.base + ram.bytes or at["far"] > far.base + far.bytes:
         sizes = ", ".join(f"{name} {bytes_}" for name, bytes_ in image.sizes.items())
-        raise ToolError(f"the program does not fit into {ram.bytes} bytes ({sizes})")
+        text = f"the program and {STACK_BYTES} bytes of stack do not fit into {ram.bytes} bytes ({sizes})"
+        raise ToolError(text)
     linker.complete(sections, places, image)
     return image
 
