@@ -49,7 +49,9 @@ def _compile(clang: str, words: list[str], output: Path) -> int:
     is_c = source.suffix == ".c"
     how = ["-S"] if is_c else ["-E", "-P"]
     made = subprocess.run(
-        [clang, *(flag for flag in flags if flag != "-c"), *how, "-o", "-"], stdout=subprocess.PIPE, check=False
+        [clang, *(flag for flag in flags if flag != "-c"), *how, "-o", "-"],
+        stdout=subprocess.PIPE,
+        check=False,
     )
     if made.returncode:
         return made.returncode

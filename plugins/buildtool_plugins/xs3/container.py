@@ -25,9 +25,14 @@ _GLOBAL = 0x10
 _PLACES = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields
 
 
-def _file(kind: int, entry: int, sections: Sequence[tuple[str, int, bytes]], loads: Sequence[tuple[int, bytes]]) -> bytes:
+def _file(
+    kind: int, entry: int, sections: Sequence[tuple[str, int, bytes]], loads: Sequence[tuple[int, bytes]]
+) -> bytes:
     """Returns an ELF file of sections (name, type, content) and segments (address, content)."""
-    named = [*sections, (".shstrtab", _STRTAB, b"\0" + b"".join(n.encode() + b"\0" for n, *_ in sections) + b".shstrtab\0")]
+    named = [
+        *sections,
+        (".shstrtab", _STRTAB, b"\0" + b"".join(n.encode() + b"\0" for n, *_ in sections) + b".shstrtab\0"),
+    ]
     at = _HEADER.size + _SEGMENT.size * len(loads)
     body, segments, headers, name_at = bytearray(), bytearray(), bytearray(_SECTION.size), 1
     for address, content in loads:
@@ -35,7 +40,9 @@ def _file(kind: int, entry: int, sections: Sequence[tuple[str, int, bytes]], loa
         body += content
     for number, (name, type_, content) in enumerate(named, 1):
         link, size = (number + 1, _SYMBOL.size) if type_ == _SYMTAB else (0, 0)
-        headers += _SECTION.pack(name_at, type_, 0, 0, at + len(body), len(content), link, 1 if link else 0, 1, size)
+        headers += _SECTION.pack(
+            name_at, type_, 0, 0, at + len(body), len(content), link, 1 if link else 0, 1, size
+        )
         name_at += len(name) + 1
         body += content
     sizes = _HEADER.size, _SEGMENT.size, len(loads), _SECTION.size, len(named) + 1, len(named)

@@ -12,7 +12,6 @@ RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
 FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
 FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
 STACK_BYTES = 0x4000
-_REACH = 4 << 16  # bytes that a long instruction reaches from cp or dp
 
 
 @dataclass(frozen=True)
@@ -50,37 +49,24 @@ class Image:
 def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM, far: Memory = FAR) -> Image:
     """Links objects. With `roots`, sections that they do not reach are left out.
 
-    In RAM the order is constants, code, data, zeros; cp and dp are the first addresses of constants and data.
-    The stack ends at the end of RAM. Raises ToolError for missing or repeated symbols, and where the program
-    does not fit.
+    In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
+    addresses of constants and data. The stack ends at the end of RAM. Raises ToolError for missing or repeated
+    symbols, and where the program does not fit.
     """
     linker = _Linker(objects)
     sections = linker.reached(roots) if roots else [(o, s) for o in objects for s in o.sections]
-    image = Image((ram, far))
-    places: dict[int, int] = {}
-    at = {"ram": ram.base, "far": far.base}
-    for kind in ("const", "code", "data", "zero"):
-        if kind == "data":
-            at["ram"] += -at["ram"] % 16
-            image.dp = at["ram"]
-        start = at["ram"]
-        for _, section in sections:
-            if (("zero" if section.is_zero else section.kind) == kind) or (
-                _is_far(section) and kind == "const"
-            ):
-                if _is_far(section) != (kind == "const" and _is_far(section)):
-                    continue
-                where = "far" if _is_far(section) else "ram"
-                if id(section) in places:
-                    continue
-                at[where] += -at[where] % max(4, section.align)
-                places[id(section)] = at[where]
-                at[where] += section.bytes
-        image.sizes[kind] = at["ram"] - start
-    image.cp = ram.base
-    image.sizes["far"] = at["far"] - far.base
-    image.end, image.stack = at["ram"], (ram.base + ram.bytes - 16) & ~7
-    if at["ram"] + STACK_BYTES > ram.base + ram.bytes or at["far"] > far.base + far.bytes:
+    image = Image((ram, far), cp=ram.base)
+    places, at = dict[int, int](), ram.base
+    for group in _GROUPS:
+        if group == "data":
+            image.dp = at = at + -at % 16
+        start = at
+        at = _place([s for _, s in sections if _group(s) == group], at, places)
+        image.sizes[group] = at - start
+    end = _place([s for _, s in sections if _group(s) == "far"], far.base, places)
+    image.sizes["far"] = end - far.base
+    image.end, image.stack = at, (ram.base + ram.bytes - 16) & ~7
+    if at + STACK_BYTES > ram.base + ram.bytes or end > far.base + far.bytes:
         sizes = ", ".join(f"{name} {bytes_}" for name, bytes_ in image.sizes.items())
         text = f"the program and {STACK_BYTES} bytes of stack do not fit into {ram.bytes} bytes ({sizes})"
         raise ToolError(text)
@@ -88,8 +74,28 @@ def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM
     return image
 
 
-def _is_far(section: Section) -> bool:
-    return section.name.startswith(FAR_SECTIONS)
+# What is addressed from dp is near it: clang puts large objects into sections of their own.
+_LARGE = 4096  # bytes
+_GROUPS = ("const", "code", "data", "zeros", "large data", "large zeros")
+
+
+def _group(section: Section) -> str:
+    """Returns which of _GROUPS a section is in, or "far"."""
+    if section.name.startswith(FAR_SECTIONS):
+        return "far"
+    if section.kind != "data":
+        return section.kind
+    is_large = ".large" in section.name or section.bytes > _LARGE
+    return ("large " if is_large else "") + ("zeros" if section.is_zero else "data")
+
+
+def _place(sections: Sequence[Section], at: int, places: dict[int, int]) -> int:
+    """Places sections one after the other, from an address; returns the end."""
+    for section in sections:
+        at += -at % max(4, section.align)
+        places[id(section)] = at
+        at += section.bytes
+    return at
 
 
 class _Linker:
