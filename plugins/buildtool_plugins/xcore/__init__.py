@@ -81,14 +81,16 @@ class XcorePlugin(HostPlugin):
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program on the host; a request with `count` needs a program that counts issues."""
+        outputs = (*request.outputs, ISSUES) if request.count else request.outputs
+        plain = dataclasses.replace(request, outputs=outputs, count=False)
         if is_image(image.read_bytes()):
             line = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(image.resolve())]
-            files, text = run_program(line, request, what="the program in the XS3 runner")
-            return RunResult(files=files, text=text, reality=SIMULATED)
+            files, text = run_program(line, plain, what="the program in the XS3 runner")
+            result = RunResult(files=files, text=text, reality=SIMULATED)
+        else:
+            result = super().run(board, image, plain)
         if not request.count:
-            return super().run(board, image, request)
-        outputs = (*request.outputs, ISSUES)
-        result = super().run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
+            return result
         return dataclasses.replace(result, issues=parse_issues(result.files.pop(ISSUES)))
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:

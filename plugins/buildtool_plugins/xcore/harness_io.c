@@ -1,4 +1,5 @@
-/* The harness's files, text and stack measurement: the host's, and for images of the XS3 runner its services. */
+/* The harness's files, text and stack measurement: the host's, and for images of the XS3 runner its
+ * services. */
 #ifndef __xcore__
 #include "../host/harness_io.c"
 #else

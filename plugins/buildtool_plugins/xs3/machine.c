@@ -460,6 +460,16 @@ static void lsats(uint32_t *high, uint32_t *low, uint32_t bits) {
 #define LINK() (after | (uint32_t)dual)
 #define OPS(name) case XS3_OP_##name:
 
+static void add_marks(xs3 *m) {
+    memset(&m->total, 0, sizeof(m->total));
+    for (int32_t k = 0; k < XS3_MARKS; k++) {
+        m->total.issues += m->marks[k].issues;
+        m->total.stalls += m->marks[k].stalls;
+        m->total.vectors += m->marks[k].vectors;
+        m->total.products += m->marks[k].products;
+    }
+}
+
 int32_t xs3_run(xs3 *m, uint32_t pc, uint64_t limit) {
     uint32_t *const r = m->r;
     xs3_unit *const u = &m->unit;
@@ -525,12 +535,6 @@ stopped:
     fflush(stdout);
     m->pc = pc;
     m->dual = dual;
-    memset(&m->total, 0, sizeof(m->total));
-    for (int32_t k = 0; k < XS3_MARKS; k++) {
-        m->total.issues += m->marks[k].issues;
-        m->total.stalls += m->marks[k].stalls;
-        m->total.vectors += m->marks[k].vectors;
-        m->total.products += m->marks[k].products;
-    }
+    add_marks(m);
     return stop;
 }

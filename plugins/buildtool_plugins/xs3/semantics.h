@@ -77,6 +77,11 @@ OPS(KCALL_U6) {
         m->marks[m->mark].runs++;
     } else if (i->number == SERVICE_CLOCK) {
         r[0] = (uint32_t)(limit - left);
+    } else if (i->number == SERVICE_COUNTS) {
+        add_marks(m);
+        r[0] = (uint32_t)m->total.vectors;
+        r[1] = (uint32_t)m->total.products;
+        r[2] = (uint32_t)m->total.issues;
     } else if (done == SERVICE_ENDS) {
         STOP(XS3_EXITED);
     } else if (done == SERVICE_UNKNOWN) {
