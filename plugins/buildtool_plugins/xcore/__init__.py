@@ -46,19 +46,24 @@ class XcorePlugin(HostPlugin):
         if name != RUNNER:
             return super().toolchain(board, name)
         self.find_toolchains(board, name)
-        from buildtool_plugins.tools.find import find_clang
+        from buildtool_plugins.tools.find import find_ar, find_clang
+        from buildtool_plugins.xs3 import cc
         from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME
 
         clang = find_clang()
-        driver = ("-m", "buildtool_plugins.xs3.cc", f"--clang={clang.path}")
         flags = ("-O2", "-ffp-contract=off", "-D__XS3A__", *board.core.cflags)
         return Toolchain(
             name=RUNNER,
             identity=clang.identity,
-            cc=sys.executable,
-            cflags=(*driver, *CFLAGS, *flags, *(f"-D{define}" for define in board.core.defines)),
+            cc=cc.program(),
+            cflags=(
+                f"--clang={clang.path}",
+                *CFLAGS,
+                *flags,
+                *(f"-D{define}" for define in board.core.defines),
+            ),
             ldflags=(),
-            ar="",
+            ar=find_ar(clang),
             objects=tuple(map(str, RUNTIME)),
         )
 

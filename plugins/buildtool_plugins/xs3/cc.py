@@ -1,7 +1,7 @@
 """A compiler driver for the XS3 runner, called as clang is.
 
-    python -m buildtool_plugins.xs3.cc --clang=PATH FLAG... -c FILE -o OBJECT
-    python -m buildtool_plugins.xs3.cc --clang=PATH FLAG... OBJECT... -o IMAGE
+    buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
+    buildtool-xs3-cc --clang=PATH FLAG... -o IMAGE OBJECT... ARCHIVE...
 
 C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link assembles
 all of them, and keeps what `_start` reaches.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,13 +19,24 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 
+NAME = "buildtool-xs3-cc"
 ENTRY = "_start"
 _INCBIN = re.compile(r'(?m)^\s*\.incbin\s+"([^"]+)"\s*$')
 _CHUNK = 3 << 16  # bytes in a line of base64
 
 
-def main(words: Sequence[str]) -> int:
-    """Compiles or links; returns the exit status, with messages as clang has them."""
+def program() -> str:
+    """Returns the path of the driver as a program; raises ToolError."""
+    beside = Path(sys.executable).with_name(NAME)
+    found = str(beside) if beside.is_file() else shutil.which(NAME)
+    if found is None:
+        raise ToolError(f"the program {NAME} is not installed", hint="install buildtool-mcu again")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compiles or links, by default as the command line says; returns the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
     clang = next((word.partition("=")[2] for word in words if word.startswith("--clang=")), "clang")
     rest = [word for word in words if not word.startswith("--clang=")]
     if "-c" not in rest and "-o" not in rest:
@@ -33,7 +45,7 @@ def main(words: Sequence[str]) -> int:
     try:
         if "-c" in rest:
             return _compile(clang, rest, output)
-        _link([Path(word) for word in rest if word.endswith(".o")], output)
+        _link([Path(word) for word in rest if word.endswith((".o", ".a"))], output)
     except (ToolError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -76,12 +88,13 @@ def _contents(name: str, folders: Sequence[Path]) -> str:
 def _link(objects: Sequence[Path], output: Path) -> None:
     from buildtool_plugins.xs3.assembler import assemble
     from buildtool_plugins.xs3.container import read_object, write_image
+    from buildtool_plugins.xs3.elf import members
     from buildtool_plugins.xs3.linker import link
 
-    texts = [(path.stem, read_object(path.read_bytes(), str(path))) for path in objects]
+    texts = []
+    for path in objects:
+        content = path.read_bytes()
+        files = members(content) if path.suffix == ".a" else [(path.name, content)]
+        texts += [(name, read_object(data, str(path))) for name, data in files]
     image = link([assemble(text, name) for name, text in texts], [ENTRY])
     output.write_bytes(write_image(image, ENTRY))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from buildtool.base.errors import ToolError
 from buildtool_plugins.xs3.elf import MACHINE
-from buildtool_plugins.xs3.linker import FAR, RAM, Image
+from buildtool_plugins.xs3.linker import FAR, IDENTITY, RAM, Image
 
 TEXT = ".xs3.text"  # the section of an object that has the assembly text
 _HEADER, _SECTION, _SEGMENT, _SYMBOL = (
@@ -19,41 +20,58 @@ _HEADER, _SECTION, _SEGMENT, _SYMBOL = (
 )
 _IDENTITY = b"\x7fELF\x01\x01\x01" + bytes(9)
 _OBJECT, _IMAGE = 1, 2
-_PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
+_PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8
+_WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4
 _ABSOLUTE = 0xFFF1
 _GLOBAL = 0x10
 _PLACES = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields
+# The sections of an image by the linker's groups, and their flags.
+_NAMES = {
+    "const": (".cp.rodata", _ALLOCATED),
+    "code": (".text", _ALLOCATED | _EXECUTABLE),
+    "data": (".dp.data", _ALLOCATED | _WRITABLE),
+    "zeros": (".dp.bss", _ALLOCATED | _WRITABLE),
+    "large data": (".dp.data.large", _ALLOCATED | _WRITABLE),
+    "large zeros": (".dp.bss.large", _ALLOCATED | _WRITABLE),
+    "far": (".far", _ALLOCATED),
+}
 
 
-def _file(
-    kind: int, entry: int, sections: Sequence[tuple[str, int, bytes]], loads: Sequence[tuple[int, bytes]]
-) -> bytes:
-    """Returns an ELF file of sections (name, type, content) and segments (address, content)."""
-    named = [
-        *sections,
-        (".shstrtab", _STRTAB, b"\0" + b"".join(n.encode() + b"\0" for n, *_ in sections) + b".shstrtab\0"),
-    ]
-    at = _HEADER.size + _SEGMENT.size * len(loads)
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    type: int
+    content: bytes
+    flags: int = 0
+    address: int = 0
+    size: int = 0  # of one without content
+
+
+def _file(kind: int, entry: int, sections: Sequence[_Section]) -> bytes:
+    """Returns an ELF file; sections of memory with content are its segments, too."""
+    strings = b"".join(b"\0" + s.name.encode() for s in sections) + b"\0.shstrtab\0"
+    named = [*sections, _Section(".shstrtab", _STRTAB, strings)]
+    loaded = sum(1 for s in sections if s.flags and s.content)
+    at = _HEADER.size + _SEGMENT.size * loaded
     body, segments, headers, name_at = bytearray(), bytearray(), bytearray(_SECTION.size), 1
-    for address, content in loads:
-        segments += _SEGMENT.pack(1, at + len(body), address, address, len(content), len(content), 7, 4)
-        body += content
-    for number, (name, type_, content) in enumerate(named, 1):
-        link, size = (number + 1, _SYMBOL.size) if type_ == _SYMTAB else (0, 0)
-        headers += _SECTION.pack(
-            name_at, type_, 0, 0, at + len(body), len(content), link, 1 if link else 0, 1, size
-        )
-        name_at += len(name) + 1
-        body += content
-    sizes = _HEADER.size, _SEGMENT.size, len(loads), _SECTION.size, len(named) + 1, len(named)
-    program = _HEADER.size if loads else 0
+    for number, s in enumerate(named, 1):
+        link, each = (number + 1, _SYMBOL.size) if s.type == _SYMTAB else (0, 0)
+        offset, size = at + len(body), len(s.content) or s.size
+        row = (name_at, s.type, s.flags, s.address, offset, size, link, bool(link), 1, each)
+        headers += _SECTION.pack(*row)
+        if s.flags and s.content:
+            segments += _SEGMENT.pack(1, offset, s.address, s.address, size, size, 7, 1)
+        name_at += len(s.name) + 1
+        body += s.content
+    sizes = _HEADER.size, _SEGMENT.size, loaded, _SECTION.size, len(named) + 1, len(named)
+    program = _HEADER.size if loaded else 0
     head = _HEADER.pack(_IDENTITY, kind, MACHINE, 1, entry, program, at + len(body), 0, *sizes)
     return bytes(head + segments + body + headers)
 
 
 def write_object(text: str) -> bytes:
     """Returns the object that holds assembly text."""
-    return _file(_OBJECT, 0, [(TEXT, _PROGBITS, text.encode("latin-1", "replace"))], [])
+    return _file(_OBJECT, 0, [_Section(TEXT, _PROGBITS, text.encode("latin-1", "replace"))])
 
 
 def read_object(content: bytes, path: str) -> str:
@@ -71,8 +89,26 @@ def write_image(image: Image, entry: str) -> bytes:
     for name, address in {**image.symbols, **own}.items():
         table += _SYMBOL.pack(len(names), address & 0xFFFFFFFF, 0, _GLOBAL, 0, _ABSOLUTE)
         names += name.encode("latin-1", "replace") + b"\0"
-    sections = [(".symtab", _SYMTAB, bytes(table)), (".strtab", _STRTAB, bytes(names))]
-    return _file(_IMAGE, image.address(entry), sections, image.segments)
+    others = [
+        _Section(IDENTITY, _PROGBITS, image.identity),
+        _Section(".symtab", _SYMTAB, bytes(table)),
+        _Section(".strtab", _STRTAB, bytes(names)),
+    ]
+    memory = [_section_of(image, group) for group, (_, size) in image.places.items() if size]
+    return _file(_IMAGE, image.address(entry), [*memory, *others])
+
+
+def _section_of(image: Image, group: str) -> _Section:
+    """Returns the section of one of the linker's groups."""
+    name, flags = _NAMES[group]
+    start, size = image.places[group]
+    if group.endswith("zeros"):
+        return _Section(name, _NOBITS, b"", flags, start, size)
+    content = bytearray(size)
+    for address, data in image.segments:
+        if start <= address < start + size:
+            content[address - start : address - start + len(data)] = data
+    return _Section(name, _PROGBITS, bytes(content), flags, start)
 
 
 def is_image(content: bytes) -> bool:

@@ -11,6 +11,7 @@ from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
 RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
 FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
 FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
+IDENTITY = ".nn_identity"
 STACK_BYTES = 0x4000
 
 
@@ -33,7 +34,8 @@ class Image:
     memories: tuple[Memory, ...]
     segments: list[tuple[int, bytes]] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)  # bytes of code, const, data, far
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)  # group of sections -> address, bytes
+    identity: bytes = b""  # the sections .nn_identity, which lie in no memory
     cp: int = 0
     dp: int = 0
     end: int = 0  # the first free address behind the program
@@ -62,12 +64,13 @@ def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM
             image.dp = at = at + -at % 16
         start = at
         at = _place([s for _, s in sections if _group(s) == group], at, places)
-        image.sizes[group] = at - start
+        image.places[group] = start, at - start
     end = _place([s for _, s in sections if _group(s) == "far"], far.base, places)
-    image.sizes["far"] = end - far.base
+    image.places["far"] = far.base, end - far.base
+    image.identity = b"".join(s.data for it in objects for s in it.sections if s.name == IDENTITY)
     image.end, image.stack = at, (ram.base + ram.bytes - 16) & ~7
     if at + STACK_BYTES > ram.base + ram.bytes or end > far.base + far.bytes:
-        sizes = ", ".join(f"{name} {bytes_}" for name, bytes_ in image.sizes.items())
+        sizes = ", ".join(f"{name} {bytes_}" for name, (_, bytes_) in image.places.items())
         text = f"the program and {STACK_BYTES} bytes of stack do not fit into {ram.bytes} bytes ({sizes})"
         raise ToolError(text)
     linker.complete(sections, places, image)

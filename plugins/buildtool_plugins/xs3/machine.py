@@ -142,7 +142,7 @@ class Machine:
     def _far_bytes(self) -> int:
         base = self.image.memories[1].base
         end = max((at + len(data) for at, data in self.image.segments if at >= base), default=base)
-        return max(self.image.sizes.get("far", 0), end - base) + 64 & ~15
+        return max(self.image.places.get("far", (0, 0))[1], end - base) + 64 & ~15
 
     def _map(self, base: int, size: int) -> None:
         memory = self._lib.xs3_map(self._machine, base, size, 1)
