@@ -18,7 +18,7 @@ typedef struct {
     uint64_t scalar; /* and issues without it: loads, stores, branches, arithmetic */
 } nn_vpu_counts;
 
-#if defined(NN_VPU_COUNT) && !defined(__XS3A__) /* the XS3 runner counts what it executes */
+#ifdef NN_VPU_COUNT
 extern nn_vpu_counts nn_vpu_counter;
 #define NN_VPU_ISSUE() ((void)(nn_vpu_counter.vpu += 1))
 #define NN_VPU_MAC(n) ((void)(nn_vpu_counter.mac += (uint64_t)(n)))

@@ -63,7 +63,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         timer = find_timer(board) if request.attached is None else ""
         run, plain = _run_twice(request, planned, sources, inputs, not isinstance(timer, str))
         timing, no_cycles = _estimate_timing(run, timer, planned)
-        counting = _count_issues(planned, sources, inputs[0]) if request.attached is None else None
+        counting = run if run.counted.issues else None
+        if counting is None and request.attached is None:
+            counting = _count_issues(planned, sources, inputs[0])
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues has other outputs", hint="please report this")
         exact = _is_exact(planned, judge, run, plain, inputs)

@@ -11,6 +11,7 @@ enum xs3_op {
 #include "instructions.h"
 #undef XS3_OP
     XS3_OP_MOVE, /* the end of a swap: what the low half computed reaches its register */
+    XS3_OP_MARKER,
     XS3_OPS
 };
 

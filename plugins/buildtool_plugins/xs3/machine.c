@@ -38,7 +38,10 @@ struct xs3 {
     int32_t dual;
     uint32_t line; /* of the instruction buffer; the next one is there, too, if has_next */
     int32_t has_next, has_line;
-    int32_t mark;
+    int32_t mark, next_mark, invoking; /* of the markers, see follow_marker */
+    uint32_t digits, count_digits;
+    uint64_t invokes;
+    uint64_t piece_began, pieces, longest; /* slots of a call that threads share */
     xs3_counts marks[XS3_MARKS], total;
     xs3_services services;
 };
@@ -246,8 +249,12 @@ static int decode(const xs3 *m, slot *s, uint32_t pc, int32_t dual) {
         }
         s->bytes = 4;
     }
+    if (!dual && s->at[0].op == XS3_OP_ADD_2RUS && s->at[0].a == s->at[0].b &&
+        s->at[0].number == 0 && s->at[0].a < 8) {
+        s->at[0].op = XS3_OP_MARKER;
+    }
     s->memory = s->products = s->vectors = 0;
-    for (int32_t i = 0; i < 3 && s->at[i].op != XS3_OP_MOVE && s->at[i].op != XS3_OP_UNKNOWN; i++) {
+    for (int32_t i = 0; i < 3 && s->at[i].op != XS3_OP_UNKNOWN && s->at[i].op < XS3_OP_MOVE; i++) {
         s->memory |= (uint8_t)xs3_has_trait(&s->at[i], 'M');
         s->vectors = (uint8_t)(s->vectors + xs3_has_trait(&s->at[i], 'V'));
         s->products |= s->at[i].op == XS3_OP_VLMACC || s->at[i].op == XS3_OP_VLMACCR ||
@@ -467,6 +474,55 @@ static void add_marks(xs3 *m) {
         m->total.stalls += m->marks[k].stalls;
         m->total.vectors += m->marks[k].vectors;
         m->total.products += m->marks[k].products;
+        m->total.idle += m->marks[k].idle;
+    }
+    m->total.runs = m->invokes;
+}
+
+static void set_mark(xs3 *m, int32_t mark) {
+    m->mark = mark;
+    m->marks[mark].runs++;
+}
+
+/* A digit of nn_profile.h's markers; three of them are a code. Only what an invoke runs is counted
+ * by operator, all else has the last mark. */
+static void follow_marker(xs3 *m, uint32_t digit) {
+    m->digits = m->digits << 3 | digit;
+    if (++m->count_digits < 3) {
+        return;
+    }
+    const uint32_t code = m->digits;
+    m->digits = m->count_digits = 0;
+    if (code < 0x40) {
+        m->next_mark = (int32_t)code;
+        if (m->invoking) {
+            set_mark(m, m->next_mark);
+        }
+    } else if (code < 0x80) {
+        if (m->invoking) { /* the upper digits follow: the first mark was not meant */
+            m->marks[m->mark].runs--;
+            set_mark(m, m->next_mark | (int32_t)(code & 63) << 6);
+        }
+    } else {
+        m->mark = XS3_MARKS - 1;
+        m->invoking = code == 0x81 ? 1 : code == 0x82 ? 0 : m->invoking;
+        m->invokes += code == 0x82;
+    }
+}
+
+/* The pieces of a call run one after the other; the call takes as long as its longest. */
+static void follow_pieces(xs3 *m, uint32_t event) {
+    const uint64_t now = m->marks[m->mark].issues;
+    if (event == 0) {
+        m->pieces = m->longest = 0;
+    } else if (event == 1) {
+        m->piece_began = now;
+    } else if (event == 2) {
+        const uint64_t own = now - m->piece_began;
+        m->pieces += own;
+        m->longest = own > m->longest ? own : m->longest;
+    } else {
+        m->marks[m->mark].idle += m->pieces - m->longest;
     }
 }
 
@@ -516,6 +572,11 @@ int32_t xs3_run(xs3 *m, uint32_t pc, uint64_t limit) {
         switch ((enum xs3_op)i->op) {
         case XS3_OP_MOVE:
             r[i->a] = r[SPARE];
+            break;
+        case XS3_OP_MARKER: /* takes no slot: the chip's own code has none */
+            counts->issues--;
+            counts->stalls -= stalls;
+            follow_marker(m, i->a);
             break;
 #include "semantics.h"
         case XS3_OP_UNKNOWN:

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define XS3_ABI 1
-#define XS3_MARKS 1024         /* operators whose issues can be counted apart */
+#define XS3_MARKS 4096         /* operators whose issues can be counted apart */
 #define XS3_RETURN 0xfffffff0U /* a call ends when the program jumps here */
 
 enum { XS3_CP = 12, XS3_DP, XS3_SP, XS3_LR, XS3_REGISTERS };
@@ -41,6 +41,7 @@ typedef struct {
     uint64_t vectors;  /* operations of the vector unit */
     uint64_t products; /* VLMACC and VLMACCR */
     uint64_t runs;     /* how often the mark was set */
+    uint64_t idle;     /* slots of pieces during which another piece of a call takes longer */
 } xs3_counts;
 
 typedef struct xs3 xs3;

@@ -37,7 +37,8 @@ REASONS = (
 RETURNED, EXITED, OUT_OF_SLOTS, LOAD_STORE = 1, 2, 3, 6
 
 Buffer = npt.NDArray[Any]
-_Counts = struct((ctypes.c_uint64, "issues stalls vectors products runs"))
+_Counts = struct((ctypes.c_uint64, "issues stalls vectors products runs idle"))
+MARKS = 4095  # operators that are counted apart; the last mark has all else
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Counts:
     """Issue slots, and beside them the fetch model's stalls.
 
     `vectors`: operations of the vector unit; `products`: those that multiply and accumulate; `runs`: how
-    often the mark was set.
+    often the mark was set (of all: the invokes of a network); `idle`: slots of the pieces of calls that
+    threads share, beside each call's longest piece.
     """
 
     issues: int
@@ -53,6 +55,7 @@ class Counts:
     vectors: int
     products: int
     runs: int
+    idle: int
 
 
 @dataclass(frozen=True)
@@ -245,9 +248,9 @@ class Machine:
     # ---- counts ------------------------------------------------------------------------------------
 
     def counts(self, mark: int = -1) -> Counts:
-        """Returns what was counted since `clear_counts`: of a mark (`kcall 8` with r0), of all by default."""
+        """Returns what was counted since `clear_counts`: of a mark (an operator), of all by default."""
         at = self._lib.xs3_count(self._machine, mark).contents
-        return Counts(at.issues, at.stalls, at.vectors, at.products, at.runs)
+        return Counts(at.issues, at.stalls, at.vectors, at.products, at.runs, at.idle)
 
     def clear_counts(self) -> None:
         """Sets all counts to 0; the instruction buffer is empty again."""

@@ -1,4 +1,8 @@
-"""Runs a linked program: python -m buildtool_plugins.xs3.run IMAGE. Its files are in the current folder."""
+"""Runs a linked program: python -m buildtool_plugins.xs3.run IMAGE [COUNTS].
+
+Its files are in the current folder. COUNTS is a file for the issue slots of a network's operators: lines
+"<operator> <vector operations> <products> <others> <slowest thread>", then "invokes <n>".
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,31 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool_plugins.xs3.container import read_image
-from buildtool_plugins.xs3.machine import Machine
+from buildtool_plugins.xs3.machine import MARKS, Machine
 
 FAULT = 70  # the exit status of a program that stops elsewhere than at its end
 
 
+def _list_counts(machine: Machine) -> str:
+    rows = []
+    for operator in range(MARKS):
+        of = machine.counts(operator)
+        if of.runs:
+            others = of.issues - of.vectors
+            rows.append(f"{operator} {of.vectors} {of.products} {others} {of.issues - of.idle}\n")
+    return "".join([*rows, f"invokes {machine.counts().runs}\n"])
+
+
 def main(words: Sequence[str]) -> int:
     """Returns the program's exit status."""
-    (path,) = words
+    path, *counts = words
     try:
         image, entry = read_image(Path(path).read_bytes(), path)
-        return Machine(image).run(entry) & 0xFF
+        machine = Machine(image)
+        status = machine.run(entry) & 0xFF
+        for name in counts:
+            Path(name).write_text(_list_counts(machine), encoding="ascii")
+        return status
     except ToolError as error:
         print(error, file=sys.stderr)
         return FAULT

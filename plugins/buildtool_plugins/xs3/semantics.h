@@ -73,15 +73,11 @@ OPS(KCALL_U6) {
     const services_of machine = {m, r};
     const int32_t done = serve(&m->services, &machine, i->number);
     if (i->number == SERVICE_MARK) {
-        m->mark = (int32_t)(r[0] % XS3_MARKS);
-        m->marks[m->mark].runs++;
+        set_mark(m, (int32_t)(r[0] % XS3_MARKS));
     } else if (i->number == SERVICE_CLOCK) {
         r[0] = (uint32_t)(limit - left);
-    } else if (i->number == SERVICE_COUNTS) {
-        add_marks(m);
-        r[0] = (uint32_t)m->total.vectors;
-        r[1] = (uint32_t)m->total.products;
-        r[2] = (uint32_t)m->total.issues;
+    } else if (i->number == SERVICE_PIECE) {
+        follow_pieces(m, r[0]);
     } else if (done == SERVICE_ENDS) {
         STOP(XS3_EXITED);
     } else if (done == SERVICE_UNKNOWN) {

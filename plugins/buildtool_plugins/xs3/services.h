@@ -15,10 +15,10 @@ enum {
     SERVICE_SEEK,   /* r0: a handle, r1: bytes from the start; 0, or -1 */
     SERVICE_READ,   /* r0: a handle, r1: an address, r2: bytes; 0 if all were read, else -1 */
     SERVICE_WRITE,
-    SERVICE_MARK,   /* r0: who issues from now on, see xs3_count */
-    SERVICE_CLOCK,  /* issue slots of this run, the lower 32 bits */
-    SERVICE_COUNTS, /* r0: operations of the unit, r1: those that multiply and accumulate, r2: all
-                       slots */
+    SERVICE_MARK,  /* r0: who issues from now on, see xs3_count */
+    SERVICE_CLOCK, /* issue slots of this run, the lower 32 bits */
+    SERVICE_PIECE, /* r0: 0 a call begins that threads share, 1 a piece begins, 2 it ends, 3 the
+                      call ends */
     SERVICES
 };
 
