@@ -120,13 +120,14 @@ class XcorePlugin(HostPlugin):
 
 
 def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:
-    """Runs an image of toolchain xs3, which is always counted; a program without marked operators has none."""
+    """Runs an image of toolchain xs3; issues are always counted, if a network marks its operators."""
     line = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(image.resolve()), ISSUES]
     counted = dataclasses.replace(request, outputs=(*request.outputs, ISSUES))
     files, text = run_program(line, counted, what="the program in the XS3 runner")
     counts = files.pop(ISSUES)
     issues = {} if counts == b"invokes 0\n" else parse_issues(counts)
-    return RunResult(files=files, text=text, reality=SIMULATED, issues=issues)
+    no_cycles = "the XS3 runner counts issue slots, not cycles"
+    return RunResult(files=files, text=text, reality=SIMULATED, issues=issues, no_cycles=no_cycles)
 
 
 def parse_issues(text: bytes) -> dict[int, Issues]:

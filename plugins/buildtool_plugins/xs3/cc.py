@@ -3,8 +3,8 @@
     buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
     buildtool-xs3-cc --clang=PATH FLAG... -o IMAGE OBJECT... ARCHIVE...
 
-C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link assembles
-all of them, and keeps what `_start` reaches.
+C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link
+assembles all of them, and keeps what `_start` reaches.
 """
 
 from __future__ import annotations

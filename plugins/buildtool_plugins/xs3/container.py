@@ -1,7 +1,7 @@
 """Files of the runner's tools: objects that hold assembly text, and linked images. Both are ELF.
 
-An object is assembled when it is linked. An image has its segments, and its symbols with cp, dp, the stack and
-the end of the program among them.
+An object is assembled when it is linked. An image has its segments, and its symbols with cp, dp, the stack
+and the end of the program among them.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM
     """Links objects. With `roots`, sections that they do not reach are left out.
 
     In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
-    addresses of constants and data. The stack ends at the end of RAM. Raises ToolError for missing or repeated
-    symbols, and where the program does not fit.
+    addresses of constants and data. The stack ends at the end of RAM. Raises ToolError for missing or
+    repeated symbols, and where the program does not fit.
     """
     linker = _Linker(objects)
     sections = linker.reached(roots) if roots else [(o, s) for o in objects for s in o.sections]
