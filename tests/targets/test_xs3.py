@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from needs import needs_tool
 from paths import ROOT
 
 sys.path.insert(0, str(ROOT))
@@ -16,6 +17,7 @@ from buildtool_plugins.xs3.linker import link
 from buildtool_plugins.xs3.machine import Machine, Readings, Stopped, call_text, decode
 
 from benchmarks import xs3_programs
+from buildtool.api import handle
 from buildtool.base.errors import ToolError
 
 DUAL = ".text\n.issue_mode dual\n.align 16\n.globl f\nf:\n"
@@ -246,6 +248,22 @@ def test_far_constants_and_jump_tables_and_text_output(capfd):
     assert [machine.call("f", k, at) for k in (0, 1, 29, 30)] == [3, -36 % 2**32, 77 * 32, 2**32 - 1]
     assert machine.image.symbols["far"] >= 0x10000000
     assert capfd.readouterr().out == "hi" * 4
+
+
+@pytest.mark.slow
+def test_a_network_runs_as_the_chips_code():
+    """Its outputs are the reference's, and each operator's vector operations are those of the model."""
+    needs_tool("clang")
+    asked = {"model": "ds_cnn", "board": "xcore", "options": {}}
+    executed, modelled = (
+        handle({"kind": "profile", **asked, "toolchain": name}) for name in ("xs3", "clang")
+    )
+    assert executed["exact"] and (executed["level"], modelled["level"]) == ("simulator", "model")
+    assert executed["issues"]["source"] == "counted in a simulator, which executes them"
+    for one, other in zip(executed["per_operator"], modelled["per_operator"], strict=True):
+        assert one["issues"]["vpu"] == (other["issues"] or {"vpu": 0})["vpu"], one["name"]
+        assert one["issues"]["slowest"] <= one["issues"]["vpu"] + one["issues"]["scalar"]
+    assert executed["issues"]["vpu"] > 100_000
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
