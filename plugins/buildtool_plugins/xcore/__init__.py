@@ -121,7 +121,10 @@ class XcorePlugin(HostPlugin):
 
 def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:
     """Runs an image of toolchain xs3; issues are always counted, if a network marks its operators."""
-    line = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(image.resolve()), ISSUES]
+    from buildtool_plugins.xs3.machine import compile_runner
+
+    program = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(compile_runner())]
+    line = [*program, str(image.resolve()), ISSUES]
     counted = dataclasses.replace(request, outputs=(*request.outputs, ISSUES))
     files, text = run_program(line, counted, what="the program in the XS3 runner")
     counts = files.pop(ISSUES)

@@ -21,9 +21,9 @@ from buildtool_plugins.tools.find import find_host_compiler
 from buildtool_plugins.xs3.linker import Image
 
 FOLDER = Path(__file__).resolve().parent
-SOURCES = (FOLDER / "machine.c", FOLDER / "services.c")
+SOURCE = FOLDER / "machine.c"  # one file: then the cache keeps what is made of it
 HEADERS = ("machine.h", "decode.h", "instructions.h", "semantics.h", "services.h", "unit.h")
-FLAGS = ("-std=gnu99", "-O3", "-DNDEBUG", "-fno-strict-aliasing")
+FLAGS = ("-std=gnu99", "-O2", "-DNDEBUG", "-fno-strict-aliasing")
 ABI = 1
 RETURN = 0xFFFFFFF0  # where lr points at the start of a call
 REGISTERS = 16
@@ -72,14 +72,19 @@ class Stopped(ToolError):
     reason: int = 0
 
 
-@functools.cache
-def _library() -> ctypes.CDLL:
-    names = [FOLDER / name for name in HEADERS]
+def compile_runner() -> Path:
+    """Returns the path of the runner's library, compiled on first use; it exists until this process ends."""
     kernels = kernels_root()
+    names = [FOLDER / name for name in HEADERS]
     names += [kernels / "xcore_vpu" / name for name in ("nn_vpu.h", "nn_vpu_model.h", "nn_vpu_count.h")]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in names)).hexdigest()
     flags = (*FLAGS, "-shared", "-fPIC", f"-I{FOLDER}", f"-I{kernels / 'xcore_vpu'}", f"-DHEADERS_{digest}")
-    path = program(find_host_compiler(), "xs3.so", SOURCES, flags, "the XS3 runner", SOURCES[0])
+    return program(find_host_compiler(), "xs3.so", (SOURCE,), flags, "the XS3 runner", SOURCE)
+
+
+@functools.cache
+def _library(path: Path | None) -> ctypes.CDLL:
+    path = path or compile_runner()
     library = ctypes.CDLL(str(path))
     if library.xs3_abi() != ABI:
         raise ToolError("the XS3 runner belongs to another version", path=str(path))
@@ -109,7 +114,7 @@ def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
     "number" is the operand that is one.
     """
     operands = (ctypes.c_uint32 * 7)()
-    found = _library().xs3_decode(word, is_long, ctypes.byref(operands))
+    found = _library(None).xs3_decode(word, is_long, ctypes.byref(operands))
     return found, dict(zip([*"abcdef", "number"], operands, strict=True))
 
 
@@ -118,11 +123,12 @@ class Machine:
 
     Buffers of calls lie between the program's end and its stack: `place` copies one there, `read` gets it
     back. `call` runs a function by the C ABI and returns r0. Raises Stopped where it does not return.
+    `library`: what `compile_runner` returned, perhaps in another process.
     """
 
-    def __init__(self, image: Image, readings: Readings = Readings()) -> None:
+    def __init__(self, image: Image, readings: Readings = Readings(), library: Path | None = None) -> None:
         self.image = image
-        self._lib = _library()
+        self._lib = _library(library)
         self._machine = ctypes.c_void_p(self._lib.xs3_open())
         if not self._machine:
             raise ToolError("no memory for the XS3 runner")

@@ -1,7 +1,8 @@
-"""Runs a linked program: python -m buildtool_plugins.xs3.run IMAGE [COUNTS].
+"""Runs a linked program: python -m buildtool_plugins.xs3.run LIBRARY IMAGE [COUNTS].
 
-Its files are in the current folder. COUNTS is a file for the issue slots of a network's operators: lines
-"<operator> <vector operations> <products> <others> <slowest thread>", then "invokes <n>".
+LIBRARY is what `compile_runner` in machine.py returns. The program's files are in the current folder. COUNTS
+is a file for the issue slots of a network's operators: lines "<operator> <vector operations> <products> <others>
+<slowest thread>", then "invokes <n>".
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def _list_counts(machine: Machine) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Returns the program's exit status."""
-    path, *counts = words
+    library, path, *counts = words
     try:
         image, entry = read_image(Path(path).read_bytes(), path)
-        machine = Machine(image)
+        machine = Machine(image, library=Path(library))
         status = machine.run(entry) & 0xFF
         for name in counts:
             Path(name).write_text(_list_counts(machine), encoding="ascii")
