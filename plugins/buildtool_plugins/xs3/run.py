@@ -1,8 +1,8 @@
 """Runs a linked program: python -m buildtool_plugins.xs3.run LIBRARY IMAGE [COUNTS].
 
 LIBRARY is what `compile_runner` in machine.py returns. The program's files are in the current folder. COUNTS
-is a file for the issue slots of a network's operators: lines "<operator> <vector operations> <products> <others>
-<slowest thread>", then "invokes <n>".
+is a file for the issue slots of a network's operators: lines "<operator> <vector operations> <products>
+<others> <slowest thread>", then "invokes <n>".
 """
 
 from __future__ import annotations
