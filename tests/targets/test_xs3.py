@@ -250,6 +250,42 @@ def test_far_constants_and_jump_tables_and_text_output(capfd):
     assert capfd.readouterr().out == "hi" * 4
 
 
+def test_c_calls_a_function_in_dual_issue():
+    """A dot product of 32 bytes; clang's code around it is single issue, and keeps its registers."""
+    c = """
+    #include <stdint.h>
+    void dot(const int8_t *a, const int8_t *b, uint32_t *low, uint32_t *high);
+    int f(const int8_t *a, const int8_t *b, int n) {
+        static uint32_t low[8], high[8];
+        int sum = n;
+        for (int i = 0; i < n; i++) {
+            dot(a + 32 * i, b + 32 * i, low, high);
+            sum += (int)((high[0] & 0xffff) << 16 | (low[0] & 0xffff));
+        }
+        return sum;
+    }
+    """
+    kernel = (
+        DUAL.replace("f:", "dot:").replace("globl f", "globl dot")
+        + """
+        dualentsp 0
+        { ldc r11, 32; nop }
+        { shl r11, r11, 4; vclrdr }
+        vsetc r11
+        vldc r0[0]
+        vlmaccr r1[0]
+        vstr r2[0]
+        vstd r3[0]
+        retsp 0
+    """
+    )
+    machine = Machine(link([compile_c(c), assemble(kernel, "dot.S"), *runtime()], ["f"]))
+    a, b = (np.random.default_rng(k).integers(-128, 128, 160).astype(np.int8) for k in (1, 2))
+    got = machine.call("f", machine.place(a), machine.place(b), 5)
+    assert np.int32(np.uint32(got)) == a.astype(int) @ b.astype(int) + 5
+    assert machine.counts().products == 5
+
+
 @pytest.mark.slow
 def test_a_network_runs_as_the_chips_code():
     """Its outputs are the reference's, and each operator's vector operations are those of the model."""
