@@ -137,7 +137,7 @@ class Level(enum.StrEnum):
     MODEL = "model"  # a model of the chip's operations, on this machine
     COMPILED = "compiled"  # the chip's compiler built the code, which was not run
     EMULATOR = "emulator"  # the chip's code ran in an emulator of the instruction set, which counts no cycles
-    SIMULATOR = "simulator"  # the chip's code ran in the manufacturer's simulator
+    SIMULATOR = "simulator"  # the chip's code ran in a simulator, the manufacturer's or ours
     BOARD = "board"  # the board itself
 
 

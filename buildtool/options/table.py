@@ -219,7 +219,9 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row("size HxW", parsers.sides, "the file's")("Rows and columns of the input image."),
     Group.TARGET,
-    row("toolchain NAME", parsers.text, "the board's first")("The compiler: clang or gcc."),
+    row("toolchain NAME", parsers.text, "the board's first")(
+        "The compiler: clang or gcc; on xcore also xs3, whose code a simulator runs."
+    ),
     switch("debug")(
         "Compiles for a debugger: -g and -Og instead of -O3, and names for the arena and every region."
     ),

@@ -17,6 +17,9 @@
  * hint of 32 bits: there the code's three octal digits are three reserved hints of 16 bits, 0xbf80
  * + 16 * digit, the highest first.
  *
+ * On xcore they are three moves of one of the registers 0 to 7 to itself, whose numbers are the
+ * code's octal digits, the highest first.
+ *
  * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
  * firmware of a board has calls in their place, which read the core's own counter.
  */
@@ -51,6 +54,12 @@ void nn_cycles_invoke_end(void);
 #elif defined(__GNUC__) && defined(__xtensa__)
 #define NN_MARK_(code)                                                                             \
     __asm volatile("moveqz a%c0, a%c0, a%c1" : : "i"((code) >> 4), "i"((code) & 15) : "memory")
+#elif defined(__GNUC__) && defined(__xcore__)
+#define NN_MARK_(code)                                                                             \
+    __asm volatile("mov r%c0, r%c0\nmov r%c1, r%c1\nmov r%c2, r%c2"                                \
+                   :                                                                               \
+                   : "i"((code) >> 6), "i"((code) >> 3 & 7), "i"((code) & 7)                       \
+                   : "memory")
 #else
 #define NN_MARK_(code) ((void)0)
 #endif

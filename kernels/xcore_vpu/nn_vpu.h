@@ -4,8 +4,7 @@
  *   nn_vpu_model.h  portable C, a model of the chip; the default;
  *   nn_vpu_xs3.h    inline assembly for XMOS's xcc, where __XS3A__ is defined;
  *   nn_vpu_vx4.h    inline assembly for VX4, RISC-V with `xm.*`, where NN_VPU_VX4 is defined.
- * The last two were never assembled: no assembler that knows the instructions was at hand. The
- * model alone is tested.
+ * buildtool's own XS3 runner assembles and runs the second; the last one was never assembled.
  *
  * A kernel holds one `nn_vpu`, the state of the unit as its thread sees it: vR, vD and vC of 32
  * bytes, and the element type that VSETC sets. Every address is a multiple of 4, and memory

@@ -14,6 +14,7 @@
 #define NN_VPU_VX4_H
 
 #include <stdint.h>
+#include <string.h>
 
 typedef struct {
     int32_t none;

@@ -46,6 +46,7 @@ from buildtool.target.registry import plugin
 from buildtool.target.types import Board, Issues
 
 SOURCE = "counted in a model of the VPU"
+EXECUTED = "counted in a simulator, which executes them"
 LOADS = "LOAD"  # loading weights, as an operator kind of a published profile
 
 
@@ -63,7 +64,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         timer = find_timer(board) if request.attached is None else ""
         run, plain = _run_twice(request, planned, sources, inputs, not isinstance(timer, str))
         timing, no_cycles = _estimate_timing(run, timer, planned)
-        counting = _count_issues(planned, sources, inputs[0]) if request.attached is None else None
+        counting = run if run.counted.issues else None
+        if counting is None and request.attached is None:
+            counting = _count_issues(planned, sources, inputs[0])
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues has other outputs", hint="please report this")
         exact = _is_exact(planned, judge, run, plain, inputs)
@@ -82,7 +85,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
             "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
             "estimated_by": estimate(timing, run.counted, board) if timing else None,
             "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
-            "issues": _sum_issues(rows, board) if counting else None,
+            "issues": _sum_issues(rows, board, EXECUTED if counting is run else SOURCE) if counting else None,
             "published": beside_published(planned, rows, about["estimate"]),
             "macs": plan.macs,
             "macs_layerwise": plan.macs_layerwise,
@@ -222,14 +225,14 @@ def _explain_uncounted(counts: Mapping[int, Issues], position: int) -> str:
     return "they run plain C, which the model of the vector unit does not count"
 
 
-def _sum_issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
+def _sum_issues(rows: Sequence[LayerProfile], board: Board, source: str) -> IssueSummary | None:
     """Sums the issues of the operators that were counted; None if the board has no vector unit."""
     unit = board.vector_unit
     if unit is None:
         return None
     counts = [row["issues"] for row in rows if row["issues"] is not None]
     return {
-        "source": SOURCE,
+        "source": source,
         "limit_per_mac": 1 / unit.macs,
         "clock_hz": board.clock_hz,
         "cycles_per_issue": unit.cycles,

@@ -30,7 +30,7 @@ class HostPlugin(Family):
     root = ROOT
     kernels = ("reference", "reference_threads")  # plain C, by one thread or several
     portable = ("reference",)
-    toolchains = ("clang", "gcc")
+    toolchains: tuple[str, ...] = ("clang", "gcc")
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """Returns the toolchain "clang" or "gcc"; for "", the first one that is installed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,12 +16,16 @@ from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Exported, Harness, VendorBuild
-from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest, RunResult, Wiring
+from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest, RunResult, Toolchain, Wiring
 from buildtool_plugins.host import HostPlugin
+from buildtool_plugins.tools.sandbox import run_program
+from buildtool_plugins.xs3.container import is_image
 
 ISSUES_SOURCE = Path(__file__).resolve().parent / "issues.c"
 ISSUES_FLAGS = ("-DNN_VPU_COUNT", "-DNN_CYCLES")
 ISSUES = "issues.txt"  # the counting firmware writes it
+RUNNER = "xs3"  # the toolchain whose images the XS3 runner executes
+SIMULATED = Reality(Level.SIMULATOR, "simulator, ours")
 _LINE = re.compile(r"(\d+) (\d+) (\d+) (\d+) (\d+)")
 
 
@@ -30,10 +35,44 @@ class XcorePlugin(HostPlugin):
     name = "xcore"
     root = Path(__file__).resolve().parent
     kernels = ("xcore_vpu", "xcore_vpu16")
+    toolchains = ("clang", "gcc", RUNNER)
 
     def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
         """Returns the kernel families for 16-bit multipliers; only XS3 has them, because VX4's differ."""
         return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
+
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """Returns the host's toolchain, or with the name "xs3" clang's XCore back end for the XS3 runner."""
+        if name != RUNNER:
+            return super().toolchain(board, name)
+        self.find_toolchains(board, name)
+        from buildtool_plugins.tools.find import find_ar, find_clang
+        from buildtool_plugins.xs3 import cc
+        from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME
+
+        clang = find_clang()
+        flags = ("-O2", "-ffp-contract=off", "-D__XS3A__", *board.core.cflags)
+        return Toolchain(
+            name=RUNNER,
+            identity=clang.identity,
+            cc=cc.program(),
+            cflags=(
+                f"--clang={clang.path}",
+                *CFLAGS,
+                *flags,
+                *(f"-D{define}" for define in board.core.defines),
+            ),
+            ldflags=(),
+            ar=find_ar(clang),
+            objects=tuple(map(str, RUNTIME)),
+        )
+
+    def harness(self, board: Board) -> Harness:
+        """Returns the host's test program, whose files and text are also the XS3 runner's."""
+        plain = super().harness(board)
+        (own,) = (path for path in plain.sources if path.name != "harness.c")
+        others = tuple(path for path in plain.sources if path != own)
+        return Harness((*others, self.root / "harness_io.c"), plain.includes)
 
     def reality(self, board: Board) -> Reality:
         """Returns the reality of a run: on this machine, with a model of the chip's vector unit."""
@@ -47,6 +86,8 @@ class XcorePlugin(HostPlugin):
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program on the host; a request with `count` needs a program that counts issues."""
+        if is_image(image.read_bytes()):
+            return _run_on_xs3(image, request)
         if not request.count:
             return super().run(board, image, request)
         outputs = (*request.outputs, ISSUES)
@@ -76,6 +117,20 @@ class XcorePlugin(HostPlugin):
         from buildtool_plugins.xcore import xtc
 
         return xtc.compile_project(net, folder, tell)
+
+
+def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:
+    """Runs an image of toolchain xs3; issues are always counted, if a network marks its operators."""
+    from buildtool_plugins.xs3.machine import compile_runner
+
+    program = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(compile_runner())]
+    line = [*program, str(image.resolve()), ISSUES]
+    counted = dataclasses.replace(request, outputs=(*request.outputs, ISSUES))
+    files, text = run_program(line, counted, what="the program in the XS3 runner")
+    counts = files.pop(ISSUES)
+    issues = {} if counts == b"invokes 0\n" else parse_issues(counts)
+    no_cycles = "the XS3 runner counts issue slots, not cycles"
+    return RunResult(files=files, text=text, reality=SIMULATED, issues=issues, no_cycles=no_cycles)
 
 
 def parse_issues(text: bytes) -> dict[int, Issues]:

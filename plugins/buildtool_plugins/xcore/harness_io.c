@@ -1,0 +1,101 @@
+/* The harness's files, text and stack measurement: the host's, and for images of the XS3 runner its
+ * services. */
+#ifndef __xcore__
+#include "../host/harness_io.c"
+#else
+#include "harness_io.h"
+#include "nn_parallel.h"
+
+#define STACK_PAINTED 12288U /* bytes below the stack pointer; the linker leaves more */
+#define STACK_PAINT 0xA5A5A5A5U
+
+/* `kcall number`, see xs3/services.h. */
+#define SERVICE(number, first, second, third)                                                      \
+    __extension__({                                                                                \
+        register int32_t r0 __asm("r0") = (int32_t)(first);                                        \
+        register int32_t r1 __asm("r1") = (int32_t)(second);                                       \
+        register int32_t r2 __asm("r2") = (int32_t)(third);                                        \
+        __asm volatile("kcall " #number : "+r"(r0), "+r"(r1), "+r"(r2) : : "memory");              \
+        r0;                                                                                        \
+    })
+
+int main(void);
+void _start(void);
+
+void _start(void) {
+    io_exit(main());
+}
+
+void io_exit(int code) {
+    (void)SERVICE(0, code, 0, 0);
+    for (;;) {
+    }
+}
+
+void io_print(const char *text) {
+    while (*text != '\0') {
+        (void)SERVICE(1, *text++, 0, 0);
+    }
+}
+
+int io_open_read(const char *name) {
+    return SERVICE(2, name, 0, 0);
+}
+
+int io_open_write(const char *name) {
+    return SERVICE(2, name, 1, 0);
+}
+
+void io_close(int handle) {
+    (void)SERVICE(3, handle, 0, 0);
+}
+
+int32_t io_length(int handle) {
+    return SERVICE(4, handle, 0, 0);
+}
+
+int io_seek(int handle, uint32_t offset) {
+    return SERVICE(5, handle, offset, 0) != 0;
+}
+
+int io_read(int handle, void *data, uint32_t bytes) {
+    return SERVICE(6, handle, data, bytes) != 0;
+}
+
+int io_write(int handle, const void *data, uint32_t bytes) {
+    return SERVICE(7, handle, data, bytes) != 0;
+}
+
+/* What is painted begins below this frame; the function's own frame follows it. */
+__attribute__((noinline)) uint32_t io_call_measured(void (*function)(void)) {
+    volatile uint32_t *const top = (volatile uint32_t *)__builtin_frame_address(0) - 64;
+    volatile uint32_t *const bottom = top - STACK_PAINTED / 4;
+    for (volatile uint32_t *at = bottom; at < top; at++) {
+        *at = STACK_PAINT;
+    }
+    function();
+    volatile uint32_t *at = bottom;
+    while (at < top && *at == STACK_PAINT) {
+        at++;
+    }
+    return (uint32_t)(top - at) * 4;
+}
+
+/* In the place of kernels/runtime's: the runner is told of each thread's piece. */
+void nn_parallel(nn_job *job, const void *context, int32_t pieces) {
+    (void)SERVICE(10, 0, 0, 0);
+    for (int32_t piece = 0; piece < pieces; piece++) {
+        (void)SERVICE(10, 1, 0, 0);
+        job(context, piece);
+        (void)SERVICE(10, 2, 0, 0);
+    }
+    (void)SERVICE(10, 3, 0, 0);
+}
+
+int io_forbid(void *data, uint32_t bytes) {
+    (void)data;
+    (void)bytes;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,100 @@
+"""A compiler driver for the XS3 runner, called as clang is.
+
+    buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
+    buildtool-xs3-cc --clang=PATH FLAG... -o IMAGE OBJECT... ARCHIVE...
+
+C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link
+assembles all of them, and keeps what `_start` reaches.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from buildtool.base.errors import ToolError
+
+NAME = "buildtool-xs3-cc"
+ENTRY = "_start"
+_INCBIN = re.compile(r'(?m)^\s*\.incbin\s+"([^"]+)"\s*$')
+_CHUNK = 3 << 16  # bytes in a line of base64
+
+
+def program() -> str:
+    """Returns the path of the driver as a program; raises ToolError."""
+    beside = Path(sys.executable).with_name(NAME)
+    found = str(beside) if beside.is_file() else shutil.which(NAME)
+    if found is None:
+        raise ToolError(f"the program {NAME} is not installed", hint="install buildtool-mcu again")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compiles or links, by default as the command line says; returns the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    clang = next((word.partition("=")[2] for word in words if word.startswith("--clang=")), "clang")
+    rest = [word for word in words if not word.startswith("--clang=")]
+    if "-c" not in rest and "-o" not in rest:
+        return subprocess.run([clang, *rest], check=False).returncode  # --version, -v
+    output = Path(rest[rest.index("-o") + 1])
+    try:
+        if "-c" in rest:
+            return _compile(clang, rest, output)
+        _link([Path(word) for word in rest if word.endswith((".o", ".a"))], output)
+    except (ToolError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _compile(clang: str, words: list[str], output: Path) -> int:
+    from buildtool_plugins.xs3.container import write_object
+
+    at = words.index("-o")
+    flags = [*words[:at], *words[at + 2 :]]
+    source = next(Path(word) for word in flags if word.endswith((".c", ".S")))
+    is_c = source.suffix == ".c"
+    how = ["-S"] if is_c else ["-E", "-P"]
+    made = subprocess.run(
+        [clang, *(flag for flag in flags if flag != "-c"), *how, "-o", "-"],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    if made.returncode:
+        return made.returncode
+    text = made.stdout.decode("latin-1")
+    if not is_c:
+        folders = [source.parent, *(Path(flag[2:]) for flag in flags if flag.startswith("-I"))]
+        text = _INCBIN.sub(lambda match: _contents(match[1], folders), text)
+    output.write_bytes(write_object(text))
+    return 0
+
+
+def _contents(name: str, folders: Sequence[Path]) -> str:
+    """Returns directives with a file's bytes; raises ToolError if it is in none of the folders."""
+    for folder in folders:
+        if (folder / name).is_file():
+            data = (folder / name).read_bytes()
+            lines = (base64.b64encode(data[k : k + _CHUNK]).decode() for k in range(0, len(data), _CHUNK))
+            return "\n".join(f'.base64 "{line}"' for line in lines)
+    raise ToolError(f"the file '{name}' of .incbin was not found")
+
+
+def _link(objects: Sequence[Path], output: Path) -> None:
+    from buildtool_plugins.xs3.assembler import assemble
+    from buildtool_plugins.xs3.container import read_object, write_image
+    from buildtool_plugins.xs3.elf import members
+    from buildtool_plugins.xs3.linker import link
+
+    texts = []
+    for path in objects:
+        content = path.read_bytes()
+        files = members(content) if path.suffix == ".a" else [(path.name, content)]
+        texts += [(name, read_object(data, str(path))) for name, data in files]
+    image = link([assemble(text, name) for name, text in texts], [ENTRY])
+    output.write_bytes(write_image(image, ENTRY))

@@ -1,0 +1,51 @@
+"""Compiles C for XS3: clang's XCore back end writes text, for single issue, which our assembler takes."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from buildtool.base.errors import ToolError
+from buildtool_plugins import baremetal
+from buildtool_plugins.tools.find import find_clang
+from buildtool_plugins.xs3.assembler import assemble
+from buildtool_plugins.xs3.objects import Object
+
+BAREMETAL = Path(baremetal.__file__).resolve().parent
+RUNTIME = (
+    Path(__file__).resolve().parent / "runtime.c",
+    *(BAREMETAL / name for name in ("integers.c", "floats.c", "memory.c")),
+)
+# The driver refuses the large code model, the compiler has it: it loads addresses of large objects as words.
+CFLAGS = (
+    *("--target=xcore", "-std=gnu99", "-ffreestanding", "-ffunction-sections", "-Xclang", "-mcmodel=large"),
+    *(f"-I{BAREMETAL / 'include'}", "-DNN_PARALLEL=0"),
+)
+_SHOWN = 2000  # upper limit for the characters of the compiler's messages that an error shows
+
+
+def compile_text(source: Path | str, flags: Sequence[str] = ("-O2",)) -> str:
+    """Returns the assembly text of a C file, or of C given as text; raises ToolError."""
+    words = [find_clang().path, *CFLAGS, *flags, "-S", "-x", "c", "-o", "-"]
+    is_file = isinstance(source, Path)
+    name = str(source) if is_file else "-"
+    options = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run([*words, name], input=None if is_file else source, **options)  # type: ignore[call-overload]
+    if done.returncode:
+        hint = "clang needs the back end xcore; Debian's and LLVM's own builds have it"
+        raise ToolError(f"this C does not compile for XS3:\n{done.stderr[:_SHOWN]}", path=name, hint=hint)
+    text: str = done.stdout
+    return text
+
+
+def compile_c(source: Path | str, flags: Sequence[str] = ("-O2",)) -> Object:
+    """Returns the object of a C file, or of C given as text; raises ToolError."""
+    return assemble(compile_text(source, flags), source.name if isinstance(source, Path) else "C")
+
+
+@functools.cache
+def runtime() -> tuple[Object, ...]:
+    """Returns what clang calls: wide integers, floats, and copies of memory."""
+    return tuple(compile_c(path) for path in RUNTIME)

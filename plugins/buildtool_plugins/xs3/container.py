@@ -1,0 +1,149 @@
+"""Files of the runner's tools: objects that hold assembly text, and linked images. Both are ELF.
+
+An object is assembled when it is linked. An image has its segments, and its symbols with cp, dp, the stack
+and the end of the program among them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.base.errors import ToolError
+from buildtool_plugins.xs3.elf import MACHINE
+from buildtool_plugins.xs3.linker import FAR, IDENTITY, RAM, Image
+
+TEXT = ".xs3.text"  # the section of an object that has the assembly text
+_HEADER, _SECTION, _SEGMENT, _SYMBOL = (
+    struct.Struct(f"<{fields}") for fields in ("16s2H5I6H", "10I", "8I", "3I2BH")
+)
+_IDENTITY = b"\x7fELF\x01\x01\x01" + bytes(9)
+_OBJECT, _IMAGE = 1, 2
+_PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8
+_WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4
+_ABSOLUTE = 0xFFF1
+_GLOBAL = 0x10
+_PLACES = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields
+# The sections of an image by the linker's groups, and their flags.
+_NAMES = {
+    "const": (".cp.rodata", _ALLOCATED),
+    "code": (".text", _ALLOCATED | _EXECUTABLE),
+    "data": (".dp.data", _ALLOCATED | _WRITABLE),
+    "zeros": (".dp.bss", _ALLOCATED | _WRITABLE),
+    "large data": (".dp.data.large", _ALLOCATED | _WRITABLE),
+    "large zeros": (".dp.bss.large", _ALLOCATED | _WRITABLE),
+    "far": (".far", _ALLOCATED),
+}
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    type: int
+    content: bytes
+    flags: int = 0
+    address: int = 0
+    size: int = 0  # of one without content
+
+
+def _file(kind: int, entry: int, sections: Sequence[_Section]) -> bytes:
+    """Returns an ELF file; sections of memory with content are its segments, too."""
+    strings = b"".join(b"\0" + s.name.encode() for s in sections) + b"\0.shstrtab\0"
+    named = [*sections, _Section(".shstrtab", _STRTAB, strings)]
+    loaded = sum(1 for s in sections if s.flags and s.content)
+    at = _HEADER.size + _SEGMENT.size * loaded
+    body, segments, headers, name_at = bytearray(), bytearray(), bytearray(_SECTION.size), 1
+    for number, s in enumerate(named, 1):
+        link, each = (number + 1, _SYMBOL.size) if s.type == _SYMTAB else (0, 0)
+        offset, size = at + len(body), len(s.content) or s.size
+        row = (name_at, s.type, s.flags, s.address, offset, size, link, bool(link), 1, each)
+        headers += _SECTION.pack(*row)
+        if s.flags and s.content:
+            segments += _SEGMENT.pack(1, offset, s.address, s.address, size, size, 7, 1)
+        name_at += len(s.name) + 1
+        body += s.content
+    sizes = _HEADER.size, _SEGMENT.size, loaded, _SECTION.size, len(named) + 1, len(named)
+    program = _HEADER.size if loaded else 0
+    head = _HEADER.pack(_IDENTITY, kind, MACHINE, 1, entry, program, at + len(body), 0, *sizes)
+    return bytes(head + segments + body + headers)
+
+
+def write_object(text: str) -> bytes:
+    """Returns the object that holds assembly text."""
+    return _file(_OBJECT, 0, [_Section(TEXT, _PROGBITS, text.encode("latin-1", "replace"))])
+
+
+def read_object(content: bytes, path: str) -> str:
+    """Returns the assembly text of an object; raises ToolError if it has none."""
+    for name, data in _sections(content, path):
+        if name == TEXT:
+            return data.decode("latin-1")
+    raise ToolError("this object was not made for the XS3 runner", path=path)
+
+
+def write_image(image: Image, entry: str) -> bytes:
+    """Returns the file of a linked program that begins at the symbol `entry`."""
+    own = dict(zip(_PLACES, (image.cp, image.dp, image.end, image.stack), strict=True))
+    names, table = bytearray(b"\0"), bytearray(_SYMBOL.size)
+    for name, address in {**image.symbols, **own}.items():
+        table += _SYMBOL.pack(len(names), address & 0xFFFFFFFF, 0, _GLOBAL, 0, _ABSOLUTE)
+        names += name.encode("latin-1", "replace") + b"\0"
+    others = [
+        _Section(IDENTITY, _PROGBITS, image.identity),
+        _Section(".symtab", _SYMTAB, bytes(table)),
+        _Section(".strtab", _STRTAB, bytes(names)),
+    ]
+    memory = [_section_of(image, group) for group, (_, size) in image.places.items() if size]
+    return _file(_IMAGE, image.address(entry), [*memory, *others])
+
+
+def _section_of(image: Image, group: str) -> _Section:
+    """Returns the section of one of the linker's groups."""
+    name, flags = _NAMES[group]
+    start, size = image.places[group]
+    if group.endswith("zeros"):
+        return _Section(name, _NOBITS, b"", flags, start, size)
+    content = bytearray(size)
+    for address, data in image.segments:
+        if start <= address < start + size:
+            content[address - start : address - start + len(data)] = data
+    return _Section(name, _PROGBITS, bytes(content), flags, start)
+
+
+def is_image(content: bytes) -> bool:
+    """Whether a file is a linked program for XS3."""
+    fields = _HEADER.unpack_from(content) if len(content) >= _HEADER.size else (b"", 0, 0)
+    return fields[0] == _IDENTITY and fields[1:3] == (_IMAGE, MACHINE)
+
+
+def read_image(content: bytes, path: str) -> tuple[Image, int]:
+    """Returns a linked program and the address where it begins; raises ToolError."""
+    if not is_image(content):
+        raise ToolError("this is not an image for the XS3 runner", path=path)
+    fields = _HEADER.unpack_from(content)
+    image = Image((RAM, FAR))
+    for k in range(fields[10]):
+        _, offset, address, _, size, *_ = _SEGMENT.unpack_from(content, fields[5] + _SEGMENT.size * k)
+        image.segments.append((address, content[offset : offset + size]))
+    sections = dict(_sections(content, path))
+    names, table = sections[".strtab"], sections[".symtab"]
+    for at, address, *_ in _SYMBOL.iter_unpack(table):
+        image.symbols[names[at : names.index(b"\0", at)].decode("latin-1")] = address
+    image.cp, image.dp, image.end, image.stack = (image.symbols.pop(name) for name in _PLACES)
+    return image, fields[4]
+
+
+def _sections(content: bytes, path: str) -> list[tuple[str, bytes]]:
+    try:
+        fields = _HEADER.unpack_from(content)
+        if fields[0] != _IDENTITY or fields[2] != MACHINE:
+            raise ToolError("this is not an ELF file for XS3", path=path)
+        rows = [_SECTION.unpack_from(content, fields[6] + _SECTION.size * k) for k in range(fields[12])]
+        names = content[rows[fields[13]][4] :]
+        return [
+            (names[row[0] : names.index(b"\0", row[0])].decode(), content[row[4] : row[4] + row[5]])
+            for row in rows[1:]
+        ]
+    except (struct.error, IndexError, ValueError):
+        raise ToolError("this ELF file is cut off", path=path) from None

@@ -1,0 +1,204 @@
+"""The pieces of a section while it is assembled: which branches are long, where labels lie, and the bytes.
+
+A branch of single issue has 16 bits until its target turns out to be too far. Other pieces keep their size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from buildtool.base.errors import ToolError
+from buildtool_plugins.xs3.encoding import Instruction, encode_long, encode_short
+from buildtool_plugins.xs3.expressions import Sum
+from buildtool_plugins.xs3.objects import Fixup, Section
+from buildtool_plugins.xs3.operations import single_symbol
+
+NOPS = b"\xff\x17"
+_SHORT = {"U10": 2 * 1023}  # bytes that a short branch reaches; others RU6 and U6
+_SHORT_RU6 = 2 * 63
+
+
+@dataclass
+class Align:
+    """The next piece begins at a multiple of `to` bytes."""
+
+    to: int
+
+
+@dataclass
+class Jump:
+    """A branch or LDAP whose target is a symbol."""
+
+    instruction: Instruction
+    values: list[int]  # in the text's order; the target's is 0
+    target: tuple[str, int]
+    is_dual: bool
+    is_long: bool  # always in dual issue; in single issue it may grow
+
+    @property
+    def size(self) -> int:
+        """Returns the bytes that it takes now."""
+        return 4 if self.is_long else 2
+
+
+@dataclass
+class Table:
+    """The branches of a jump table, 16 bits each. One that does not reach goes by a long one behind them."""
+
+    instruction: Instruction
+    targets: list[tuple[str, int]]
+    is_far: list[bool]
+
+    @property
+    def size(self) -> int:
+        """Returns the bytes that it takes now."""
+        return 2 * len(self.targets) + 4 * sum(self.is_far)
+
+
+@dataclass
+class Bytes:
+    """Bytes, their fixups, and numbers that depend on labels: offset, size, value."""
+
+    data: bytearray = field(default_factory=bytearray)
+    fixups: list[Fixup] = field(default_factory=list)
+    sums: list[tuple[int, int, Sum]] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Returns the number of bytes."""
+        return len(self.data)
+
+
+Piece = Align | Jump | Table | Bytes
+
+
+@dataclass
+class Draft:
+    """A section in the making. `labels`: piece and offset in it; `places`: offsets, known after `lay_out`."""
+
+    section: Section
+    pieces: list[Piece] = field(default_factory=list)
+    labels: dict[str, tuple[int, int]] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def last(self) -> Bytes:
+        """Returns the bytes at the end, to add to."""
+        if not self.pieces or not isinstance(self.pieces[-1], Bytes):
+            self.pieces.append(Bytes())
+        piece = self.pieces[-1]
+        assert isinstance(piece, Bytes)
+        return piece
+
+    def starts(self) -> list[int]:
+        """Returns the offset of each piece, and of the end."""
+        at, starts = 0, []
+        for piece in self.pieces:
+            starts.append(at)
+            at += -at % piece.to if isinstance(piece, Align) else piece.size
+        return [*starts, at]
+
+    def lay_out(self, weak: set[str]) -> None:
+        """Decides which branches are long, and writes the section. Branches to `weak` labels are long."""
+        growing = [(k, piece) for k, piece in enumerate(self.pieces) if isinstance(piece, (Jump, Table))]
+        grown = True
+        while grown:
+            starts, grown = self.starts(), False
+            for k, piece in growing:
+                grown |= self._grow(piece, starts, starts[k], weak)
+        self.places = {name: starts[k] + offset for name, (k, offset) in self.labels.items()}
+        self._write(starts)
+
+    def _grow(self, piece: Jump | Table, starts: list[int], at: int, weak: set[str]) -> bool:
+        """Lengthens branches that do not reach; returns whether there were any."""
+        if isinstance(piece, Jump):
+            if piece.is_long:
+                return False
+            limit = _SHORT.get(piece.instruction.format, _SHORT_RU6)
+            piece.is_long = not self._reaches(piece.target, starts, at + piece.size, limit, weak)
+            return piece.is_long
+        far = [
+            is_far or not self._reaches(target, starts, at + 2 * k + 2, _SHORT_RU6, weak)
+            for k, (target, is_far) in enumerate(zip(piece.targets, piece.is_far, strict=True))
+        ]
+        grown, piece.is_far = far != piece.is_far, far
+        return grown
+
+    def _reaches(
+        self, target: tuple[str, int], starts: list[int], after: int, limit: int, weak: set[str]
+    ) -> bool:
+        """Whether a branch's target is in the section and at most `limit` bytes away."""
+        name, addend = target
+        if name not in self.labels or name in weak:
+            return False
+        k, offset = self.labels[name]
+        return abs(starts[k] + offset + addend - after) <= limit
+
+    def _write(self, starts: list[int]) -> None:
+        section, data = self.section, self.section.data
+        if section.is_zero:
+            section.size = starts[-1]
+            return
+        for piece, start in zip(self.pieces, starts, strict=False):
+            if isinstance(piece, Align):
+                gap = -start % piece.to
+                fill = NOPS if section.kind == "code" and gap % 2 == 0 else b"\0\0"
+                data += (fill * (gap // 2 + 1))[:gap]
+            elif isinstance(piece, Jump):
+                _write_jump(section, piece, start)
+            elif isinstance(piece, Table):
+                _write_table(section, piece, start)
+            else:
+                for f in piece.fixups:
+                    moved = (f.form, f.symbol, f.addend, f.scale, f.after + start)
+                    section.fixups.append(Fixup(f.offset + start, *moved))
+                data += piece.data
+
+    def resolve(self, drafts: list[Draft]) -> None:
+        """Writes the numbers that depend on labels of any draft; raises ToolError."""
+        for piece, start in zip(self.pieces, self.starts(), strict=False):
+            for offset, size, value in piece.sums if isinstance(piece, Bytes) else ():
+                known = _without_distances(value, drafts)
+                at = offset + start
+                if not known.terms:
+                    number = known.constant & ((1 << 8 * size) - 1)
+                    self.section.data[at : at + size] = number.to_bytes(size, "little")
+                    continue
+                name, addend = single_symbol(known)
+                if size != 4:
+                    raise ToolError(f"the address of '{name}' takes 4 bytes, not {size}")
+                self.section.fixups.append(Fixup(at, "word", name, addend))
+
+
+def _without_distances(value: Sum, drafts: list[Draft]) -> Sum:
+    """Returns a sum in which the distances of labels of one section are constants."""
+    for draft in drafts:
+        inside = [name for name in value.terms if name in draft.labels]
+        if inside and sum(value.terms[name] for name in inside) == 0:
+            for name in inside:
+                value = value.plus(Sum(-draft.places[name], {name: 1}), -value.terms[name])
+    return value
+
+
+def _write_jump(section: Section, jump: Jump, start: int) -> None:
+    name, addend = jump.target
+    if jump.is_long:
+        section.fixups.append(Fixup(start, "long", name, addend, 4 if jump.is_dual else 2))
+        section.data += encode_long(jump.instruction, jump.values).to_bytes(4, "little")
+    else:
+        section.fixups.append(Fixup(start, "short", name, addend, 2, start + 2))
+        section.data += encode_short(jump.instruction, jump.values).to_bytes(2, "little")
+
+
+def _write_table(section: Section, table: Table, start: int) -> None:
+    stub = start + 2 * len(table.targets)
+    short, long = encode_short(table.instruction, [0]), encode_long(table.instruction, [0])
+    for k, (name, addend) in enumerate(table.targets):
+        at = start + 2 * k
+        if table.is_far[k]:
+            section.data += (short | (stub - at - 2) // 2).to_bytes(2, "little")
+            section.fixups.append(Fixup(stub, "long", name, addend))
+            stub += 4
+        else:
+            section.fixups.append(Fixup(at, "short", name, addend, 2, at + 2))
+            section.data += short.to_bytes(2, "little")
+    section.data += long.to_bytes(4, "little") * sum(table.is_far)

@@ -1,0 +1,170 @@
+"""Places objects in memory and completes their addresses: an image with its segments and symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from buildtool.base.errors import ToolError
+from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
+
+RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
+FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
+FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
+IDENTITY = ".nn_identity"
+STACK_BYTES = 0x4000
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A region of the machine's memory."""
+
+    base: int
+    bytes: int
+
+
+RAM = Memory(RAM_BASE, RAM_BYTES)
+FAR = Memory(FAR_BASE, FAR_BYTES)
+
+
+@dataclass
+class Image:
+    """A linked program. `stack`: the first address above the stack, a multiple of 8."""
+
+    memories: tuple[Memory, ...]
+    segments: list[tuple[int, bytes]] = field(default_factory=list)
+    symbols: dict[str, int] = field(default_factory=dict)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)  # group of sections -> address, bytes
+    identity: bytes = b""  # the sections .nn_identity, which lie in no memory
+    cp: int = 0
+    dp: int = 0
+    end: int = 0  # the first free address behind the program
+    stack: int = 0
+
+    def address(self, name: str) -> int:
+        """Returns a symbol's address; raises ToolError."""
+        if name not in self.symbols:
+            raise ToolError(f"the program has no symbol '{name}'")
+        return self.symbols[name]
+
+
+def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM, far: Memory = FAR) -> Image:
+    """Links objects. With `roots`, sections that they do not reach are left out.
+
+    In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
+    addresses of constants and data. The stack ends at the end of RAM. Raises ToolError for missing or
+    repeated symbols, and where the program does not fit.
+    """
+    linker = _Linker(objects)
+    sections = linker.reached(roots) if roots else [(o, s) for o in objects for s in o.sections]
+    image = Image((ram, far), cp=ram.base)
+    places, at = dict[int, int](), ram.base
+    for group in _GROUPS:
+        if group == "data":
+            image.dp = at = at + -at % 16
+        start = at
+        at = _place([s for _, s in sections if _group(s) == group], at, places)
+        image.places[group] = start, at - start
+    end = _place([s for _, s in sections if _group(s) == "far"], far.base, places)
+    image.places["far"] = far.base, end - far.base
+    image.identity = b"".join(s.data for it in objects for s in it.sections if s.name == IDENTITY)
+    image.end, image.stack = at, (ram.base + ram.bytes - 16) & ~7
+    if at + STACK_BYTES > ram.base + ram.bytes or end > far.base + far.bytes:
+        sizes = ", ".join(f"{name} {bytes_}" for name, (_, bytes_) in image.places.items())
+        text = f"the program and {STACK_BYTES} bytes of stack do not fit into {ram.bytes} bytes ({sizes})"
+        raise ToolError(text)
+    linker.complete(sections, places, image)
+    return image
+
+
+# What is addressed from dp is near it: clang puts large objects into sections of their own.
+_LARGE = 4096  # bytes
+_GROUPS = ("const", "code", "data", "zeros", "large data", "large zeros")
+
+
+def _group(section: Section) -> str:
+    """Returns which of _GROUPS a section is in, or "far"."""
+    if section.name.startswith(FAR_SECTIONS):
+        return "far"
+    if section.kind != "data":
+        return section.kind
+    is_large = ".large" in section.name or section.bytes > _LARGE
+    return ("large " if is_large else "") + ("zeros" if section.is_zero else "data")
+
+
+def _place(sections: Sequence[Section], at: int, places: dict[int, int]) -> int:
+    """Places sections one after the other, from an address; returns the end."""
+    for section in sections:
+        at += -at % max(4, section.align)
+        places[id(section)] = at
+        at += section.bytes
+    return at
+
+
+class _Linker:
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self.objects = objects
+        self.globals: dict[str, Symbol] = {}
+        for it in objects:
+            for name, symbol in it.globals.items():
+                known = self.globals.get(name)
+                if known is not None and not known.is_weak and not symbol.is_weak:
+                    raise ToolError(f"'{name}' is defined twice", path=it.name)
+                if known is None or known.is_weak:
+                    self.globals[name] = symbol
+
+    def find(self, owner: Object, name: str) -> Symbol:
+        """Returns the symbol that an object means by a name; raises ToolError."""
+        symbol = owner.locals.get(name) or self.globals.get(name)
+        if symbol is None:
+            raise ToolError(f"'{name}' is not defined", path=owner.name)
+        return symbol
+
+    def reached(self, roots: Iterable[str]) -> list[tuple[Object, Section]]:
+        """Returns the sections that the roots need, in the objects' order."""
+        owners = {id(section): it for it in self.objects for section in it.sections}
+        waiting = [self.globals[name].section for name in roots if name in self.globals]
+        missing = [name for name in roots if name not in self.globals]
+        if missing:
+            raise ToolError(f"'{missing[0]}' is not defined")
+        seen: set[int] = set()
+        while waiting:
+            section = waiting.pop()
+            if section is None or id(section) in seen:
+                continue
+            seen.add(id(section))
+            waiting += [self.find(owners[id(section)], fixup.symbol).section for fixup in section.fixups]
+        return [(it, section) for it in self.objects for section in it.sections if id(section) in seen]
+
+    def complete(self, sections: list[tuple[Object, Section]], places: dict[int, int], image: Image) -> None:
+        """Fills in all addresses; the image gets segments and symbols."""
+
+        def address(symbol: Symbol) -> int:
+            return symbol.value + (places[id(symbol.section)] if symbol.section is not None else 0)
+
+        for owner, section in sections:
+            at = places[id(section)]
+            for fixup in section.fixups:
+                symbol = self.find(owner, fixup.symbol)
+                pool = image.dp if symbol.section is not None and symbol.section.kind == "data" else image.cp
+                patch(section, fixup, address(symbol), at, _pool_of(section, fixup, pool, image))
+            if not section.is_zero and section.data:
+                image.segments.append((at, bytes(section.data)))
+        for it in self.objects:
+            for name, symbol in {**it.locals, **it.globals}.items():
+                if symbol.section is None or id(symbol.section) in places:
+                    image.symbols.setdefault(name, address(symbol))
+        image.symbols |= {
+            name: address(symbol)
+            for name, symbol in self.globals.items()
+            if symbol.section is None or id(symbol.section) in places
+        }
+
+
+def _pool_of(section: Section, fixup: Fixup, pool: int, image: Image) -> int:
+    """Returns cp or dp, whichever the instruction at a fixup counts from."""
+    if fixup.form != "pool":
+        return pool
+    half = int.from_bytes(section.data[fixup.offset + 2 : fixup.offset + 4], "little")
+    is_dp = half >> 10 in (0x14, 0x16, 0x18)  # stw, ldw, ldaw with dp
+    return image.dp if is_dp else image.cp
