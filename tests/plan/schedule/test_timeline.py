@@ -147,8 +147,34 @@ def signal_regions(draw):
     return Region(tuple(groups)), network
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
-@given(signal_regions(), st.integers(2000, 4000))
+@st.composite
+def forked_regions(draw):
+    """The same with two branches, and in some cases a convolution before or behind them."""
+    strides = [draw(st.integers(1, 2)) for _ in range(3)]
+    halves = [draw(st.integers(0, 4)) for _ in range(5)]
+    before, behind = draw(st.booleans()), draw(st.booleans())
+
+    def network(samples):
+        net = Net((1, samples, 1, 1))
+
+        def conv(x, half, stride=1):
+            return net.conv(x, 1, (2 * half + 1, 1), (stride, 1), Pad(half, half))
+
+        x = conv(net.inputs[0], halves[0], strides[0]) if before else net.inputs[0]
+        long = conv(conv(x, halves[1], strides[1]), halves[2], strides[2])
+        short = conv(x, halves[3], strides[1] * strides[2])
+        return net.graph(conv(net.add(long, short), halves[4]))
+
+    places = [[0] * before, range(before, before + 4), [before + 4] * behind]
+    schemes = (Scheme.OPERATOR, Scheme.BRANCHES, Scheme.OPERATOR)
+    groups = zip(places, schemes, strict=True)
+    steps = [draw(st.integers(1, 3)) for _ in places]
+    made = (Group(tuple(ops), scheme, step) for (ops, scheme), step in zip(groups, steps, strict=True) if ops)
+    return Region(tuple(made)), network
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.one_of(signal_regions(), forked_regions()), st.integers(600, 900))
 def test_advances_in_the_middle_of_a_signal_are_repeated(drawn, samples):
     """The steps are the twin's. A signal that is ten times as long takes no more rounds."""
     region, network = drawn
