@@ -7,21 +7,22 @@ operator gets the best kernel whose scratch fits beside the rest of its region.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective, Strategy
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
-from buildtool.graph.types import Graph
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import BufferKind, Plan
 from buildtool.target import catalogue
 from buildtool.target.choice import loads
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import KernelVariant
 
 if TYPE_CHECKING:
     from buildtool.plan.choose.problem import Prepared
@@ -38,21 +39,22 @@ def may_pay(prepared: Prepared, best: Plan | None) -> bool:
     if options.strategy not in (Strategy.BEST, Strategy.LAYERWISE) or board.second:
         return False
     if best is None or not holds(board, best):
-        return NOTICED * max(_savings(prepared.target, prepared.graph), default=0) >= (prepared.ram or 1)
-    bound = prepared.ram is not None and any(region.is_streamed for region in best.regions)
-    if options.objective != Objective.RAM and not bound:
+        best = _least(prepared)
+    elif options.objective != Objective.RAM and (
+        prepared.ram is None or not any(region.is_streamed for region in best.regions)
+    ):
         return False
-    return NOTICED * _binding_savings(prepared, best) >= best.arena_bytes
+    return best is not None and NOTICED * _binding_savings(prepared, best) >= best.arena_bytes
 
 
-def _savings(target: Target, graph: Graph) -> list[int]:
-    """For each operator with kernels that need less scratch than its best one, the bytes that they save."""
-    kernels = catalogue.select_all(target, graph)
-    return [
-        catalogue.scratch_bytes(kernel, graph, op) - catalogue.scratch_bytes(lean, graph, op)
-        for op, kernel in zip(graph.ops, kernels, strict=True)
-        if kernel and (lean := catalogue.leaner(target, graph, op)[-1]) is not kernel
-    ]
+def _least(prepared: Prepared) -> Plan | None:
+    """The plan with the least memory, with the best kernels; None if a limit on work or cost allows none."""
+    from buildtool.plan.choose.planners import plan_of
+
+    options = replace(prepared.options, ram=None, objective=Objective.RAM)
+    with contextlib.suppress(PlanError):
+        return plan_of(replace(prepared.of(prepared.graph), options=options, bounded=False, gaps={}))
+    return None
 
 
 def _binding_savings(prepared: Prepared, plan: Plan) -> int:
