@@ -15,12 +15,11 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import cache, problem, scratch
+from buildtool.plan.choose import cache, narrow, problem, scratch
 from buildtool.plan.choose.cache import Choice
 from buildtool.plan.choose.fronts import Point, least_cost, pareto_front, point_of, points, search_front
 from buildtool.plan.choose.hints import tried
 from buildtool.plan.choose.limits import limit_cost, merit
-from buildtool.plan.choose.loads import narrow_may_pay, narrow_pays
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
@@ -91,9 +90,9 @@ VARIANTS = (
     ),
     Variant(  # constants in narrow slices
         lambda prepared: enumerate(prepared.graphs),
-        may_pay=narrow_may_pay,
-        pays=narrow_pays,
-        problem=lambda alone: replace(alone, narrow=True),
+        may_pay=narrow.may_pay,
+        pays=narrow.pays,
+        problem=narrow.narrow,
     ),
 )
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from buildtool.base.modes import Objective, Strategy
-from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.choice import loads
 from buildtool.target.types import Target
@@ -47,26 +43,6 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 def least_arena(bare: Plan, prepared: Prepared) -> int:
     """Returns a lower bound in bytes for the arena of `bare`, however its constants are loaded."""
     return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
-
-
-def narrow_may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether a search with the narrowest slices may find a plan better than `best` (None: there is none)."""
-    options, target = prepared.options, prepared.target
-    if options.strategy != Strategy.BEST or not loads(target.board):
-        return False
-    return best is None or not holds(target.board, best) or options.objective == Objective.RAM
-
-
-def narrow_pays(alone: Prepared, best: Plan | None) -> bool:
-    """Whether a graph has a plan in narrow slices whose live bytes are fewer than the arena of `best`."""
-    from buildtool.plan.choose.fronts import search_front
-
-    if tensors_written_in_place(alone.graph):
-        return False
-    if best is None or not holds(alone.target.board, best):
-        return True
-    front = search_front(replace(alone, narrow=True))
-    return any(front.may_fit(i, best.arena_bytes - 1) for i in range(len(front.points)))
 
 
 def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:

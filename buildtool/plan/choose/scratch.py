@@ -38,6 +38,9 @@ def may_pay(prepared: Prepared, best: Plan | None) -> bool:
     options, board = prepared.options, prepared.target.board
     if options.strategy not in (Strategy.BEST, Strategy.LAYERWISE) or board.second:
         return False
+    graph = prepared.graph
+    if not any(len(catalogue.leaner(prepared.target, graph, op)) > 1 for op in graph.ops):
+        return False
     if best is None or not holds(board, best):
         best = _least(prepared)
     elif options.objective != Objective.RAM and (

@@ -1,5 +1,6 @@
 """Kernels with less scratch are chosen where scratch decides how much memory a plan needs, and only there."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -50,6 +51,8 @@ def test_a_limit_below_the_best_kernels_scratch_takes_leaner_ones_and_only_as_fa
         assert limited.kernels[0] == free.kernels[0] or limited.kernels[1] == kernel.name
         costs.append(limited.cost)
     assert costs == sorted(costs)
+    with pytest.raises(PlanError, match="bytes of scratch"):
+        check(replace(least, kernels=free.kernels), graph, load_target(board))
     with pytest.raises(PlanError, match=f"{least.arena_bytes:,} bytes"):
         plan(graph, board, **BY_LAYER, ram=least.arena_bytes - 16)
 
