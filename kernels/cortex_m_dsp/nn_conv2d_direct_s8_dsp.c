@@ -1,6 +1,7 @@
 /* CONV_2D of any kernel size without scratch: a pixel at a time, four output channels together,
  * from inputs that are widened as they are read. Channels of the input are a multiple of four, so
- * no quad of inputs reaches from tap to tap, and rows of taps have no rest (see nn_conv2d_s8_dsp.c).
+ * no quad of inputs reaches from tap to tap, and rows of taps have no rest (see
+ * nn_conv2d_s8_dsp.c).
  */
 #include "nn_dsp_matmul.h"
 
@@ -20,8 +21,9 @@ typedef struct {
     const uint32_t *first, *second;
 } stream;
 
-/* Adds the products of `quads` quads of inputs at x, or of padding if that is NULL (template). Sums:
- * of each pair that of the even channel, then that of both; with `exact` that of the odd channel. */
+/* Adds the products of `quads` quads of inputs at x, or of padding if that is NULL (template).
+ * Sums: of each pair that of the even channel, then that of both; with `exact` that of the odd
+ * channel. */
 static inline __attribute__((always_inline)) void add(int32_t sums[TOGETHER], stream *w,
                                                       const int8_t *x, uint32_t padding,
                                                       int32_t quads, const int padded,

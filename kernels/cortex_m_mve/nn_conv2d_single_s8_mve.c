@@ -22,8 +22,7 @@ void nn_conv2d_single_s8_mve(const nn_conv_geometry *geometry, const void *const
         for (int32_t x = window->x0; x < window->x1; x++) {
             p.out = nn_out_pixel(out, y, x);
             p.x0 = (int8_t *)scratch;
-            nn_mve_gather(&patches, x * geometry->stride_w - geometry->pad_left,
-                          (int8_t *)scratch);
+            nn_mve_gather(&patches, x * geometry->stride_w - geometry->pad_left, (int8_t *)scratch);
             nn_mve_run_single(&p);
         }
     }

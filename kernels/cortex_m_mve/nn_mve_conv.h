@@ -17,8 +17,8 @@ static inline void (*nn_mve_dots_for(int32_t bytes))(void) {
 }
 
 /* What all pairs of a call share; `step`: bytes from a pair's inputs to those of the next. */
-static inline void nn_mve_open_pairs(nn_mve_pairs *p, const void *constants, int32_t inputs, const nn_view *out,
-                        int32_t step) {
+static inline void nn_mve_open_pairs(nn_mve_pairs *p, const void *constants, int32_t inputs,
+                                     const nn_view *out, int32_t step) {
     const nn_mve_head *head = (const nn_mve_head *)constants;
     p->x_step = step;
     p->out_step = 2 * out->pixel_stride;

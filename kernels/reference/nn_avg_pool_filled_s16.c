@@ -1,4 +1,5 @@
-/* AVERAGE_POOL_2D on int16 after a PAD: what lies outside the tensor counts as elements of one value.
+/* AVERAGE_POOL_2D on int16 after a PAD: what lies outside the tensor counts as elements of one
+ * value.
  */
 #include "nn_area.h"
 #include "nn_wide.h"

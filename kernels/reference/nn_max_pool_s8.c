@@ -7,8 +7,7 @@ static inline int32_t as_found(int32_t found, int32_t elements) {
 }
 
 static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    nn_fold_pixel(window, constants, out, -128, nn_max, as_found,
-                  window->rows * window->columns);
+    nn_fold_pixel(window, constants, out, -128, nn_max, as_found, window->rows * window->columns);
 }
 
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -22,14 +22,14 @@ typedef struct {
     const nn_vpu_block *block;
     const nn_vpu_few *few; /* the channels of a narrow slice; otherwise */
     nn_vpu_group *groups;  /* groups of output channels, */
-    int32_t count;        /* those that are computed together */
-    int32_t weight_row;   /* bytes of a channel's weights */
-    int32_t row_bytes;    /* of a row of taps */
-    int joined;           /* a row of taps lies side by side, where the ring does not cut it */
-    int direct;           /* rows of taps can be read in place */
-    nn_vpu_runs runs;     /* there, and */
-    nn_vpu_runs apart;    /* in the patch */
-    int8_t *patch;        /* where taps are collected */
+    int32_t count;         /* those that are computed together */
+    int32_t weight_row;    /* bytes of a channel's weights */
+    int32_t row_bytes;     /* of a row of taps */
+    int joined;            /* a row of taps lies side by side, where the ring does not cut it */
+    int direct;            /* rows of taps can be read in place */
+    nn_vpu_runs runs;      /* there, and */
+    nn_vpu_runs apart;     /* in the patch */
+    int8_t *patch;         /* where taps are collected */
 } walk;
 
 /* `rest`: see nn_vpu_runs. */
@@ -137,7 +137,7 @@ static inline void compute_pixel(nn_vpu *v, const walk *w, const nn_vpu_group *g
 
 /* Pixels whose taps are read in place, one group after the other. */
 static inline void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
-                             int32_t pixels, const int narrow) {
+                                    int32_t pixels, const int narrow) {
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
     for (int32_t index = 0; index < w->count; index++) {
         const nn_vpu_group *group = w->groups + index;
@@ -182,9 +182,8 @@ static int is_one_run(const walk *w, const nn_window *window) {
 }
 
 /* The pixels of a window (template). */
-static inline __attribute__((always_inline)) void compute(nn_vpu *v, walk *w,
-                                                          const nn_window *window,
-                                                          const int narrow) {
+static inline __attribute__((always_inline)) void
+compute(nn_vpu *v, walk *w, const nn_window *window, const int narrow) {
     const nn_conv_geometry *g = w->g;
     if (is_one_run(w, window)) {
         w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
@@ -220,8 +219,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
     const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu_group groups[NN_VPU_BATCH];
-    walk w =
-        opened(((const task *)call->geometry)->g, call->in, call->out, own->scratch, rest);
+    walk w = opened(((const task *)call->geometry)->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
     const int32_t end = nn_vpu_groups(own->c1);
     w.block = &block;
@@ -244,8 +242,8 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     nn_vpu_few few;
     walk w = opened(t->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
-    const nn_vpu_block block = nn_vpu_open_few(&v, &few, call->constants, call->out->channels,
-                                               t->channel, w.weight_row);
+    const nn_vpu_block block =
+        nn_vpu_open_few(&v, &few, call->constants, call->out->channels, t->channel, w.weight_row);
     w.block = &block;
     w.few = &few;
     w.groups = few.group;
@@ -271,8 +269,7 @@ static void compute_window(const task *own, const void *constants, const nn_view
                           .pad_top = g->pad_top,
                           .channel_step = few ? 0 : 2 * NN_VPU_ACC,
                           .channels_first = out->channels > NN_VPU_ACC,
-                          .issues =
-                              alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+                          .issues = alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     nn_split(&call, window);
 }
 

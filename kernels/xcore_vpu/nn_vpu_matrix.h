@@ -252,8 +252,11 @@ static inline nn_vpu_block nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const voi
     few->end = few->first + channels;
     for (int32_t i = 0; i < few->apart; i++) {
         few->group[i].record = b.records + i;
-        nn_vpu_place(&few->group[i], !pair ? NN_VPU_ALONE : i == 0 ? NN_VPU_EVEN : NN_VPU_ODD, 0,
-                     few->end);
+        nn_vpu_place(&few->group[i],
+                     !pair    ? NN_VPU_ALONE
+                     : i == 0 ? NN_VPU_EVEN
+                              : NN_VPU_ODD,
+                     0, few->end);
         nn_vpu_unpack(v, &few->group[i]);
     }
     NN_VPU_SCALAR(48);

@@ -10,8 +10,8 @@
 
 /* One group, any kernel size. Scratch: the taps of a pixel, in blocks of 32 bytes; none for 1 x 1
  * without padding. `constants` may be those of a slice of the output channels, from channel
- * `channel` on as many as `out` has: whole pairs of groups, or up to 16 channels of a pair, with the
- * records of the pair and their own rows of weights. */
+ * `channel` on as many as `out` has: whole pairs of groups, or up to 16 channels of a pair, with
+ * the records of the pair and their own rows of weights. */
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch, int32_t channel);
 
