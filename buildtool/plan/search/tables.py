@@ -159,10 +159,18 @@ class Tables:
 
     def _cached_rows(self, last: int) -> Numbers:
         """The rows of an element. A session keeps them for all networks, unless they mix cost and work."""
+        if not self.bands:
+            rows = self._with_bands.rows_of(last)
+            plain: Numbers = rows[rows[:, _BANDS] == 0]
+            return plain
         key = self._chain_key(last)
         if key is None:
             return self._rows(last)
         return self.blocks.session.remember("rows of blocks", key, lambda: self._rows(last), MOST_CHAINS)
+
+    @cached_property
+    def _with_bands(self) -> Tables:
+        return replace(self, bands=True)
 
     def _chain_key(self, last: int) -> Hashable | None:
         """All that the blocks which end at an element depend on, as a key; None if it holds only here.
@@ -173,7 +181,7 @@ class Tables:
         chain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
         if chain is None:
             return None
-        return bool(self.per_cost), self.bands, self.boundaries.least_wanted[last + 1], chain
+        return bool(self.per_cost), self.boundaries.least_wanted[last + 1], chain
 
     def _rows(self, last: int) -> Numbers:
         """The rows of an element, computed from its blocks."""
@@ -183,8 +191,6 @@ class Tables:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
         fewest: dict[tuple[int, int | None], int] = {}  # first element and hand-off -> work
         for block in self.blocks.ending_at(last):
-            if block.bands and not self.bands:
-                continue
             if self.per_cost:
                 yield from self.blocks.forms(block)
             elif block.bands:

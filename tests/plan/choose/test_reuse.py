@@ -81,10 +81,9 @@ def test_a_block_more_needs_new_tables_of_its_own_chains_alone(monkeypatch: pyte
     wide.insert(6, 100)
     warm, second = planned(wide, session)
     cold, every = planned(wide, Session())
-    # three operators are new, and chains that end up to nine operators later contain one of them; each has a
-    # table with bands and one without
-    assert every == first + 2 * 3 > 60
-    assert 0 < second <= 2 * (3 + 9)
+    # three operators are new, and chains that end up to nine operators later contain one of them
+    assert every == first + 3 > 30
+    assert 0 < second <= 3 + 9
     assert warm == cold
 
 
