@@ -78,8 +78,10 @@ def _function(graph: Graph, position: int, op: Op, kernel: KernelVariant) -> lis
     }
     part = ["const nn_window part = {y, y + 1, x[i], x[i + 1]};"]
     part += block("if (part.x0 < part.x1)", [invocation(kernel, arguments)])
+    # compilers warn of a comparison that is never true
+    inside = f"y >= {rows[0]} && y < {rows[1]}" if rows[0] < rows[1] else "0"
     row = [
-        f"const int32_t inside = y >= {rows[0]} && y < {rows[1]};",
+        f"const int32_t inside = {inside};",
         "const int32_t x[] = {w.x0, inside ? first : w.x1, inside ? end : w.x1, w.x1};",
         *block("for (int32_t i = 0; i < 3; i++)", part),
     ]

@@ -21,7 +21,7 @@ from zlib import crc32
 import msgpack
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError
-from buildtool.base.files import File, Named, NetworkSpec
+from buildtool.base.files import Cut, File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Simplify, Strategy
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Namespace, Session
@@ -191,6 +191,9 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     network = load_network(spec, session)
     try:
         locked = _read_locked(file)
+        if locked.plan.image == Image.STREAM:  # which is a plan of one image of a batch
+            alone = replace(spec, single=True) if isinstance(spec, Cut) else Cut(spec, single=True)
+            network = load_network(alone, session)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         plan = locked.plan
         hop = None if plan.hop is None else hopping_as(simplified.graph, plan.hop)

@@ -8,6 +8,7 @@ from litert import run
 
 from buildtool.api import handle
 from buildtool.base.errors import UsageError
+from buildtool.fronts.cli.main import run as command
 from buildtool.graph import types as g
 from buildtool.graph.batches import one_image
 from buildtool.graph.reference import execute
@@ -54,6 +55,13 @@ def test_a_streamed_batch_runs_once_per_image(tmp_path):
     assert answer["arena_bytes"] == alone["arena_bytes"]
     whole = handle({"kind": "plan", "model": file, "board": "host", "options": {"objective": "ram"}})
     assert answer["arena_bytes"] < whole["arena_bytes"] / 3
+
+
+def test_a_locked_plan_of_a_streamed_batch_needs_no_option(tmp_path):
+    file, plan = file_of(network(), tmp_path), tmp_path / "net.plan.json"
+    assert command(["plan", file, "--board", "host", "--image", "stream", "--out", str(plan)]) == 0
+    request = {"kind": "emit", "model": file, "board": "host", "plan": str(plan)}
+    assert b"#define NET_INPUT0_SHAPE {1, 14, 11, 3}" in handle(request)["files"]["net.h"]
 
 
 def mixed(mix):

@@ -9,6 +9,7 @@ from graphs import activations, inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import rewritten
+from nativebatch import assert_exact, prepare
 
 from buildtool.graph import types as g
 from buildtool.graph.bounds import find_bounds
@@ -120,6 +121,11 @@ def test_borders_are_computed_in_the_order_of_rows(tmp_path):
     graph = net.graph([net.pool(OpKind.MAX_POOL_2D, padded(net, x, ((1, 1), (1, 1)), 40), (3, 3), (1, 1))])
     run = exact(file_of(graph, tmp_path), "host", {"objective": "ram", "strategy": "layerwise"}, inputs=2)
     assert run.plan.arena_bytes < 1.3 * 15 * 17 * 8
+
+
+def test_code_of_a_pooling_all_of_whose_windows_meet_the_pad_has_no_warnings(tmp_path):
+    graph = one_pool(OpKind.MAX_POOL_2D, 40, shape=(1, 2, 13, 8))
+    assert_exact([prepare(graph, "net")], tmp_path)
 
 
 @pytest.mark.slow
