@@ -20,7 +20,7 @@ from zlib import crc32
 
 import msgpack
 
-from buildtool.base.errors import BuildtoolError, Hint, PlanError
+from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.files import Cut, File, Named, NetworkSpec
 from buildtool.base.modes import Image, Objective, Simplify, Strategy
 from buildtool.base.plain import to_plain
@@ -42,12 +42,12 @@ from buildtool.plan.choose.channels import Simplified, simplify, simplify_as
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.hints import strategy_best
 from buildtool.plan.choose.hops import Hopping, hopping_as, list_hoppings
-from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
+from buildtool.plan.choose.limits import NO_SETTING, Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import COMMAND, Locked, from_text, is_text, name_files, operators
 from buildtool.plan.models import MOST_MODELS, Model, Network, load_network, read_graph
-from buildtool.plan.summary.fit import available_bytes, fit
+from buildtool.plan.summary.fit import available_bytes, fit, holds
 from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
 from buildtool.target.choice import load_target
@@ -153,6 +153,8 @@ def plan_model(
     try:
         choice = choose(prepared)
     except PlanError as error:
+        alone = [*_one_image(spec, network, chosen_target, options, session)]
+        error.hints = (*alone, *(hint for hint in error.hints if hint != NO_SETTING or not alone))
         raise with_kept(error, prepared) from None
     assert prepared.simplified is not None
     return Planned(
@@ -170,6 +172,26 @@ def plan_model(
         choice.ended,
         prepared.hop,
     )
+
+
+def _one_image(
+    spec: NetworkSpec, batch: Network, choice: TargetChoice, options: PlanOptions, session: Session
+) -> Iterator[Hint]:
+    """Yields the hint to stream the image of a network of a batch, where one image then fits."""
+    inputs = [batch.source.tensors[t].shape for t in batch.source.inputs]
+    if options.image == Image.STREAM or not inputs or len(inputs[0]) < 2 or inputs[0][0] < 2:
+        return
+    try:
+        planned = plan_model(_streamed(spec), choice, replace(options, image=Image.STREAM), session)
+    except BuildtoolError:
+        return
+    if holds(planned.target.board, planned.plan):
+        yield suggest(f"{planned.plan.arena_bytes:,} bytes for one image of the batch", image="stream")
+
+
+def _streamed(spec: NetworkSpec) -> Cut:
+    """The network as it is planned for an image that comes row by row: of a batch, one image."""
+    return replace(spec, single=True) if isinstance(spec, Cut) else Cut(spec, single=True)
 
 
 def plan_or_read(
@@ -192,8 +214,7 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     try:
         locked = _read_locked(file)
         if locked.plan.image == Image.STREAM:  # which is a plan of one image of a batch
-            alone = replace(spec, single=True) if isinstance(spec, Cut) else Cut(spec, single=True)
-            network = load_network(alone, session)
+            network = load_network(_streamed(spec), session)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         plan = locked.plan
         hop = None if plan.hop is None else hopping_as(simplified.graph, plan.hop)

@@ -7,7 +7,7 @@ from graphs import inputs_for
 from litert import run
 
 from buildtool.api import handle
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import PlanError, UsageError
 from buildtool.fronts.cli.main import run as command
 from buildtool.graph import types as g
 from buildtool.graph.batches import one_image
@@ -62,6 +62,15 @@ def test_a_locked_plan_of_a_streamed_batch_needs_no_option(tmp_path):
     assert command(["plan", file, "--board", "host", "--image", "stream", "--out", str(plan)]) == 0
     request = {"kind": "emit", "model": file, "board": "host", "plan": str(plan)}
     assert b"#define NET_INPUT0_SHAPE {1, 14, 11, 3}" in handle(request)["files"]["net.h"]
+
+
+def test_the_hint_to_stream_one_image_of_a_batch(tmp_path):
+    request = {"kind": "plan", "model": file_of(network(), tmp_path), "board": "host"}
+    with pytest.raises(PlanError) as refused:
+        handle({**request, "options": {"ram": 500}})
+    (hint,) = (hint for hint in refused.value.hints if hint.settings == (("image", "stream"),))
+    answer = handle({**request, "options": {"ram": 500, **dict(hint.settings)}})
+    assert hint.text == f"{answer['arena_bytes']:,} bytes for one image of the batch"
 
 
 def mixed(mix):
