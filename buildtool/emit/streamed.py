@@ -299,7 +299,11 @@ def _band_call(
 
     def copy(source: str, to: str, first: str, end: str) -> list[str]:
         arguments = {Argument.IN: f"&{source}", Argument.OUT: f"&{to}", Argument.WINDOW: "&rows"}
-        return [f"const nn_window rows = {{{first}, {end}, {columns_made}}};", invocation(keep, arguments)]
+        return [
+            f"const int32_t kept = {first};",
+            f"const nn_window rows = {{kept, {end}, {columns_made}}};",
+            invocation(keep, arguments),
+        ]
 
     window, lines = f"tensor_{tensor}", f"lines_{tensor}"
     return [
