@@ -56,13 +56,13 @@ def test_a_keyword_spotter_is_exact_on_boards_over_three_windows_and_a_reset(boa
 
 def test_the_limit_on_memory_includes_what_is_kept():
     model = as_file(SERIES["causal"]().graph)
-    plan = ask("plan", model, 1, "cortex-m4", {"ram": 1300})
-    assert plan["arena_bytes"] + plan["state_bytes"] <= 1300 < 1376
-    assert plan["f"] > 0.01  # rows of the first layer are computed anew
+    plan = ask("plan", model, 2, "cortex-m4", {"ram": 1200})
+    assert plan["arena_bytes"] + plan["state_bytes"] <= 1200 < 1216  # the least that keeps all
+    assert plan["f"] > 0.015  # rows of the first layer are computed anew
     with pytest.raises(PlanError) as error:
-        ask("plan", model, 1, "cortex-m4", {"ram": 600})
+        ask("plan", model, 2, "cortex-m4", {"ram": 600})
     ((name, least),) = error.value.hints[0].settings
-    plan = ask("plan", model, 1, "cortex-m4", {name: least})
+    plan = ask("plan", model, 2, "cortex-m4", {name: least})
     assert plan["arena_bytes"] + plan["state_bytes"] == least
 
 
@@ -80,7 +80,7 @@ def test_the_limit_on_work_is_that_of_a_hop():
 
 
 def test_the_front_has_choices_of_what_is_kept():
-    points = ask("front", as_file(SERIES["causal"]().graph), 1, "cortex-m4")["points"]
+    points = ask("front", as_file(SERIES["causal"]().graph), 2, "cortex-m4")["points"]
     sizes = [one["arena_bytes"] + one["state_bytes"] for one in points]
     assert sizes == sorted(sizes) and len({one["state_bytes"] for one in points}) > 1
     assert [one["f"] for one in points] == sorted((one["f"] for one in points), reverse=True)

@@ -125,7 +125,7 @@ ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRAN
         ("cortex-m55", "overwritable", pyramid(32, 4, "bilinear"), ENLARGING),
         ("cortex-m4", "overwritable", channel_moves(), set(OpKind)),
         ("cortex-m55", "resident", blazeface(48), set(OpKind)),
-        ("cortex-m4", "overwritable", audio(), set(OpKind)),
+        ("cortex-m4", "resident", audio(), set(OpKind)),  # overwritable: its tensors move, see below
         ("cortex-m4", "overwritable", wired(), {OpKind.ADD}),
     ],
 )
@@ -146,10 +146,18 @@ def test_a_detector_that_decodes_each_map_by_itself(tmp_path):
 
 @slow
 def test_a_network_whose_tensors_move():
-    asked = {"objective": "ram", "image": "overwritable", "max_f": 1.05}
+    asked = {"ram": 4_000, "image": "overwritable", "max_f": 1.05}
     run = exact("mobilenetv2:size=32,alpha=0.35,classes=10", "host", asked)
-    assert run.plan.moves
-    assert run.plan.arena_bytes <= 48_000
+    assert run.plan.moves and is_streamed(run)
+    assert run.plan.arena_bytes <= 4_000
+
+
+@slow
+def test_a_network_whose_tensors_move_in_the_least_memory(tmp_path):
+    asked = {"objective": "ram", "image": "overwritable", "simplify": "structure"}
+    run = exact(file_of(audio(), tmp_path), "cortex-m4", asked)
+    assert len(run.plan.moves) > 1
+    assert run.plan.arena_bytes < 1.2 * 16 * 5 * 8  # bytes of the output that stays whole
 
 
 @slow
