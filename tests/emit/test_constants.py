@@ -42,11 +42,11 @@ def check(graph: Graph, op: Op) -> set[str]:
         assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, values)
         channel = channel_bytes(kernel, graph, op)
         if channel is not None:
-            count = -(-values["cout"] // channel.unit) * channel.unit
-            assert count % channel.group == 0 or channel.group == channel.unit
-            parts = (n * count for n in (channel.factors, channel.weights))
-            apart = sum(n + -n % HEAD for n in parts) + HEAD + channel.tail
-            assert apart + -apart % 16 == rounded, kernel.name
+            factors, count = (-(-values["cout"] // n) * n for n in (channel.padded, channel.unit))
+            assert channel.group % channel.padded == 0
+            parts = (channel.factors * factors, channel.weights * count + channel.tail)
+            apart = channel.head + sum(n + -n % HEAD for n in parts)
+            assert apart == rounded, kernel.name
     return {kernel.packing for kernel in serving}
 
 
