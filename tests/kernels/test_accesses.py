@@ -313,6 +313,14 @@ def rare_cases():
     yield unary(OpKind.RELU, Attrs(), values.shape, values, scales=(0.05, 0.05), points=(3, 3))
 
 
+def lean_cases():
+    """Yields convolutions for which the kernels with the least scratch are others than the fastest."""
+    yield conv((6, 9), 6, 7, (3, 2), (2, 2))
+    yield conv((5, 7), 16, 12, (3, 3), around=(1, 1))
+    yield conv((7, 5), 3, 5, (3, 3), around=(1, 1))
+    yield conv((4, 7), 36, 9, (1, 5), around=(0, 2))
+
+
 @functools.cache
 def windowed_calls(family):
     """Records calls of int8 kernels in every placement; for the LX106 only where its tools are installed."""
@@ -323,6 +331,10 @@ def windowed_calls(family):
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)
             run_pieces(rare, seed, columns=True, wide=True)
+        recorder.choose_lean()
+        for seed, each in enumerate(lean_cases()):
+            run_whole(each)
+            run_pieces(each, seed, columns=True, wide=True)
     return recorder
 
 

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from ctypes import byref, c_void_p
+from functools import partial
 
 import ckernels
 import kernelcases
 import numpy as np
 import pytest
-from boardcalls import collect
+from boardcalls import collect, select_lean
+from ckernels import of_an_operator
 from hostfamily import Family, before_nothing, library, on_host
 from largecases import grouped
 from largecases import windowed as large
@@ -72,5 +74,10 @@ def test_nothing_is_read_behind_an_input():
     check(elementwise(OpKind.ADD, (3, 5), 36, 36))
     check(pool(OpKind.MAX_POOL_2D, (3, 5), 36))
     check(pool(OpKind.AVERAGE_POOL_2D, (3, 5), 20))
+    with on_host(BOARD, FAMILY) as lean:  # of equal convolutions, the kernel with the scratch of one thread
+        lean.select = of_an_operator(partial(select_lean, lean.target, FAMILY))
+        for each in (conv((5, 6), 8, 12, (3, 3)), conv((5, 6), 32, 24, (3, 3)), conv((3, 4), 36, 51, (1, 2))):
+            run_whole(kernelcases.Case(each.graph, tuple(before_nothing(values) for values in each.inputs)))
+    kernels_used.update(lean.kernels)
     kernels = {v.name for v in load_target(BOARD).kernels if v.sources[0].endswith("_vpu.c")}
     assert kernels - kernels_used.keys() <= {"mean_vpu"}, "which takes addresses"

@@ -31,7 +31,7 @@ from needs import needs_tool
 from paths import TESTS
 
 from buildtool.graph.types import Graph, Op
-from buildtool.target.catalogue import select
+from buildtool.target.catalogue import leaner, select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
@@ -69,6 +69,12 @@ class Recorded:
     formula: int
 
 
+def select_lean(target: Target, family: str, graph: Graph, op: Op) -> KernelVariant:
+    """Returns the family's kernel with the least scratch, or `select`'s where the family has none."""
+    own = [v for v in leaner(target, graph, op) if v.sources[0].startswith(family + "/")]
+    return own[-1] if own else select(target, graph, op)
+
+
 class Recorder:
     """Collects calls; see the module."""
 
@@ -78,6 +84,10 @@ class Recorder:
         self.select = of_an_operator(functools.partial(select, self.target))
         self.recorded: list[Recorded] = []
         self.kernels: Counter[str] = Counter()
+
+    def choose_lean(self) -> None:
+        """Lets further calls be of the family's kernels with the least scratch."""
+        self.select = of_an_operator(functools.partial(select_lean, self.target, self.family))
 
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]

@@ -260,16 +260,18 @@ def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
 @slow
 @pytest.mark.parametrize("requantise", ["exact", "vpu16"])
 def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
-    """Slices of the largest layers have fewer channels than two groups of the unit."""
+    """Slices of the largest layers have fewer channels than two groups of the unit: one, or half a group."""
     net = NetBuilder(3)
     x = net.conv(net.input((1, 9, 7, 24)), 64)
     path = tmp_path / "narrow.tflite"
     path.write_bytes(write_model(net.graph([net.conv(net.conv(x, 96), 32)])))
-    request = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
-    answer = ask("plan", **request)
-    assert {load["channels"] for load in answer["loads"]} & {8, 16}
-    answer = ask("validate", inputs=2, tensors=True, **request)
-    assert answer["exact"] or (requantise == "vpu16" and answer["within_bounds"])
+    request = {"model": str(path), "requantise": requantise}
+    least = ask("plan", options=LEAST_RAM, **request)["arena_bytes"]
+    for options, widths in ((LEAST_RAM, {1}), ({**LAYERWISE, "ram": least + 1024}, {8, 16})):
+        answer = ask("plan", options=options, **request)
+        assert {load["channels"] for load in answer["loads"]} & widths
+        answer = ask("validate", inputs=2, tensors=True, options=options, **request)
+        assert answer["exact"] or (requantise == "vpu16" and answer["within_bounds"])
 
 
 @slow
