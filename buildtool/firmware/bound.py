@@ -30,10 +30,12 @@ FEATURES = ("files", "numbers", "operators", "calls", "arguments", "loops", "bra
 ANY_COMPILER = "any"  # for `bound`
 LEAST_SHARE = 2 / 3  # linked code is at least this share of its bound, also for small networks
 _COMMENT = re.compile(r"/\*.*?\*/|^#.*?$|NN_TRACE\w*\(.*?\);", re.DOTALL | re.MULTILINE)
+_BY_COLUMNS = re.compile(r"\bif \(x_\d+ < end_\d+\)")
 _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
 _AROUND_ARENA = 128  # bytes before and behind the arena that the test firmware watches
 _LEAST_NETWORK = 512  # bytes of code and constants of a network with one operator
 _SPARE = 256  # bytes: the largest error of the fitted size of emitted code, over random small networks
+_COLUMNS = 256  # bytes of an operator that runs by columns too: its limits and its window, not in the fit
 _TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop,
 _UNROLLED = 1024  # which takes this many bytes of code
 _SECOND = 512  # bytes of the test firmware for painting and watching a second arena
@@ -250,6 +252,7 @@ def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -
     helpers = {name for symbol in symbols for name in entry.helpers.get(symbol, ())}
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
     own = _estimate_network_code(sources, entry)
+    own += _COLUMNS * sum(len(_BY_COLUMNS.findall(sources.files[name].decode())) for name in sources.c_files)
     around = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
     around += _SECOND if plan.second_at else 0
     return {
