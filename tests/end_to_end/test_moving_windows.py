@@ -89,12 +89,15 @@ def test_the_front_has_choices_of_what_is_kept():
 def test_a_signal_has_plans_with_moments_as_columns_for_speed_and_as_rows_for_memory():
     model = as_file(SERIES["samples"]().graph)
     points = ask("front", model, 320, "cortex-m55")["points"]
+    # The front has the least work; a plan within as much memory has the least time.
     fast, small = min(points, key=lambda one: one["cost"]), points[0]
-    assert fast["cost"] < 0.3 * small["cost"]
+    assert fast["cost"] < 0.5 * small["cost"]
     sizes = [one["arena_bytes"] + one["state_bytes"] for one in (fast, small)]
-    plans = [ask("plan", model, 320, "cortex-m55", options) for options in ({}, {"ram": sizes[1]})]
-    assert [one["cost"] for one in plans] == [fast["cost"], small["cost"]]
-    assert [one["arena_bytes"] + one["state_bytes"] for one in plans] == sizes
+    plans = [ask("plan", model, 320, "cortex-m55", {"ram": size}) for size in sizes]
+    assert plans[0]["cost"] < 0.3 * fast["cost"] and plans[1]["cost"] == small["cost"]
+    found = [one["arena_bytes"] + one["state_bytes"] for one in plans]
+    assert found[0] <= sizes[0] and found[1] == sizes[1]
+    assert ask("plan", model, 320, "cortex-m55")["cost"] < 0.1 * small["cost"]
 
 
 @pytest.mark.slow
