@@ -45,7 +45,6 @@ def use_server(folder: str, url: str) -> None:
         "BUILDTOOL_CACHE_KEY": "a key for this benchmark",
     }
     # The server would answer at once, if the machine were not busy.
-    remote._ONLY_IF_QUICK["tables"] = remote.ANSWER_SECONDS
     remote.REQUEST_SECONDS = remote.UPLOAD_SECONDS = 60.0
 
 
@@ -133,16 +132,14 @@ def on_paper(traffic: Traffic) -> Iterator[str]:
     """Yields the lines of the table for MANY workers."""
     rows, server = traffic.rows, traffic.server
     seconds = mean(rows, "planned") + mean(rows, "made")
-    rate, quick = MANY / seconds, [key for key in server.gets if traffic.levels.get(key) != "tables"]
+    rate = MANY / seconds
     entries = {key: len(server.entries.get(key, b"")) for key in server.gets | server.puts}
     moved = {key: size * (server.gets[key] + server.puts[key]) for key, size in entries.items()}
     sent, got = (sum(sizes) / len(rows) for sizes in zip(*traffic.tasks, strict=True))
     figures = {
         "candidates": 1.0,
         "requests to the cache": (server.gets.total() + server.puts.total()) / len(rows),
-        "the same without tables": sum(server.gets[key] + server.puts[key] for key in quick) / len(rows),
         "bytes of the cache": sum(moved.values()) / len(rows),
-        "the same without tables, bytes": sum(moved[key] for key in quick) / len(rows),
         "tasks of Dask": 1 / MOST_BATCH,
         "messages of its scheduler": MESSAGES / MOST_BATCH,
         "bytes through its scheduler": sent + got,

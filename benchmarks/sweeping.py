@@ -6,9 +6,8 @@
 The family is MobileNetV2 with other widths, resolutions and numbers of blocks in its stages, in a seeded
 order. Its weights are drawn, so `simplify=structure` plans them: the weights of a network that was not
 trained say nothing. Each sweep has a cache of its own, empty at first. The time in which networks are made
-is counted beside that of planning. The last line has the blocks' tables (buildtool/plan/search/tables.py):
-how many were computed, and how many came from the cache on disk; a session has the rest. CPU seconds are
-those of the processes, since other programs may use the machine.
+is counted beside that of planning. CPU seconds are those of the processes, since other programs may use the
+machine.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from buildtool.base.store.notes import Notes
 from buildtool.fronts.sweep import worker
 from buildtool.fronts.sweep.candidates import Job, batches, study_of
 from buildtool.fronts.sweep.running import Processes, batch_size, run
@@ -108,7 +106,6 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
         finally:
             pool.close()
         wall = time.monotonic() - begin
-        counts = Notes(Path(folder) / "cache").counts()
     failed = sum(row["status"] == "failed" for row in rows)
     print(f"{processes} process(es), {count:,} candidates, {failed} failed\n")
     print("| candidates | planned, CPU s each | networks made, CPU s each | largest process, MiB |")
@@ -121,9 +118,7 @@ def sweep(count: int, processes: int, board: str, options: dict[str, Any]) -> No
             print(f"| {at} | {times} | {max(row['rss'] for row in own)} |")
     cpu = sum(row["planned"] + row["made"] for row in rows)
     print(f"\nmean: planned {mean(rows, 'planned'):.3f} CPU s, made {mean(rows, 'made'):.3f} CPU s")
-    print(f"all: {cpu:.1f} CPU s in {wall:.1f} s of wall time: {cpu / wall:.2f} cores at work")
-    tables, found = (counts.get(f"tables {what}", 0) for what in ("misses", "hits"))
-    print(f"tables of blocks: {tables:,} computed, {found:,} from disk\n", flush=True)
+    print(f"all: {cpu:.1f} CPU s in {wall:.1f} s of wall time: {cpu / wall:.2f} cores at work\n", flush=True)
 
 
 class Measured(Processes):

@@ -37,7 +37,7 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     enumerations their values, tuples lists. Maps are sorted. If `named`, dataclasses become maps, and without
     `defaults` these leave out fields that have their default.
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _LEAVES:
         return value
     if isinstance(value, tuple | list):
@@ -46,18 +46,27 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if dataclasses.is_dataclass(kind):
-        pairs = [(field, getattr(value, field.name)) for field in dataclasses.fields(kind)]
+    fields = _names_of(kind)
+    if fields is not None:
+        pairs = [(name, default, getattr(value, name)) for name, default in fields]
         if not named:
-            return [to_plain(item) for _, item in pairs]
+            return [item if type(item) in _LEAVES else to_plain(item) for _, _, item in pairs]
         return {
-            field.name: to_plain(item, named=True, defaults=defaults)
-            for field, item in pairs
-            if defaults or item != field.default
+            name: to_plain(item, named=True, defaults=defaults)
+            for name, default, item in pairs
+            if defaults or item != default
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(value[key], named=named, defaults=defaults) for key in sorted(value)}
     raise TypeError(f"{kind.__name__} is not a plain value")
+
+
+@cache
+def _names_of(kind: type) -> tuple[tuple[str, Any], ...] | None:
+    """Returns name and default of each field of a dataclass; None for another class."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple((field.name, field.default) for field in dataclasses.fields(kind))
 
 
 def to_tuples(value: object) -> Any:

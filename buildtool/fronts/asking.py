@@ -83,13 +83,26 @@ def input_files(request: Mapping[str, Any]) -> list[str]:
 
 
 def as_json(value: object) -> str:
-    """Returns a value as JSON with text keys, without the entries whose values are bytes."""
-    return json.dumps(_plain(value), indent=2, sort_keys=True)
+    """Returns a value as JSON with text keys in order, without the entries whose values are bytes."""
+    return _encode(value, "\n")
 
 
-def _plain(value: object) -> object:
+_encode_scalar = json.JSONEncoder().encode
+
+
+def _encode(value: object, line: str) -> str:
+    """Returns a value as `json.dumps` with an indent writes it, which is slower and needs more memory.
+
+    `line` is the line break before the value's own line, and its indent.
+    """
+    inner = f"{line}  "
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+        entries = {str(key): item for key, item in value.items() if not isinstance(item, bytes)}
+        lines = [f"{_encode_scalar(key)}: {_encode(entries[key], inner)}" for key in sorted(entries)]
+        begin, end = "{}"
+    elif isinstance(value, list | tuple):
+        lines = [_encode(item, inner) for item in value]
+        begin, end = "[]"
+    else:
+        return repr(value) if type(value) is int else _encode_scalar(value)
+    return f"{begin}{inner}{f',{inner}'.join(lines)}{line}{end}" if lines else begin + end

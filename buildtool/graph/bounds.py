@@ -19,7 +19,13 @@ import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.graph import types as g
-from buildtool.graph.fixedpoint import INT32_MAX, RANGES, quantize_multiplier, reduce_multiplier
+from buildtool.graph.fixedpoint import (
+    INT32_MAX,
+    RANGES,
+    quantize_multiplier,
+    quantize_multipliers,
+    reduce_multiplier,
+)
 from buildtool.graph.ops import DEFS, varying
 from buildtool.graph.ops.types import load
 from buildtool.graph.reference import convolution, execute_op, table, tensors
@@ -163,7 +169,7 @@ def _stays_exact(graph: Graph, op: Op, ends: Int64) -> Mask:
     if op.kind is OpKind.FULLY_CONNECTED:
         wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
         return np.asarray(largest <= (_LARGEST_SUM if wide else INT32_MAX))
-    multipliers, shifts = np.array([quantize_multiplier(scale) for scale in scales], np.int64).T
+    multipliers, shifts = quantize_multipliers(scales)
     if graph.tensors[op.inputs[0]].dtype is DType.INT16:
         reduced = np.abs(reduce_multiplier(multipliers)).astype(np.float64)
         product = largest.astype(np.float64) * reduced

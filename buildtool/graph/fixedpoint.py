@@ -5,6 +5,7 @@ the arithmetic of TFLite's reference kernels to the bit, double rounding include
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ _ENDS: dict[Activation, tuple[float | None, float | None]] = {
 }
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
+_LEAST_SHIFT, _MOST_SHIFT = -31, 30
 _ROUND_31 = np.int64(1 << 30)
 
 
@@ -55,12 +57,25 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if abs(multiplier) == 1 << 31:  # the fraction was rounded up to 1
         multiplier //= 2
         shift += 1
-    if shift < -31:
+    if shift < _LEAST_SHIFT:
         return 0, 0
-    if shift > 30:
+    if shift > _MOST_SHIFT:
         text = f"a requantisation factor of {real:g} is too large"
         raise ModelError(text, hint="check the tensors' scales")
     return multiplier, shift
+
+
+def quantize_multipliers(reals: Sequence[float]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Returns the multipliers and the shifts of `quantize_multiplier` for many factors."""
+    values = np.array(reals, np.float64)
+    fractions, shifts = np.frexp(values)
+    for real in values[~np.isfinite(values) | (shifts >= _MOST_SHIFT)].tolist():
+        quantize_multiplier(real)  # may raise the error
+    multipliers = np.floor(np.abs(fractions) * (1 << 31) + 0.5).astype(np.int64)  # exact in 53 bits
+    rounded_up = multipliers == 1 << 31  # to 1
+    multipliers, shifts = np.where(rounded_up, 1 << 30, multipliers), shifts.astype(np.int64) + rounded_up
+    fits = shifts >= _LEAST_SHIFT
+    return np.where(fits, np.sign(values).astype(np.int64) * multipliers, 0), np.where(fits, shifts, 0)
 
 
 DENSE_LOW_BITS = 16

@@ -889,9 +889,9 @@ class Graph:
         """Bytes of all constants, before packing for the kernels."""
         return sum(tensor.size for tensor in self.tensors if tensor.is_constant)
 
-    def producers(self) -> dict[int, int]:
+    def producers(self) -> Mapping[int, int]:
         """Maps each tensor's index to the index in `ops` of the operator that writes it."""
-        return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
+        return _producers(self)
 
     def consumers(self) -> Mapping[int, tuple[int, ...]]:
         """Maps each tensor's index to the indices in `ops` of its readers, in order. A VIEW is no reader."""
@@ -924,6 +924,11 @@ def cached_on_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
         return result
 
     return cached
+
+
+@cached_on_graph
+def _producers(graph: Graph) -> Mapping[int, int]:
+    return {t: i for i, op in enumerate(graph.ops) for t in op.outputs}
 
 
 @cached_on_graph

@@ -10,16 +10,22 @@ from buildtool.base.errors import PlanError
 from buildtool.base.plain import Mismatch, from_plain, to_plain
 from buildtool.plan.types import SCHEMA, Plan
 
+_PACKED = "its bytes"  # among the plan's attributes
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 
 def to_bytes(plan: Plan) -> bytes:
-    """Returns the msgpack bytes of [schema, plan], each dataclass as an array of its fields in order."""
-    try:
-        packed: bytes = msgpack.packb([SCHEMA, to_plain(plan)], use_bin_type=True)
-    except (OverflowError, ValueError) as error:
-        raise PlanError(f"the plan cannot be written: {error}") from None
-    return packed
+    """Returns the msgpack bytes of [schema, plan], each dataclass as an array of its fields in order.
+
+    The plan keeps them, as it never changes: they are packed once for its digest, its check and its answer.
+    """
+    known: dict[str, bytes] = plan.__dict__
+    if _PACKED not in known:
+        try:
+            known[_PACKED] = msgpack.packb([SCHEMA, to_plain(plan)], use_bin_type=True)
+        except (OverflowError, ValueError) as error:
+            raise PlanError(f"the plan cannot be written: {error}") from None
+    return known[_PACKED]
 
 
 def digest(plan: Plan) -> str:

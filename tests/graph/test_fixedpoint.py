@@ -2,6 +2,7 @@
 
 import math
 import operator
+import random
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ from buildtool.graph.fixedpoint import (
     dense_multiplier,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    quantize_multipliers,
     round_half_away,
 )
 from buildtool.graph.types import Activation, DType, Quantization
@@ -69,9 +71,21 @@ def test_factors_at_the_edges():
     assert quantize_multiplier(2.0**-33) == (0, 0)
     assert quantize_multiplier(2.0**-32) == (2**30, -31)
     assert quantize_multiplier(1 - 2.0**-40) == (2**30, 1)
-    for real in (math.inf, math.nan, 2.0**31):
-        with pytest.raises(ModelError):
-            quantize_multiplier(real)
+    for real in (math.inf, math.nan, 2.0**31, 2.0**30 * (1 - 2.0**-33)):
+        for function, argument in ((quantize_multiplier, real), (quantize_multipliers, [1.0, real])):
+            with pytest.raises(ModelError):
+                function(argument)
+
+
+def test_many_factors_are_those_of_one_at_a_time():
+    rng = random.Random(0)
+    halves = [(k + 0.5) / 2**31 for k in (2**30, 2**30 + 1, 2**31 - 2, 2**31 - 1)]
+    reals = [0.0, -0.0, 5e-324, 1 - 2.0**-33, 1 - 2.0**-32, 2.0**-32, 2.0**30 * 0.75, *halves]
+    reals += [rng.random() * 2.0 ** rng.randint(-40, 30) for _ in range(2000)]
+    reals += [-real for real in reals]
+    multipliers, shifts = quantize_multipliers(reals)
+    together = zip(multipliers.tolist(), shifts.tolist(), strict=True)
+    assert list(together) == list(map(quantize_multiplier, reals))
 
 
 @EXAMPLES

@@ -79,6 +79,14 @@ class PythonReplay(Replay):
         """Raises PlanError unless a whole tensor is in the arena at the end."""
         self._require(tensor, *self._whole(tensor), "the end of the invoke")
 
+    def copy(self, source: int, target: int, size: int) -> None:
+        """Copies bytes of the arena."""
+        self.tags[target : target + size] = self.tags[source : source + size].copy()
+
+    def fill(self, offset: int, size: int, tag: int) -> None:
+        """Fills bytes of the arena with one tag."""
+        self.tags[offset : offset + size] = tag
+
     def run_steps(self, steps: Steps, streamed: bool) -> None:
         """Runs some steps of one region."""
         for step in (Step(*line) for line in steps.tolist()):
@@ -216,7 +224,7 @@ class PythonReplay(Replay):
             self._write_piece(tensor, piece)
 
     def _write_piece(self, tensor: int, piece: Piece) -> None:
-        if piece.address < 0 or piece.address + piece.size > self.tags.size:
+        if piece.address < 0 or piece.address + piece.size > self.size:
             raise PlanError("is written outside of the arena", tensor=self.graph.tensors[tensor].name)
         self.tags[piece.address : piece.address + piece.size] = self._tag(tensor, piece)
 

@@ -112,7 +112,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
     plan, graph = planned.plan, planned.graph
     kernels, costs = planned.target.kernels_by_name(plan.kernels), planned.target.costs
     whole = summarize(plan, graph, kernels, costs, planned.session)
-    view = to_json(plan, graph, planned.session)
+    view = to_json(plan, graph, planned.session, whole.peak)
     return {
         **view,
         # a given plan may have been made with other formulas: these are the ones of the regions' costs

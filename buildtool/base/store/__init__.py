@@ -19,7 +19,7 @@ The store makes builds faster. It never makes one fail or changes its output: a 
 # contains.
 NAMESPACES = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
-    *("programs", "refusals", "tables", "weights"),
+    *("programs", "refusals", "weights"),
 )
 
 OFF_FILE = "remote.off"  # in the cache's folder; its time says when the server did not answer

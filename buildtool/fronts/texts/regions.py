@@ -12,7 +12,7 @@ from buildtool.base.layers import short_names
 from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import BufferView, Peak, PlanAnswer, RegionView, WorkView
+    from buildtool.schema.plans import BufferView, OperatorView, Peak, PlanAnswer, RegionView, WorkView
     from buildtool.schema.reports import PointRegion
 
 
@@ -36,7 +36,7 @@ def owner(answer: PlanAnswer, buffer: BufferView) -> str:
     if buffer["op"] >= 0:
         return layer_of(answer, buffer["op"], BUFFER_WIDTH)
     names = buffer["tensor_names"]
-    indices = _indices(tuple(op["name"] for op in answer["operators"])) if names else {}
+    indices = _indices(_Listed(answer["operators"])) if names else {}
     if names and names[0] in indices:
         return layer_of(answer, answer["operators"][indices[names[0]]]["position"], BUFFER_WIDTH)
     return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
@@ -47,18 +47,31 @@ def layer_of(answer: PlanAnswer, position: int, width: int) -> str:
     return shorten(_names(answer)[position], width)
 
 
+class _Listed:
+    """The operators of an answer as a key. It is equal only for the same list, so a lookup reads no names."""
+
+    def __init__(self, operators: Sequence[OperatorView]) -> None:
+        self.operators = operators
+
+    def __hash__(self) -> int:
+        return id(self.operators)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Listed) and other.operators is self.operators
+
+
 def _names(answer: PlanAnswer) -> list[str]:
-    return _short_names(tuple(op["name"] for op in answer["operators"]))
+    return _short_names(_Listed(answer["operators"]))
 
 
 @lru_cache(maxsize=1)  # a report calls it for every row
-def _short_names(names: tuple[str, ...]) -> list[str]:
-    return short_names(names)
+def _short_names(listed: _Listed) -> list[str]:
+    return short_names([op["name"] for op in listed.operators])
 
 
 @lru_cache(maxsize=1)
-def _indices(names: tuple[str, ...]) -> dict[str, int]:
-    return {name: index for index, name in enumerate(names)}
+def _indices(listed: _Listed) -> dict[str, int]:
+    return {op["name"]: index for index, op in enumerate(listed.operators)}
 
 
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:

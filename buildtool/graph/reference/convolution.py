@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.fixedpoint import INT32_MAX, multiply_wide, quantize_multiplier, wrap_int32
+from buildtool.graph.fixedpoint import INT32_MAX, multiply_wide, quantize_multipliers, wrap_int32
 from buildtool.graph.geometry import attributes, dilated_extent
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Int64, Values, centre, clip, quantization
@@ -61,8 +61,7 @@ def requantise_sums(graph: Graph, op: Op, total: Int64, *, wide: bool) -> Values
 
     `wide`: the activations are int16.
     """
-    factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
-    multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
+    multipliers, shifts = quantize_multipliers(channel_scales(graph, op))
     if wide:
         return clip(graph, op, multiply_wide(total, multipliers, shifts))
     return tensors.requantise_output(graph, op, total, (multipliers, shifts))

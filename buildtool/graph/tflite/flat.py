@@ -327,23 +327,26 @@ class FlatFile:
 
 
 _COUNT, _PLACE, _BACK = (Struct(code).unpack_from for code in ("<H", "<I", "<i"))
+_FIELDS = [Struct(f"<{count}H").unpack_from for count in range(65)]  # no table of the schema has more fields
 _BYTE, _SIGNED, _LONG = (Struct(code).unpack_from for code in ("<B", "<b", "<Q"))
 Reader = Callable[[bytes, int], tuple[Any, ...]]  # reads a number at a place
 
 
 class QuickTable(Table):  # type: ignore[misc]  # the package has no types
-    """A flatbuffer table that finds its list of fields (vtable) only once."""
+    """A flatbuffer table that reads its list of fields (vtable) only once."""
 
-    __slots__ = ("_end", "_fields")
+    __slots__ = ("_fields",)
 
     def __init__(self, data: bytes, place: int) -> None:
         super().__init__(data, place)
-        self._fields = _check_place(place - _BACK(data, _check_place(place))[0])
-        self._end = _COUNT(data, self._fields)[0]
+        fields = _check_place(place - _BACK(data, _check_place(place))[0])
+        size = min(_COUNT(data, fields)[0] // 2, len(_FIELDS) - 1)
+        self._fields: tuple[int, ...] = _FIELDS[size](data, fields)
 
     def Offset(self, field: int) -> int:
         """Returns the place of a field in the table, 0 if the table does not have it."""
-        return int(_COUNT(self.Bytes, self._fields + field)[0]) if field < self._end else 0
+        index = field >> 1
+        return self._fields[index] if index < len(self._fields) else 0
 
     def Get(self, flags: Any, place: int) -> Any:
         """Returns the number of type `flags` at `place`."""

@@ -19,7 +19,7 @@ from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.solver import decide
+from buildtool.plan.place.solver import Result, decide, units
 from buildtool.plan.types import Buffer, Move, Overlap, replace_numbers
 
 QUICK_NODES = 500  # nodes of the exact search for the end of a segment
@@ -55,7 +55,9 @@ class _Segment:
     """The part of a problem between the cuts `start` and `stop` (positions in the problem's times).
 
     `buffers`: positions of the buffers that are live in it, ascending. `options`: the overlaps that are
-    possible in it. `problem`: both as an arena problem, in which no life goes beyond the cuts.
+    possible in it. `problem`: both as an arena problem, in which no life goes beyond the cuts, and times
+    count from the first one. Deep networks repeat their blocks: segments with equal problems share `problem`
+    and `results`, the results of searches by height, nodes, and fixed offsets.
     """
 
     start: int
@@ -63,6 +65,7 @@ class _Segment:
     buffers: tuple[int, ...]
     options: tuple[Overlap, ...]
     problem: arena.Problem
+    results: dict[tuple[object, ...], Result]
 
 
 class _Problem:
@@ -95,6 +98,7 @@ class _Problem:
         self.alive = [sum(buffers[i].size for i in held) for held in self._buffers.held]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
+        self._known: dict[arena.Problem, tuple[arena.Problem, dict[tuple[object, ...], Result]]] = {}
 
     @property
     def is_cut_short(self) -> bool:
@@ -108,14 +112,15 @@ class _Problem:
         inside = self._buffers.between(start, stop)
         options = tuple(self.options[k] for k in self._options.between(start, stop))
         index = {position: i for i, position in enumerate(inside)}
-        items = []
-        for item in (self._items[i] for i in inside):
-            lower, upper = max(first, item.lower), min(end, item.upper)
-            is_whole = (lower, upper) == (item.lower, item.upper)
-            items.append(item if is_whole else item._replace(lower=lower, upper=upper))
+        every = (self._items[i] for i in inside)
+        items = (
+            arena.Item(max(first, item.lower) - first, min(end, item.upper) - first, *item[2:])
+            for item in every
+        )
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
         problem = arena.Problem(tuple(items), tuple(permissions))
-        return _Segment(start, stop, tuple(inside), options, problem)
+        known = self._known.setdefault(problem, (problem, {}))
+        return _Segment(start, stop, tuple(inside), options, *known)
 
     def singles(self) -> list[_Segment]:
         """The segments between neighbouring cuts."""
@@ -313,15 +318,20 @@ def _place_pinned(
     """Offsets within `height`, with `pins` fixed; None where the search finds no offsets."""
     if not whole.work.goes_on():
         return None
-    problem = segment.problem
-    if pins:
-        items = zip(segment.buffers, problem.items, strict=True)
-        pinned = (item._replace(offset=pins[i]) if i in pins else item for i, item in items)
-        problem = arena.Problem(tuple(pinned), problem.permissions)
-    try:
-        solution = decide(problem, height, nodes, work=whole.work).solution
-    except UnsupportedError:
-        return None
+    problem, key = segment.problem, (height, nodes, *(pins.get(i) for i in segment.buffers if pins))
+    result = segment.results.get(key)
+    if result is not None:
+        whole.work.spend(units(problem, result))
+    else:
+        if pins:
+            items = zip(segment.buffers, problem.items, strict=True)
+            pinned = (item._replace(offset=pins[i]) if i in pins else item for i, item in items)
+            problem = arena.Problem(tuple(pinned), problem.permissions)
+        try:
+            result = segment.results[key] = decide(problem, height, nodes, work=whole.work)
+        except UnsupportedError:
+            return None
+    solution = result.solution
     return None if solution is None else dict(zip(segment.buffers, solution.offsets, strict=True))
 
 
@@ -339,8 +349,9 @@ def _join_segments(
         wished = {i: parts[current[i]].offset for i in segment.buffers if i in current}
         at = _keep_offsets(problem, segment, offsets, height, wished)
         new_moves: list[Move] = []
+        begin = problem.times[segment.start]
         for i, item in zip(segment.buffers, segment.problem.items, strict=True):
-            first, last, latest = item.lower, item.upper - 1, current.get(i)
+            first, last, latest = begin + item.lower, begin + item.upper - 1, current.get(i)
             if latest is not None and parts[latest].offset == at[i]:
                 parts[latest] = replace_numbers(parts[latest], last=last)
                 continue

@@ -3,6 +3,8 @@
  *
  * Every byte of the arena has a tag: the tensor and the byte of it that was written there last.
  * Each step checks that its reads find the right bytes, then overwrites the bytes that it writes.
+ * The bytes of large tensors have no tags of their own: a block of BLOCK bytes has one number where
+ * its tags follow each other or are all the same.
  *
  * No global state, no allocation: the caller provides all memory. Sizes, offsets and addresses are
  * in bytes of the arena.
@@ -10,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 5
+#define REPLAY_ABI 6
 
 /* All structures are tables of 64-bit numbers; replay.py fills them in. Tags have 32 bits. */
 struct replay_tensor {
@@ -58,8 +60,9 @@ struct replay_step {
 };
 
 struct replay_model {
-    uint32_t *tags;
-    int64_t size; /* of the arena */
+    uint32_t *tags;  /* of the bytes of blocks that are MIXED */
+    int64_t *blocks; /* above 0: the tag of the first byte, others follow; else -tag of all bytes */
+    int64_t size;    /* of the arena */
     const struct replay_tensor *tensors;
     const struct replay_operator *operators;
     const struct replay_read *reads;
@@ -169,27 +172,113 @@ static int inside(const struct replay_model *m, int64_t address, int64_t size) {
     return address >= 0 && size >= 0 && address <= m->size && size <= m->size - address;
 }
 
+enum { BLOCK = 64 };
+static const int64_t MIXED = INT64_MIN;
+
+static uint32_t tag_in(int64_t block, int64_t byte) {
+    return (uint32_t)(block > 0 ? block + byte : -block);
+}
+
+static uint32_t tag_at(const struct replay_model *m, int64_t address) {
+    int64_t block = m->blocks[address / BLOCK];
+    return block == MIXED ? m->tags[address] : tag_in(block, address % BLOCK);
+}
+
+/* Gives each byte of a block a tag of its own. */
+static void spread(const struct replay_model *m, int64_t number) {
+    int64_t block = m->blocks[number];
+    for (int64_t i = 0; block != MIXED && i < BLOCK; i++) {
+        m->tags[number * BLOCK + i] = tag_in(block, i);
+    }
+    m->blocks[number] = MIXED;
+}
+
+/* The end of the bytes of [address, end) that lie in the first one's block. */
+static int64_t block_end(int64_t address, int64_t end) {
+    int64_t next = (address / BLOCK + 1) * BLOCK;
+    return next < end ? next : end;
+}
+
+/* Sets tags that follow each other (`step` 1) or are all the same (0). */
+static void set_tags(const struct replay_model *m, int64_t address, int64_t size, int64_t tag,
+                     int64_t step) {
+    int64_t end = address + size, stop;
+    for (; address < end; tag += step * (stop - address), address = stop) {
+        stop = block_end(address, end);
+        if (stop - address == BLOCK) {
+            m->blocks[address / BLOCK] = step ? tag : -tag;
+            continue;
+        }
+        spread(m, address / BLOCK);
+        uint32_t *there = m->tags + address;
+        for (int64_t i = 0; i < stop - address; i++) {
+            there[i] = (uint32_t)(tag + step * i);
+        }
+    }
+}
+
+/* Whether bytes have the tags that `set_tags` would set. */
+static int has_tags(const struct replay_model *m, int64_t address, int64_t size, int64_t tag,
+                    int64_t step) {
+    int64_t end = address + size, stop;
+    uint32_t wrong = 0;
+    for (; address < end && !wrong; tag += step * (stop - address), address = stop) {
+        stop = block_end(address, end);
+        int64_t block = m->blocks[address / BLOCK], last = stop - 1 - address;
+        if (block != MIXED) { /* where the first and the last are right, all are */
+            wrong = tag_in(block, address % BLOCK) ^ (uint32_t)tag;
+            wrong |= tag_in(block, address % BLOCK + last) ^ (uint32_t)(tag + step * last);
+            continue;
+        }
+        const uint32_t *there = m->tags + address;
+        for (int64_t i = 0; i <= last; i++) {
+            wrong |= there[i] ^ (uint32_t)(tag + step * i);
+        }
+    }
+    return !wrong;
+}
+
+/* Copies the tags of at most BLOCK bytes. */
+static void copy_few(const struct replay_model *m, int64_t from, int64_t to, int64_t size) {
+    uint32_t tags[BLOCK];
+    int follow = 1, alike = 1;
+    for (int64_t i = 0; i < size; i++) {
+        tags[i] = tag_at(m, from + i);
+        follow &= tags[i] == tags[0] + (uint32_t)i;
+        alike &= tags[i] == tags[0];
+    }
+    if (follow || alike) {
+        set_tags(m, to, size, tags[0], !alike);
+        return;
+    }
+    spread(m, to / BLOCK);
+    for (int64_t i = 0; i < size; i++) {
+        m->tags[to + i] = tags[i];
+    }
+}
+
+/* Copies bytes inside the arena, which may overlap, as memmove does. */
+static void copy_tags(const struct replay_model *m, int64_t from, int64_t to, int64_t size) {
+    int64_t first = to / BLOCK, last = (to + size + BLOCK - 1) / BLOCK - 1;
+    for (int64_t k = 0; k <= last - first; k++) {
+        int64_t begin = (to <= from ? first + k : last - k) * BLOCK;
+        int64_t end = begin + BLOCK < to + size ? begin + BLOCK : to + size;
+        begin = begin > to ? begin : to;
+        copy_few(m, begin - to + from, begin, end - begin);
+    }
+}
+
 static int write_piece(const struct replay_model *m, int64_t tensor, struct piece p) {
     if (!inside(m, p.address, p.size)) {
         return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
     }
-    uint32_t *there = m->tags + p.address, tag = (uint32_t)(m->tensors[tensor].tag + p.byte);
-    for (int64_t i = 0; i < p.size; i++) {
-        there[i] = tag + (uint32_t)i;
-    }
+    set_tags(m, p.address, p.size, m->tensors[tensor].tag + p.byte, 1);
     return 1;
 }
 
 static int holds_piece(const struct replay_model *m, int64_t tensor, struct piece p) {
-    if (!inside(m, p.address, p.size)) {
-        return 0;
-    }
-    const uint32_t *there = m->tags + p.address;
-    uint32_t tag = (uint32_t)(m->tensors[tensor].tag + p.byte), wrong = 0;
-    for (int64_t i = 0; i < p.size; i++) {
-        wrong |= there[i] ^ (tag + (uint32_t)i);
-    }
-    return !wrong;
+    return inside(m, p.address, p.size) &&
+           has_tags(m, p.address, p.size, m->tensors[tensor].tag + p.byte, 1);
 }
 
 static int has_buffer(const struct replay_model *m, int64_t tensor) {
@@ -228,21 +317,13 @@ static int own(const struct replay_model *m, const struct replay_area *area) {
     if (!inside(m, area->offset, area->size)) {
         return 0;
     }
-    for (int64_t i = 0; i < area->size; i++) {
-        m->tags[area->offset + i] = (uint32_t)area->tag;
-    }
+    set_tags(m, area->offset, area->size, area->tag, 0);
     return 1;
 }
 
 static int owns(const struct replay_model *m, const struct replay_area *area) {
-    uint32_t wrong = 0;
-    if (!inside(m, area->offset, area->size)) {
-        return 0;
-    }
-    for (int64_t i = 0; i < area->size; i++) {
-        wrong |= m->tags[area->offset + i] ^ (uint32_t)area->tag;
-    }
-    return !wrong;
+    return inside(m, area->offset, area->size) &&
+           has_tags(m, area->offset, area->size, area->tag, 0);
 }
 
 static struct window whole(const struct replay_tensor *t) {
@@ -502,6 +583,15 @@ int64_t replay_run(const struct replay_model *model, const struct replay_step *s
         }
     }
     return count;
+}
+
+/* Fills bytes inside the arena with one tag. */
+void replay_fill(const struct replay_model *model, int64_t address, int64_t size, int64_t tag) {
+    set_tags(model, address, size, tag, 0);
+}
+
+void replay_copy(const struct replay_model *model, int64_t from, int64_t to, int64_t size) {
+    copy_tags(model, from, to, size);
 }
 
 /* Writes a whole tensor, or returns whether all of it is in memory. */

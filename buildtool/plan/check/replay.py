@@ -4,7 +4,7 @@ Each step checks that its reads find the right bytes, then overwrites the bytes 
 trusts no lifetimes or overlaps of the planner: a ring that is too short, a tensor that is overwritten too
 early, or a lifetime that is too short all lead to a read of the wrong byte.
 
-Steps run in C (replay.c). Every byte of the arena has a tag of four bytes: each byte of each tensor has a
+Steps run in C (replay.c). Every byte of the arena has a tag of 32 bits: each byte of each tensor has a
 number, and so have scratch, accumulators and constants of each operator. tests/oracles/replay_twin.py runs
 the steps in Python. This module makes the tables of a graph and a plan for C, with lines of 64-bit numbers as
 in replay.c.
@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.compiled import load as load_library
-from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.liveness import state_of
@@ -36,12 +35,13 @@ from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline, load_steps
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, replace_numbers
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, Step, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
 
 # Tags: 0 for bytes that nobody has written, three for each operator, then those of the tensors' bytes.
 _SCRATCH, _SUMS, _CONSTANTS = 1, 2, 3  # plus three times the operator's position
 _MOST_TAGS = 1 << 32
+_BLOCK = 64  # bytes that have one tag together where their tags follow each other
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
@@ -138,6 +138,7 @@ class _Model(ctypes.Structure):
 
     _fields_ = (
         ("tags", ctypes.c_void_p),
+        ("blocks", ctypes.c_void_p),
         ("size", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("tensors", "operators", "reads", "outputs", "spans", "parts")),
         ("source", ctypes.c_int64),
@@ -148,11 +149,13 @@ class _Model(ctypes.Structure):
 _C = load_library(
     __file__,
     "replay",
-    5,
+    6,
     {
         "replay_run": (
             *(ctypes.c_int64, ctypes.POINTER(_Model), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32),
         ),
+        "replay_fill": (None, ctypes.POINTER(_Model), *[ctypes.c_int64] * 3),
+        "replay_copy": (None, ctypes.POINTER(_Model), *[ctypes.c_int64] * 3),
         "replay_write": (ctypes.c_int32, ctypes.POINTER(_Model), ctypes.c_int64),
         "replay_holds": (ctypes.c_int32, ctypes.POINTER(_Model), ctypes.c_int64),
     },
@@ -182,12 +185,15 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
 
 
 class Replay:
-    """One run through all steps; `tags`: the tags of the arena's bytes, then those of the states' bytes."""
+    """One run through all steps; `tags`: the tags of the arena's bytes, then those of the states' bytes.
+
+    Most bytes have theirs in `_blocks` (see replay.c), so that memory for `tags` is never touched.
+    """
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
         self.operators = operators(plan, self.graph, kernels)
-        self._check_windows()
+        self._limits = self._find_limits()
         self.groups = alias_groups(self.graph)
         self.first_tags = _number_bytes(self.graph, self.groups)
         self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
@@ -196,7 +202,9 @@ class Replay:
         self._moves_at: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
             self._moves_at.setdefault(plan.buffers[move.target].first, []).append(move)
-        self.tags = np.zeros(plan.arena_bytes + plan.state_bytes, np.uint32)
+        self.size = plan.arena_bytes + plan.state_bytes
+        self._blocks: _Table = np.zeros(-(-self.size // _BLOCK), np.int64)
+        self.tags = np.zeros(len(self._blocks) * _BLOCK, np.uint32)
         self._fault: _Table = np.zeros(4, np.int64)
         self._holders: dict[int, Buffer] = {}
         self._tensors: _Table = np.zeros((len(self.graph.tensors), _TENSOR), np.int64)
@@ -212,7 +220,8 @@ class Replay:
         self._tables = _tables(self.graph, self.operators, self.groups)
         self._model = _Model(
             self.tags.ctypes.data,
-            self.tags.size,
+            self._blocks.ctypes.data,
+            self.size,
             self._tensors.ctypes.data,
             *(table.ctypes.data for table in self._tables),
             delivered_image(self.graph).tensor,
@@ -241,15 +250,18 @@ class Replay:
                 self.write(t)
         for state in graph.states:
             self.write(state.before)
-        loading = sorted(self._loads_at)
+        loading, sums = sorted(self._loads_at), np.zeros(len(graph.ops) + 1, np.int64)  # SOURCE's come last
         for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
             end, steps = first + run.count, run.steps
+            self._check_windows(steps)
             cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
             for start, stop in pairwise([first, *cuts, end]):
                 self._load(start)
                 self._refuse_mixed(run.region)
                 self.run_steps(steps[start - first : stop - first], run.region.is_streamed)
+            height, width = (steps[:, i + 1].astype(np.int64) - steps[:, i] for i in (1, 3))
+            np.add.at(sums, steps[:, 0], height * width)
         if self._moves_at:
             first = min(self._moves_at)
             raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")
@@ -258,14 +270,14 @@ class Replay:
         for t in lasting:
             if t in self.groups:
                 self.require(t)
-        steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
-        sums = np.zeros(len(graph.ops), np.int64)
-        np.add.at(sums, steps[:, 0], (steps[:, 2] - steps[:, 1]) * (steps[:, 4] - steps[:, 3]))
-        return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
+        return {position: int(sums[position]) for position in sorted(timeline.lives) if position != SOURCE}
 
-    def _check_windows(self) -> None:
-        """Checks that each step's window lies in the operator's output (or its input, see `ends_rows`)."""
-        graph, steps = self.graph, self.timeline.steps
+    def _find_limits(self) -> _Table:
+        """For each operator, and last for deliveries: the rows and columns within which its steps must lie.
+
+        They are those of its output, or of its input (see `ends_rows`).
+        """
+        graph = self.graph
         streamed = {op for region in self.timeline.regions if region.is_streamed for op in region.ops}
         limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows, columns; those of deliveries come last
         states = state_of(graph)  # written whole, whatever window of its output a step makes
@@ -280,12 +292,16 @@ class Replay:
             else:  # its outputs are written whole, and may have other rows than the first one
                 bounds = list(graph.ops[position].outputs[:1])
             limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
-        outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
+        return limits
+
+    def _check_windows(self, steps: Steps) -> None:
+        """Checks that each step's window lies within its limits."""
+        outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > self._limits[steps[:, 0]])
         if outside.any():
-            step = self.timeline.step(int(outside.any(axis=1).argmax()))
+            step = Step(*steps[int(outside.any(axis=1).argmax())].tolist())
             window = f"rows {step.y0} to {step.y1}, columns {step.x0} to {step.x1}"
-            rows, columns = limits[step.op].tolist()
-            place = graph.ops[step.op].place if step.op != SOURCE else "the rows that are delivered"
+            rows, columns = self._limits[step.op].tolist()
+            place = self.graph.ops[step.op].place if step.op != SOURCE else "the rows that are delivered"
             raise PlanError(f"a step computes {window} of {rows} x {columns}", operator=place)
 
     def write(self, tensor: int) -> None:
@@ -297,6 +313,14 @@ class Replay:
         """Raises PlanError unless a whole tensor is in memory at the end."""
         if not _C.replay_holds(ctypes.byref(self._model), tensor):
             raise self._make_error("the end of the invoke")
+
+    def copy(self, source: int, target: int, size: int) -> None:
+        """Copies bytes of the arena, as memmove does."""
+        _C.replay_copy(ctypes.byref(self._model), source, target, size)
+
+    def fill(self, offset: int, size: int, tag: int) -> None:
+        """Fills bytes of the arena with one tag."""
+        _C.replay_fill(ctypes.byref(self._model), offset, size, tag)
 
     def run_steps(self, steps: Steps, streamed: bool) -> None:
         """Runs some steps of one region."""
@@ -346,8 +370,7 @@ class Replay:
             if not same or source.size != target.size or source.rows or target.rows:
                 text = f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
                 raise PlanError(text)
-            copied = self.tags[source.offset : source.offset + source.size].copy()
-            self.tags[target.offset : target.offset + target.size] = copied
+            self.copy(source.offset, target.offset, source.size)
             for t in target.tensors:
                 self._holders[t] = target
                 self._tensors[t] = self._tensor_line(t)
@@ -362,11 +385,11 @@ class Replay:
                 self.operators[load.op] = replace(self.operators[load.op], constants=constants)
                 self._tables[0][load.op, -3:] = _area(constants)
             self.refuse_outside(buffer)
-            self.tags[buffer.offset : buffer.offset + constants.size] = constants.tag
+            self.fill(buffer.offset, constants.size, constants.tag)
 
     def refuse_outside(self, buffer: Buffer) -> None:
         """Raises PlanError unless a buffer lies inside the arena."""
-        if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:
+        if buffer.offset < 0 or buffer.offset + buffer.size > self.size:
             raise PlanError(f"buffer '{buffer.name}' lies outside of the arena")
 
 

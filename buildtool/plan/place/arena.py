@@ -193,6 +193,9 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     if not permissions:
         return 0
     sizes, granule = problem.sizes, problem.granule
+    if len(permissions) == 1:
+        (p,) = permissions
+        return min(sizes[p.input], max(0, sizes[p.output] - max(0, round_up(p.distance, granule))))
     output_size = sizes[permissions[0].output]
     beyond = [max(0, output_size - max(0, round_up(p.distance, granule))) for p in permissions]
     each = (min(sizes[p.input], b) for p, b in zip(permissions, beyond, strict=True))
@@ -302,8 +305,11 @@ def _best_link(problem: Problem, permissions: Sequence[Permission], live: dict[i
         time = max(output.lower, source.lower)
         if time >= min(output.upper, source.upper):
             continue
-        alive = permissions if len(permissions) == 1 else _live_permissions(problem, permissions, time)
-        saved = _saving(problem, alive) - _saving(problem, [q for q in alive if q is not p])
+        if len(permissions) == 1:
+            saved = _saving(problem, permissions)
+        else:
+            alive = _live_permissions(problem, permissions, time)
+            saved = _saving(problem, alive) - _saving(problem, [q for q in alive if q is not p])
         if saved > most:
             distance = max(0, round_up(p.distance, problem.granule))
             best, most = _Link(p.input, distance, time, live[time] + saved), saved

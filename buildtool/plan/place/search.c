@@ -62,6 +62,7 @@ typedef struct {
     int32_t *index;
     int32_t *rest, *top; /* by section: units to be placed; scratch */
     int32_t *cut; /* by section: items yet to be placed that are live in it and in the next */
+    int32_t *share_from, *share_of; /* item i's shares: share_of from share_from[i] to [i + 1] */
     int32_t *trail, *pool;
     int32_t node_count, agenda_count, trail_count, pool_count;
     int64_t visited;
@@ -259,10 +260,10 @@ static void sort_by_bound(search *s, const part *of) {
 /* Subtracts the units that items already counted share with `item`; state's sign marks them. */
 static void share(search *s, int32_t item) {
     const search_problem *p = s->p;
-    for (int32_t k = 0; k < p->shares; ++k) {
-        const int32_t output = p->share_output[k], input = p->share_input[k];
-        const int32_t other = output == item ? input : output;
-        if ((output != item && input != item) || !s->waiting[other] || s->state[other] >= 0)
+    for (int32_t n = s->share_from[item]; n < s->share_from[item + 1]; ++n) {
+        const int32_t k = s->share_of[n], output = p->share_output[k];
+        const int32_t other = output == item ? p->share_input[k] : output;
+        if (!s->waiting[other] || s->state[other] >= 0)
             continue;
         for (int32_t x = p->share_first[k]; x < p->share_last[k]; ++x)
             s->top[x] -= p->share_units[k];
@@ -280,8 +281,7 @@ static bool overfull(search *s, const part *of, int32_t from, int32_t to) {
         const int32_t last = p->last[i], size = p->size[i];
         const int32_t room = p->capacity - s->bound[i];
         int32_t most = 0;
-        if (p->loose[i])
-            share(s, i);
+        share(s, i);
         for (int32_t x = p->first[i]; x < last; ++x) {
             s->top[x] += size;
             if (s->top[x] > most)
@@ -375,12 +375,10 @@ static void count_rest(search *s, int32_t item, int32_t sign) {
         s->rest[x] += sign * p->size[item];
     for (int32_t x = p->first[item]; x < p->last[item] - 1; ++x)
         s->cut[x] += sign;
-    if (!p->loose[item])
-        return;
-    for (int32_t k = 0; k < p->shares; ++k) {
-        const int32_t output = p->share_output[k], input = p->share_input[k];
-        const int32_t other = output == item ? input : output;
-        if ((output != item && input != item) || !s->waiting[other])
+    for (int32_t n = s->share_from[item]; n < s->share_from[item + 1]; ++n) {
+        const int32_t k = s->share_of[n], output = p->share_output[k];
+        const int32_t other = output == item ? p->share_input[k] : output;
+        if (!s->waiting[other])
             continue;
         for (int32_t x = p->share_first[k]; x < p->share_last[k]; ++x)
             s->rest[x] -= sign * p->share_units[k];
@@ -601,10 +599,29 @@ static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
     s->rest = take(memory, &used, sections * word);
     s->top = take(memory, &used, sections * word);
     s->cut = take(memory, &used, sections * word);
+    s->share_from = take(memory, &used, (items + 1) * word);
+    s->share_of = take(memory, &used, 2 * (size_t)p->shares * word);
     s->trail = take(memory, &used, 2 * (size_t)p->links * word);
     /* The list, the choices and the parts of every node: the k-th has at most items - k of each. */
     s->pool = take(memory, &used, (items + 2) * (items + 2) * word);
     return used;
+}
+
+/* Lists the shares of every item. */
+static void list_shares(search *s) {
+    const search_problem *p = s->p;
+    for (int32_t i = 0; i <= p->items; ++i)
+        s->share_from[i] = 0;
+    for (int32_t k = 0; k < p->shares; ++k) {
+        ++s->share_from[p->share_output[k]];
+        ++s->share_from[p->share_input[k]];
+    }
+    for (int32_t i = 0; i < p->items; ++i)
+        s->share_from[i + 1] += s->share_from[i];
+    for (int32_t k = p->shares - 1; k >= 0; --k) { /* from behind: then each begins at its first */
+        s->share_of[--s->share_from[p->share_output[k]]] = k;
+        s->share_of[--s->share_from[p->share_input[k]]] = k;
+    }
 }
 
 int32_t search_abi(void);
@@ -631,6 +648,7 @@ int32_t search_run(const search_problem *p, const int32_t *order, int32_t crowde
                    void *memory, int32_t *offsets, int64_t *visited) {
     search s = {.p = p, .order = order, .crowded = crowded};
     (void)carve(&s, p, memory);
+    list_shares(&s);
     for (int32_t x = 0; x < p->sections; ++x)
         s.rest[x] = s.cut[x] = 0;
     for (int32_t k = 0; k < p->items; ++k) {

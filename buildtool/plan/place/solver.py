@@ -145,6 +145,11 @@ def decide(problem: Problem, capacity: int, budget: int, work: Work | None = Non
     return Result(status, solution, least, solver.nodes)
 
 
+def units(problem: Problem, result: Result) -> int:
+    """The units of work that `decide` spends on a result."""
+    return (SETTING_UP + result.nodes) * len(problem.items)
+
+
 def solve(problem: Problem, budget: int) -> Result:
     """The lowest placement found.
 

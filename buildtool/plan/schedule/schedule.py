@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs
@@ -101,15 +100,16 @@ class Run:
             ((only, y0, y1, x0, x1),) = self.steps.tolist()
             return {only: Activity(0, 0, x1 - x0, (y1 - y0) * (x1 - x0))}
         ops, y0, y1, x0, x1 = self.steps.T
-        values, first, _ = distinct(ops)
-        from_end = distinct(ops[::-1]).first
-        width, place = x1 - x0, ops - ops.min()  # numbered from 0, for bincount
-        area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[values - values[0]]
-        widest = np.zeros(values[-1] - values[0] + 1, np.int32)
+        lowest, width, numbers = int(ops.min()), x1 - x0, np.arange(len(ops), dtype=np.int32)
+        place = ops - lowest  # numbered from 0, as indices
+        area = np.bincount(place, (y1 - y0).astype(np.int64) * width).astype(np.int64)
+        first, last, widest = np.zeros((3, len(area)), np.int32)
+        first[place[::-1]] = numbers[::-1]  # of several values for one index the last one remains
+        last[place] = numbers
         np.maximum.at(widest, place, width)
-        fields = (first, len(ops) - 1 - from_end, widest[values - values[0]], area.astype(np.int64))
-        lines = zip(*(field.tolist() for field in fields), strict=True)
-        return {op: Activity(*line) for op, line in zip(values.tolist(), lines, strict=True)}
+        lines = zip(*(field.tolist() for field in (first, last, widest, area)), strict=True)
+        every = [Activity(*line) for line in lines]
+        return {lowest + i: every[i] for i in np.flatnonzero(np.bincount(place)).tolist()}
 
 
 def count_executed_macs(graph: Graph, run: Run) -> int:
@@ -126,7 +126,7 @@ def _pack(lines: Ints) -> bytes:
 def _unpack(packed: bytes, count: int, width: int) -> Ints:
     """Unpacks `count` lines of `width` numbers."""
     plain = packed if count <= FEW else zlib.decompress(packed)
-    return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(width, count).T)
+    return np.frombuffer(plain, np.int32).reshape(width, count).T
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:

@@ -1,4 +1,4 @@
-"""The forms of blocks in plain numbers, independent of their place, and the keys under which they are cached.
+"""The forms of blocks in plain numbers, independent of their place, and the keys under which they are kept.
 
 A key has all that decides which blocks end at an element, and what they need and do. Two elements with the
 same key end the same blocks in the same forms, at the same distances. Keys contain no number of an element or
@@ -19,8 +19,6 @@ from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS,
 from buildtool.plan.search.chain import Elements
 
 FAR = -1  # a tensor that feeds no element of the chain
-SCHEMA = 2  # of packed rows
-_PLACE = b"rows"  # a prefix, so that a chain without blocks has bytes, too
 
 
 class FormRow(NamedTuple):
@@ -46,35 +44,9 @@ class FormRow(NamedTuple):
     section: int
 
 
-_MOST = 1 << 60  # limit for any number in a row
-_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
-
-
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
     """The rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
-
-
-def pack_rows(rows: Numbers) -> bytes:
-    """Encodes rows as bytes."""
-    return _PLACE + rows.astype("<i8").tobytes()
-
-
-def unpack_rows(data: bytes, longest: int) -> Numbers:
-    """Decodes rows from bytes.
-
-    Raises ValueError for numbers that are impossible for a chain of `longest` + 1 elements.
-
-    C uses the numbers as indices, so they must be checked.
-    """
-    if not data.startswith(_PLACE):
-        raise ValueError("not the forms of a chain's blocks")
-    rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
-    most = FormRow(*[_MOST] * len(FormRow._fields))
-    most = most._replace(back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0)
-    if ((rows < np.array(_LEAST)) | (rows > np.array(most))).any():
-        raise ValueError("no chain's blocks have such forms")
-    return rows
 
 
 @dataclass(frozen=True)
@@ -105,7 +77,7 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """The key of the chains that end at an element, in plain values that hold in every process.
+        """The key of the chains that end at an element, which holds in every network.
 
         Chains of different networks may have the same key. It contains all that the chains' forms depend on:
         the geometry of each element, the properties of its kernel that the tables read, the hand-offs and the

@@ -16,25 +16,19 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
-from buildtool.base.session import Namespace
 from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, pack_rows, unpack_rows
+from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
 _LEAST_EXTRA, _BACK, _STEP, _FORM_WINDOW, _IN_SECTION = map(
     FormRow._fields.index, ("least_extra", "back", "step", "window", "section")
-)
-# Whether a block of a chain saves weight: one byte.
-_SAVINGS: Namespace[bool] = Namespace(
-    "tables", lambda saves: bytes([saves]), lambda data: (False, True)[data[0]]
 )
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
@@ -95,7 +89,7 @@ class Tables:
         return not any(map(self._saves, distinct.values()))
 
     def _saves(self, last: int) -> bool:
-        """Whether a block that ends at an element weighs less than its elements. Cached as `rows_of` is."""
+        """Whether a block that ends at an element weighs less than its elements. Kept as `rows_of` is."""
 
         def saves() -> bool:
             height = self.e.heights[last]
@@ -106,10 +100,8 @@ class Tables:
                 for rows in {height, min(height, self.boundaries.least_wanted[last + 1])}
             )
 
-        parts = self._parts(last)
-        if parts is None:
-            return saves()
-        return self.blocks.session.keep(_SAVINGS, {**parts, "what": "savings"}, saves, MOST_CHAINS)
+        key = self._chain_key(last)
+        return saves() if key is None else self.blocks.session.remember("savings", key, saves, MOST_CHAINS)
 
     # ---- block forms -----------------------------------------------------------------------------
 
@@ -160,25 +152,22 @@ class Tables:
         return {}
 
     def _cached_rows(self, last: int) -> Numbers:
-        """The rows of an element. A session caches them for all networks, unless they mix cost and work."""
-        parts = self._parts(last)
-        if parts is None:
+        """The rows of an element. A session keeps them for all networks, unless they mix cost and work."""
+        key = self._chain_key(last)
+        if key is None:
             return self._rows(last)
-        longest = last - self.blocks.lowest[last]
-        level = Namespace("tables", pack_rows, lambda data: unpack_rows(data, longest))
-        return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
+        return self.blocks.session.remember("rows of blocks", key, lambda: self._rows(last), MOST_CHAINS)
 
-    def _parts(self, last: int) -> dict[str, Any] | None:
-        """All that the blocks which end at an element depend on, for a key; None if it holds only here.
+    def _chain_key(self, last: int) -> Hashable | None:
+        """All that the blocks which end at an element depend on, as a key; None if it holds only here.
 
         That is `ChainKeys.plain` alone: no row contains the number of an element or a tensor.
         """
         has_price = self.per_cost and self.per_work
-        plain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
-        if plain is None:
+        chain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
+        if chain is None:
             return None
-        objective, wanted = "cost" if self.per_cost else "work", self.boundaries.least_wanted[last + 1]
-        return {"schema": SCHEMA, "objective": objective, "wanted": wanted, "chain": plain}
+        return bool(self.per_cost), self.boundaries.least_wanted[last + 1], chain
 
     def _rows(self, last: int) -> Numbers:
         """The rows of an element, computed from its blocks."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.distinct import distinct
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
@@ -108,9 +108,10 @@ class ArenaUse:
 
         The last result maps each operator to the most live bytes of its steps.
         """
-        sizes, ops = self.by_step(region, live, first, steps), steps[:, 0]
-        best = int(sizes.argmax())
-        alive = {op: int(sizes[ops == op].max()) for op in distinct(ops).values.tolist()}
+        sizes, ops = self.by_step(region, live, first, steps), steps[:, 0] - SOURCE  # from 0
+        best, most = int(sizes.argmax()), np.full(int(ops.max()) + 1, -1, np.int64)
+        np.maximum.at(most, ops, sizes)
+        alive = {int(op) + SOURCE: int(most[op]) for op in np.flatnonzero(most >= 0)}
         moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
         live_now = self._live_in_step(self._list_lasting(live), moment.number)
         return moment, live_now + self.in_turn(region, live, moment.step.op), alive
@@ -120,16 +121,16 @@ class ArenaUse:
         lasting = self._list_lasting(live)
         turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}
         ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
-        edges = sorted(ends | {self.plan.buffers[h.buffer].first for h in lasting})
-        numbers = first + np.arange(len(steps))
-        ops = steps[:, 0] - SOURCE  # from 0
-        kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
-        _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
-        sizes = [
-            self.covered_bytes(self._live_in_step(lasting, first + i) + turns[int(steps[i, 0])])
-            for i in at.tolist()
-        ]
-        return np.array(sizes, np.int64)[which]
+        edges = ends | {self.plan.buffers[h.buffer].first for h in lasting}
+        inside = sorted(edge - first for edge in edges if first < edge < first + len(steps))
+        sizes, ops = np.empty(len(steps), np.int64), steps[:, 0] - SOURCE  # from 0
+        for start, stop in pairwise((0, *inside, len(steps))):  # the same buffers last in between
+            now, part = self._live_in_step(lasting, first + start), ops[start:stop]
+            counts = np.bincount(part)
+            for op in np.flatnonzero(counts).tolist():
+                counts[op] = self.covered_bytes(now + turns[op + SOURCE])
+            sizes[start:stop] = counts[part]
+        return sizes
 
     def _live_in_step(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
         """The buffers that are live in a step."""

@@ -75,6 +75,11 @@ class Summary:
     live: int
     without_weights: int
 
+    @property
+    def peak(self) -> Moment | None:
+        """The first step with the most live bytes, as `peak` returns it."""
+        return self.regions[self.fullest].fullest if self.fullest >= 0 else None
+
 
 def summarize(
     plan: Plan,
@@ -218,10 +223,15 @@ class Binding:
         return f"{self.place} ({self.layer})" if self.place else f"step {self.step}"
 
 
-def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding:
-    """The fullest step of `plan`. `session`: it may already have the plan's timeline."""
+def binding(
+    plan: Plan, graph: Graph, session: Session | None = None, moment: Moment | None = None
+) -> Binding:
+    """The fullest step of `plan`. `session`: it may already have the plan's timeline.
+
+    `moment`: the fullest step of a streamed plan, if it is known.
+    """
     if any(region.is_streamed for region in plan.regions):
-        moment = peak(plan, graph, session=session)
+        moment = moment or peak(plan, graph, session=session)
         assert moment is not None
         op, step, live = moment.step.op, moment.number, moment.bytes
     else:

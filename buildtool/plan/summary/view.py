@@ -10,6 +10,7 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
 from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.summary.memory import Moment
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Buffer, Group, Plan
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from buildtool.schema.plans import BufferView, ChannelsView, PlannedGroup, PlanView, SecondPassView
 
 
-def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:
+def to_json(plan: Plan, graph: Graph, session: Session | None = None, peak: Moment | None = None) -> PlanView:
     """Returns the plan as a plain dictionary, ready for JSON.
 
-    `session`: it may already have the plan's timeline.
+    `session`: it may already have the plan's timeline. `peak`: the plan's fullest step, if it is known.
     """
-    at = binding(plan, graph, session)
+    at = binding(plan, graph, session, peak)
     return {
         "strategy": plan.strategy,
         "topology": plan.topology,

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import plan_nets
 import pytest
 import replay_twin
@@ -28,7 +29,7 @@ from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.reads import alias_groups, makes_planes, reads, sums_up
-from buildtool.plan.check.replay import replay
+from buildtool.plan.check.replay import Replay, replay
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, scatters, streams
 from buildtool.plan.schedule.timeline import Timeline
@@ -191,3 +192,34 @@ def test_planes_do_not_lie_over_the_pixels_that_make_them(monkeypatch):
         moved = with_buffer(plan, holders[result], offset=over)
         damaged = replace(moved, arena_bytes=plan.arena_bytes + over)
         assert "writes over what it reads" in _both(monkeypatch, damaged, graph, TARGET)
+
+
+def test_blocks_of_bytes_have_the_tags_that_each_byte_would_have():
+    """Tensors are written, areas filled and bytes moved, over each other and at any offset."""
+    graph, target, plan = plans()[0]
+    timeline, rng = Timeline.of(graph, plan.regions, plan.image), random.Random(0)
+    kernels = target.kernels_by_name(plan.kernels)
+    whole = replace(
+        plan, arena_bytes=max(b.offset + graph.tensors[t].size for b in plan.buffers for t in b.tensors) + 33
+    )
+    ours, twin = (kind(whole, timeline, kernels) for kind in (Replay, replay_twin.PythonReplay))
+    tensors = [t for b in plan.buffers for t in b.tensors]
+    for _ in range(300):
+        size = rng.choice((1, 7, 63, 64, 65, 200, 640))
+        source, to = (rng.randrange(ours.size - size + 1) for _ in range(2))
+        kind = rng.randrange(3)
+        for one in (ours, twin):
+            if kind == 0:
+                one.copy(source, to, size)
+            elif kind == 1:
+                one.fill(to, size, 1 + source % 3)
+            else:
+                one.write(tensors[source % len(tensors)])
+        assert _tags(ours) == twin.tags[: twin.size].tolist()
+
+
+def _tags(one):
+    """The tags of all bytes; see replay.c."""
+    blocks = one._blocks.repeat(64)[: one.size]
+    inside = np.where(blocks > 0, blocks + np.arange(one.size) % 64, -blocks)
+    return np.where(blocks == np.iinfo(np.int64).min, one.tags[: one.size], inside).tolist()

@@ -42,9 +42,7 @@ OFF_SECONDS = 60.0
 MOST_QUEUED = 64 << 20  # bytes of entries that wait to be sent
 OPEN = frozenset({"plans"})
 # These need a key. The others are made as fast as they are sent (docs/guides/shared-cache.md).
-SIGNED = frozenset({"fronts", "objects", "programs", "refusals", "tables"})
-# Entries that are many, and quick to make: asked for only where the server's last answer took less time (s).
-_ONLY_IF_QUICK = {"tables": 0.003}
+SIGNED = frozenset({"fronts", "objects", "programs", "refusals"})
 
 
 class Remote:
@@ -60,7 +58,7 @@ class Remote:
         self.warnings: list[str] = []
         self._mark = folder / OFF_FILE if folder is not None else None
         self._queue: dict[str, bytes] = {}
-        self._waited = self._last = 0.0
+        self._waited = 0.0
         self._sends = settings.mode == "write"
         self._server: Server | None = None
         self._helper: Helper | None = None
@@ -137,8 +135,7 @@ class Remote:
         self.close()
 
     def _serves(self, level: str) -> bool:
-        is_known = level in OPEN or (bool(self.settings.key) and level in SIGNED)
-        return is_known and self._last < _ONLY_IF_QUICK.get(level, ANSWER_SECONDS + 1)
+        return level in OPEN or (bool(self.settings.key) and level in SIGNED)
 
     def _ask(self, step: Callable[[Server], T], seconds: float) -> T:
         """Returns the result of a step. A connection that the server has closed meanwhile is made anew."""
@@ -150,16 +147,13 @@ class Remote:
         was_open = server.is_open
         if not was_open:
             helper.run(server.connect, CONNECT_SECONDS)
-        began = time.perf_counter()
         try:
-            result = helper.run(lambda: step(server), seconds)
+            return helper.run(lambda: step(server), seconds)
         except ConnectionError:
             server.close()
             if not was_open:
                 raise
             return self._ask(step, seconds)
-        self._last = time.perf_counter() - began
-        return result
 
     def _fail(self, error: Exception, *, is_over: bool = True) -> None:
         """Counts an error, and warns of it. If `is_over`, the server is left alone from now on."""

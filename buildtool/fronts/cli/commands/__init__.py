@@ -124,7 +124,9 @@ def make_show_command(name: str, text: str, summary: str, *, exact: str = "", **
     def run(args: argparse.Namespace) -> Result:
         answer = ask(args)
         module, _, function = text.partition(":")
-        shown: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
+        shown = ""
+        if not args.json:
+            shown = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
         return answer, shown, 1 if exact and not answer[exact] else 0
 
     return Command(name, name, summary, run, **more)

@@ -103,7 +103,7 @@ def plan(args: argparse.Namespace) -> Result:
 
         args.session = args.session or open_session()  # the trace's request reuses the plan
     answer: PlanAnswer = ask(args)
-    text = report.text(answer, buffers=args.buffers)
+    text = "" if args.json else report.text(answer, buffers=args.buffers)
     written = []
     if args.out:
         written += write_file(args, args.out, answer["locked"], again=args.plan, is_text=True)
