@@ -36,7 +36,7 @@ def owner(answer: PlanAnswer, buffer: BufferView) -> str:
     if buffer["op"] >= 0:
         return layer_of(answer, buffer["op"], BUFFER_WIDTH)
     names = buffer["tensor_names"]
-    indices = _indices(_Listed(answer["operators"])) if names else {}
+    indices = _indices(_all_names(answer)) if names else {}
     if names and names[0] in indices:
         return layer_of(answer, answer["operators"][indices[names[0]]]["position"], BUFFER_WIDTH)
     return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
@@ -47,31 +47,22 @@ def layer_of(answer: PlanAnswer, position: int, width: int) -> str:
     return shorten(_names(answer)[position], width)
 
 
-class _Listed:
-    """The operators of an answer as a key. It is equal only for the same list, so a lookup reads no names."""
-
-    def __init__(self, operators: Sequence[OperatorView]) -> None:
-        self.operators = operators
-
-    def __hash__(self) -> int:
-        return id(self.operators)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Listed) and other.operators is self.operators
-
-
 def _names(answer: PlanAnswer) -> list[str]:
-    return _short_names(_Listed(answer["operators"]))
+    return _short_names(_all_names(answer))
+
+
+def _all_names(answer: PlanAnswer) -> tuple[str, ...]:
+    return tuple(op["name"] for op in answer["operators"])
 
 
 @lru_cache(maxsize=1)  # a report calls it for every row
-def _short_names(listed: _Listed) -> list[str]:
-    return short_names([op["name"] for op in listed.operators])
+def _short_names(names: tuple[str, ...]) -> list[str]:
+    return short_names(list(names))
 
 
 @lru_cache(maxsize=1)
-def _indices(listed: _Listed) -> dict[str, int]:
-    return {op["name"]: index for index, op in enumerate(listed.operators)}
+def _indices(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names)}
 
 
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:

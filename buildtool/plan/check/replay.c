@@ -240,7 +240,7 @@ static int has_tags(const struct replay_model *m, int64_t address, int64_t size,
 
 /* Copies the tags of at most BLOCK bytes. */
 static void copy_few(const struct replay_model *m, int64_t from, int64_t to, int64_t size) {
-    uint32_t tags[BLOCK];
+    uint32_t tags[BLOCK] = {tag_at(m, from)};
     int follow = 1, alike = 1;
     for (int64_t i = 0; i < size; i++) {
         tags[i] = tag_at(m, from + i);
