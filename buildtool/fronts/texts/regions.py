@@ -12,7 +12,7 @@ from buildtool.base.layers import short_names
 from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import BufferView, OperatorView, Peak, PlanAnswer, RegionView, WorkView
+    from buildtool.schema.plans import BufferView, Peak, PlanAnswer, RegionView, WorkView
     from buildtool.schema.reports import PointRegion
 
 
