@@ -346,13 +346,17 @@ def _add_case(c: Case) -> tuple[Array, Array, Array, int, int, Array]:
     return a, b, np.repeat(values, 16), start, count, want
 
 
+def _add_bytes(c: Case, name: str) -> Pair:
+    a, b, parameters, start, count, want = _add_case(c)
+    out = c.room(start + count + 1)
+    c.call(name, out, c.put(a), c.put(b), c.put(parameters), start, count)
+    return c.get(out + start, count + 1), np.append(want, 0x55)
+
+
 @check
 def add_elementwise_asm(c: Case) -> Pair:
     """Two factors, a bias, a shift."""
-    a, b, parameters, start, count, want = _add_case(c)
-    out = c.room(start + count + 1)
-    c.call("add_elementwise_asm", out, c.put(a), c.put(b), c.put(parameters), start, count)
-    return c.get(out + start, count + 1), np.append(want, 0x55)
+    return _add_bytes(c, "add_elementwise_asm")
 
 
 @check
@@ -630,10 +634,7 @@ def multiply_int16_tensor_ref(c: Case) -> Pair:
 @check
 def add_elementwise(c: Case) -> Pair:
     """The function that calls add_elementwise_asm."""
-    a, b, parameters, start, count, want = _add_case(c)
-    out = c.room(start + count + 1)
-    c.call("add_elementwise", out, c.put(a), c.put(b), c.put(parameters), start, count)
-    return c.get(out + start, count + 1), np.append(want, 0x55)
+    return _add_bytes(c, "add_elementwise")
 
 
 @check
