@@ -48,22 +48,19 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
     w.patch = (int8_t *)scratch;
     w.weight_row = nn_vpu_row_bytes(all);
-    w.runs.count = g->kernel_h;
-    w.runs.bytes = w.row_bytes;
-    w.runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    nn_vpu_open_runs(&w.runs, g->kernel_h, w.row_bytes, g->dilation_h % in->ring_rows * in->row_stride,
+                     rest);
+    w.runs.x_step = g->stride_w * in->pixel_stride;
+    w.runs.to_step = out->pixel_stride;
     w.runs.ring = in->ring_rows * in->row_stride;
     w.runs.ring_end = in->data + w.runs.ring;
     w.runs.end = NULL; /* of a row, see compute */
-    w.apart.count = 1;
-    w.apart.bytes = all;
-    w.apart.row_step = w.apart.ring = 0;
-    w.apart.ring_end = w.apart.end = NULL;
-    w.runs.rest = w.apart.rest = rest;
-    memset(rest, 0, NN_VPU_BYTES);
+    w.apart = w.runs;
+    nn_vpu_open_runs(&w.apart, 1, all, 0, rest);
     if (w.patch != NULL) {
         w.apart.end = w.patch + nn_vpu_chunks(all) * NN_VPU_BYTES;
     }
-    NN_VPU_SCALAR(54);
+    NN_VPU_SCALAR(60);
     return w;
 }
 
@@ -124,32 +121,19 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
     return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
 
-/* The output channels of one pixel; `narrow`: of a narrow slice. */
-static inline void compute_pixel(nn_vpu *v, const walk *w, const nn_vpu_group *group,
-                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
-                                 const int narrow) {
-    if (narrow) {
-        nn_vpu_pixel_few(v, w->block, w->few, runs, x, 0, to);
-    } else {
-        nn_vpu_pixel(v, w->block, group, runs, x, 0, to + group->place);
+/* The output channels of pixels; `narrow`: of a narrow slice. */
+static inline void compute_pixels(nn_vpu *v, const walk *w, const nn_vpu_group *group,
+                                  const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
+                                  int32_t pixels, const int narrow) {
+    if (!narrow) {
+        nn_vpu_pixels(v, w->block, group, runs, x, to + group->place, pixels);
+        return;
     }
-}
-
-/* Pixels whose taps are read in place, one group after the other. */
-static inline void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
-                                    int32_t pixels, const int narrow) {
-    const int32_t step = w->g->stride_w * w->in->pixel_stride;
-    for (int32_t index = 0; index < w->count; index++) {
-        const nn_vpu_group *group = w->groups + index;
-        const int8_t *x = from;
-        int8_t *place = to;
-        NN_VPU_SCALAR(6);
-        for (int32_t i = pixels; i > 0; i--) {
-            compute_pixel(v, w, group, &w->runs, x, place, narrow);
-            x += step;
-            place += w->out->pixel_stride;
-            NN_VPU_SCALAR(2);
-        }
+    for (; pixels > 0; pixels--) {
+        nn_vpu_pixel_few(v, w->block, w->few, runs, x, to);
+        x += runs->x_step;
+        to += runs->to_step;
+        NN_VPU_SCALAR(2);
     }
 }
 
@@ -160,10 +144,19 @@ static inline void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t 
     collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
             w->block->common.input_zero_point);
     for (int32_t index = 0; index < w->count; index++) {
-        compute_pixel(v, w, w->groups + index, &w->apart, w->patch, to, narrow);
+        compute_pixels(v, w, w->groups + index, &w->apart, w->patch, to, 1, narrow);
         NN_VPU_SCALAR(4);
     }
     NN_VPU_SCALAR(16);
+}
+
+/* Pixels whose taps are read in place, one group after the other. */
+static inline void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
+                                    int32_t pixels, const int narrow) {
+    for (int32_t index = 0; index < w->count; index++) {
+        compute_pixels(v, w, w->groups + index, &w->runs, from, to, pixels, narrow);
+        NN_VPU_SCALAR(6);
+    }
 }
 
 /* Whether rows of whole pixels follow one another without a seam. */
@@ -242,8 +235,8 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     nn_vpu_few few;
     walk w = opened(t->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
-    const nn_vpu_block block =
-        nn_vpu_open_few(&v, &few, call->constants, call->out->channels, t->channel, w.weight_row);
+    const nn_vpu_block block = nn_vpu_open_of_few(call->constants);
+    nn_vpu_open_few(&v, &few, &block, call->out->channels, t->channel, w.weight_row);
     w.block = &block;
     w.few = &few;
     w.groups = few.group;

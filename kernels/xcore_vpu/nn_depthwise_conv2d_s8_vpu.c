@@ -50,8 +50,8 @@ static inline void open_group(nn_vpu *v, const walk *w, int32_t index, nn_vpu_gr
     const int32_t first = nn_min(index * NN_VPU_ACC, w->channels - own);
     group->record = w->block->records + index;
     group->weights = w->block->weights + index * w->group_bytes;
-    nn_vpu_place(group, NN_VPU_ALONE, first, own);
-    nn_vpu_unpack(v, group);
+    nn_vpu_place(group, w->block, NN_VPU_ALONE, first, own);
+    nn_vpu_unpack(v, w->block, group);
     NN_VPU_SCALAR(12);
 }
 
@@ -108,7 +108,7 @@ static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_
                 row = row >= w->ring_end ? row - w->ring : row;
                 NN_VPU_SCALAR(3);
             }
-            nn_vpu_finish(v, w->block, group, 0, place);
+            nn_vpu_finish(v, w->block, group, place);
             start += step;
             place += w->out->pixel_stride;
             NN_VPU_SCALAR(2);
@@ -206,7 +206,7 @@ static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t
             NN_VPU_SCALAR(3);
         }
         add_taps(v, w->padding, 0, (g->kernel_h - end) * g->kernel_w, weights);
-        nn_vpu_finish(v, w->block, group, 0, to + first);
+        nn_vpu_finish(v, w->block, group, to + first);
         NN_VPU_SCALAR(4);
     }
 }

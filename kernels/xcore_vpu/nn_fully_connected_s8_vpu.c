@@ -8,17 +8,21 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
                     const nn_window *window, int32_t first, int32_t end) {
     const nn_vpu_block b = nn_vpu_open(constants, nn_vpu_groups(out->channels));
     const int32_t row_bytes = nn_vpu_row_bytes(in->channels);
-    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES] = {0};
-    nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL, rest};
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    nn_vpu_runs runs = {0};
     nn_vpu v;
+    nn_vpu_open_runs(&runs, 1, in->channels, 0, rest);
+    runs.x_step = in->pixel_stride;
+    runs.to_step = out->pixel_stride;
     for (int32_t index = first; index < end; index++) {
         nn_vpu_group group;
         nn_vpu_member(&v, &b, out->channels, row_bytes, index, &group);
+        group.scalar = nn_vpu_scalar_of_dense;
         for (int32_t y = window->y0; y < window->y1; y++) {
             runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {
-                nn_vpu_pixel(&v, &b, &group, &runs, nn_pixel(in, y, x), 1,
-                             nn_out_pixel(out, y, x) + group.place);
+                nn_vpu_pixels(&v, &b, &group, &runs, nn_pixel(in, y, x),
+                              nn_out_pixel(out, y, x) + group.place, 1);
                 NN_VPU_SCALAR(12);
             }
         }
@@ -29,17 +33,21 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
 static void piece_few(const nn_call *call, const nn_piece *own) {
     const nn_view *in = call->in;
     const nn_window *window = &own->window;
-    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES] = {0};
-    nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL, rest};
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    nn_vpu_runs runs = {0};
     nn_vpu_few few;
     nn_vpu v;
-    const nn_vpu_block b =
-        nn_vpu_open_few(&v, &few, call->constants, call->out->channels,
-                        *(const int32_t *)call->geometry, nn_vpu_row_bytes(in->channels));
+    const nn_vpu_block b = nn_vpu_open_of_few(call->constants);
+    nn_vpu_open_few(&v, &few, &b, call->out->channels, *(const int32_t *)call->geometry,
+                    nn_vpu_row_bytes(in->channels));
+    nn_vpu_open_runs(&runs, 1, in->channels, 0, rest);
+    for (int32_t i = 0; i < few.apart; i++) {
+        few.group[i].scalar = nn_vpu_scalar_of_dense;
+    }
     for (int32_t y = window->y0; y < window->y1; y++) {
         runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
         for (int32_t x = window->x0; x < window->x1; x++) {
-            nn_vpu_pixel_few(&v, &b, &few, &runs, nn_pixel(in, y, x), 1,
+            nn_vpu_pixel_few(&v, &b, &few, &runs, nn_pixel(in, y, x),
                              nn_out_pixel(call->out, y, x));
             NN_VPU_SCALAR(12);
         }

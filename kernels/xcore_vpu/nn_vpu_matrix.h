@@ -12,15 +12,23 @@
 
 #include "nn_vpu_requantise.h"
 
-/* The inputs of pixels: `count` runs of `bytes` each, a multiple of 32 if there are several. */
+/* The inputs of pixels: `count` runs of `bytes` each, a multiple of 32 if there are several. What
+ * is beyond the last 32 inputs, the rest, comes behind zeros to the end of 32 bytes. */
 typedef struct {
+    /* nn_vpu_offsets.h has the places of what is before `count`. */
+    int32_t x_step, to_step;  /* from pixel to pixel, of inputs and of outputs */
+    int32_t pairs, odd;       /* of the blocks of 32 inputs of a run; a rest alone is an odd one */
+    int32_t more;             /* runs behind the first one, or the rest behind the only one */
+    int32_t ahead;            /* from a run's end to the next one; of a rest: how far before it its
+                                 weights are read */
+    int32_t ring;             /* bytes of the ring that runs lie in */
+    const int8_t *ring_end;   /* and where it ends */
+    int32_t rest_from;        /* where a rest is loaded, from a pixel's first input on */
+    int8_t *rest_to;          /* where the bytes of */
+    uint32_t rest_mask;       /* are stored, */
+    int8_t *rest;             /* within 32 bytes of zeros */
     int32_t count, bytes;
-    int32_t row_step; /* from run to run, in a ring */
-    int32_t ring;     /* its bytes, */
-    const int8_t *ring_end;
-    const int8_t
-        *end;     /* and the end of what may be read; past a run it does not matter what is there */
-    int8_t *rest; /* 32 zeros; what is beyond the last 32 inputs comes to their end */
+    const int8_t *end; /* of what may be read; past a run it does not matter what is there */
 } nn_vpu_runs;
 
 /* The end of what may be read from row y on: the row's, or that of the next one where it is behind
@@ -104,17 +112,40 @@ static inline int32_t nn_vpu_before_rest(int32_t rest) {
     return NN_VPU_BYTES - (rest + 3) / 4 * 4;
 }
 
-/* Brings the rest of a run behind zeros; changes vR. */
-static inline void nn_vpu_take_rest(nn_vpu *v, const nn_vpu_runs *runs, const int8_t *x,
-                                    int32_t bytes) {
-    int8_t *to = runs->rest + nn_vpu_before_rest(bytes);
-    NN_VPU_SCALAR(2);
-    if (((uintptr_t)x & 3) == 0 && runs->end - x >= NN_VPU_BYTES) {
-        nn_vpu_vldr(v, x);
-        nn_vpu_vstrpv(v, to, ((uint32_t)1 << bytes) - 1);
+/* Fills in what follows from `count`, `bytes` and the address of 32 zeros; `row_step` is from run
+ * to run, in a ring. The last 32 bytes of a run are loaded for its rest, if it has as many. */
+static inline void nn_vpu_open_runs(nn_vpu_runs *runs, int32_t count, int32_t bytes,
+                                    int32_t row_step, int8_t *rest) {
+    const int32_t blocks = bytes / NN_VPU_BYTES, of_rest = bytes % NN_VPU_BYTES;
+    const int32_t before = of_rest > 0 ? nn_vpu_before_rest(of_rest) : 0;
+    runs->count = count;
+    runs->bytes = bytes;
+    runs->pairs = blocks > 0 ? (blocks - 1) / 2 : 0;
+    runs->odd = blocks == 0 || (blocks & 1);
+    runs->more = of_rest > 0 ? blocks > 0 : count - 1;
+    runs->ahead = of_rest > 0 ? before : row_step - bytes;
+    runs->rest = rest;
+    runs->rest_to = blocks > 0 ? rest : rest + before;
+    runs->rest_from = blocks > 0 ? blocks * NN_VPU_BYTES - before : 0;
+    runs->rest_mask = (((uint32_t)1 << of_rest) - 1) << (blocks > 0 ? before : 0);
+    memset(rest, 0, NN_VPU_BYTES);
+    NN_VPU_SCALAR(48);
+}
+
+/* Brings the rest of the run at `x` behind zeros; changes vR. */
+static inline void nn_vpu_take_rest(nn_vpu *v, const nn_vpu_runs *runs, const int8_t *x) {
+    const int32_t bytes = runs->bytes % NN_VPU_BYTES;
+    const int8_t *from = x + runs->rest_from;
+    NN_VPU_SCALAR(4);
+    if (bytes == 0) {
         return;
     }
-    memcpy(to, x, (size_t)bytes);
+    if (((uintptr_t)x & 3) == 0 && runs->end - from >= NN_VPU_BYTES) {
+        nn_vpu_vldr(v, from);
+        nn_vpu_vstrpv(v, runs->rest_to, runs->rest_mask);
+        return;
+    }
+    memcpy(runs->rest + nn_vpu_before_rest(bytes), x + runs->bytes - bytes, (size_t)bytes);
     NN_VPU_SCALAR(2 * bytes + 4);
 }
 
@@ -145,7 +176,7 @@ static inline void nn_vpu_add_pixel(nn_vpu *v, const nn_vpu_matrix *m, const nn_
     const int32_t rest = runs->bytes % NN_VPU_BYTES; /* of one run */
     const int8_t *last = nn_vpu_run(v, x, runs->bytes, m, m->last);
     for (int32_t i = runs->count - 1; i > 0; i--) {
-        x += runs->row_step;
+        x += runs->bytes + runs->ahead;
         x = x >= runs->ring_end ? x - runs->ring : x;
         last = nn_vpu_run(v, x, runs->bytes, m, last);
         NN_VPU_SCALAR(3);
@@ -155,23 +186,55 @@ static inline void nn_vpu_add_pixel(nn_vpu *v, const nn_vpu_matrix *m, const nn_
     }
 }
 
-/* Brings what is beyond the last 32 inputs of the pixel at `x`; changes vR. */
-static inline void nn_vpu_take_rest_of(nn_vpu *v, const nn_vpu_runs *runs, const int8_t *x) {
-    const int32_t rest = runs->bytes % NN_VPU_BYTES;
-    NN_VPU_SCALAR(2);
-    if (rest > 0) {
-        nn_vpu_take_rest(v, runs, x + runs->bytes - rest, rest);
-    }
-}
-
 /* A group's outputs of the pixel whose first input is at `x`. */
 static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
-                                const nn_vpu_runs *runs, const int8_t *x, int dense, int8_t *to) {
+                                const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
     const nn_vpu_matrix m = {group->weights, group->step, NN_VPU_ACC, NN_VPU_ACC};
-    nn_vpu_take_rest_of(v, runs, x);
+    nn_vpu_take_rest(v, runs, x);
     nn_vpu_biases(v, group);
     nn_vpu_add_pixel(v, &m, runs, x);
-    nn_vpu_finish(v, b, group, dense, to);
+    nn_vpu_finish(v, b, group, to);
+}
+
+#ifdef __XS3A__
+typedef char nn_vpu_runs_layout[offsetof(nn_vpu_runs, count) == 4 * RUNS_REST + 4 ? 1 : -1];
+void nn_vpu_pixels_xs3(const nn_vpu_group *group, const nn_vpu_runs *runs, const int8_t *x,
+                       int8_t *to, int32_t pixels);
+
+/* How many of `pixels` pixels from `x` on the function in assembly can compute. */
+static inline int32_t nn_vpu_by_xs3(const nn_vpu_runs *runs, const int8_t *x, const int8_t *to,
+                                    int32_t pixels) {
+    const intptr_t last = runs->end - NN_VPU_BYTES - x; /* where a pixel's first 32 bytes may begin */
+    if ((((uintptr_t)x | (uintptr_t)to | (uint32_t)runs->x_step | (uint32_t)runs->to_step) & 3) !=
+        0) {
+        return 0;
+    }
+    if (runs->bytes >= NN_VPU_BYTES || last >= (pixels - 1) * runs->x_step) {
+        return pixels;
+    }
+    return last < 0 ? 0 : (int32_t)last / runs->x_step + 1;
+}
+#endif
+
+/* A group's outputs of `pixels` pixels, the first one's inputs at `x` and its outputs at `to`. */
+static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
+                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
+                                 int32_t pixels) {
+#ifdef __XS3A__
+    const int32_t most = nn_vpu_by_xs3(runs, x, to, pixels);
+    if (most > 0) {
+        nn_vpu_pixels_xs3(group, runs, x, to, most);
+        x += most * runs->x_step;
+        to += most * runs->to_step;
+        pixels -= most;
+    }
+#endif
+    for (; pixels > 0; pixels--) {
+        nn_vpu_pixel(v, b, group, runs, x, to);
+        x += runs->x_step;
+        to += runs->to_step;
+        NN_VPU_SCALAR(2);
+    }
 }
 
 static inline int32_t nn_vpu_groups(int32_t channels) {
@@ -201,8 +264,8 @@ static inline void nn_vpu_member(nn_vpu *v, const nn_vpu_block *b, int32_t chann
     group->record = b->records + index;
     group->weights = b->weights + last * row_bytes;
     group->step = apart * row_bytes;
-    nn_vpu_place(group, order, place, nn_min(channels - place, NN_VPU_BYTES));
-    nn_vpu_unpack(v, group);
+    nn_vpu_place(group, b, order, place, nn_min(channels - place, NN_VPU_BYTES));
+    nn_vpu_unpack(v, b, group);
     NN_VPU_SCALAR(16);
 }
 
@@ -226,6 +289,11 @@ static inline int nn_vpu_of_pair(const void *constants) {
     return ((const nn_vpu_record *)(const void *)(common + 1))->mode & NN_VPU_MODE_PAIR;
 }
 
+/* Opens the block of a narrow slice, which has the records of its pair. */
+static inline nn_vpu_block nn_vpu_open_of_few(const void *constants) {
+    return nn_vpu_open(constants, nn_vpu_of_pair(constants) ? 2 : 1);
+}
+
 /* Whether a call for `channels` output channels has a narrow slice, from `channel` on. A last group
  * without a partner may lack the rows that fill it up; not if it is all of a block. */
 static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t channel) {
@@ -235,32 +303,30 @@ static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t
             channel % NN_VPU_BYTES > 0);
 }
 
-/* Opens the block of a narrow slice; rows of weights have `row_bytes` each. */
-static inline nn_vpu_block nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const void *constants,
-                                           int32_t channels, int32_t channel, int32_t row_bytes) {
-    const int pair = nn_vpu_of_pair(constants);
-    const nn_vpu_block b = nn_vpu_open(constants, pair ? 2 : 1);
+/* Opens a narrow slice of a block that nn_vpu_open_of_few opened; rows of weights have `row_bytes` each. */
+static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_block *b,
+                                   int32_t channels, int32_t channel, int32_t row_bytes) {
+    const int pair = b->records->mode & NN_VPU_MODE_PAIR;
     few->rows.turn = 1;
     while (few->rows.turn < channels) {
         few->rows.turn *= 2;
     }
-    few->rows.last = b.weights + (channels - 1) * row_bytes;
+    few->rows.last = b->weights + (channels - 1) * row_bytes;
     few->rows.step = row_bytes;
     few->rows.count = channels;
     few->apart = pair ? 2 : 1;
     few->first = channel % NN_VPU_BYTES;
     few->end = few->first + channels;
     for (int32_t i = 0; i < few->apart; i++) {
-        few->group[i].record = b.records + i;
-        nn_vpu_place(&few->group[i],
+        few->group[i].record = b->records + i;
+        nn_vpu_place(&few->group[i], b,
                      !pair    ? NN_VPU_ALONE
                      : i == 0 ? NN_VPU_EVEN
                               : NN_VPU_ODD,
                      0, few->end);
-        nn_vpu_unpack(v, &few->group[i]);
+        nn_vpu_unpack(v, b, &few->group[i]);
     }
     NN_VPU_SCALAR(48);
-    return b;
 }
 
 /* Adds up a narrow slice's sums, and the biases; upper and lower halves in the lanes of its groups.
@@ -274,7 +340,7 @@ static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
         const int32_t channel = few->first + row;
         const int32_t of = channel % few->apart, lane = channel / few->apart;
         const nn_vpu_group *group = &few->group[of];
-        uint32_t sum = (uint32_t)group->bias_high[lane] * 65536U + (uint16_t)group->bias_low[lane];
+        uint32_t sum = (uint32_t)group->bias[lane] * 65536U + (uint16_t)group->bias[16 + lane];
         for (int32_t i = row; i < NN_VPU_ACC; i += few->rows.turn) {
             sum += (uint32_t)d[i] * 65536U + (uint16_t)r[i];
             NN_VPU_SCALAR(5);
@@ -287,11 +353,10 @@ static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
 
 /* A narrow slice's outputs of the pixel whose first input is at `x`. */
 static inline void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
-                                    const nn_vpu_runs *runs, const int8_t *x, int dense,
-                                    int8_t *to) {
+                                    const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
     NN_VPU_ALIGNED int16_t high[2][NN_VPU_ACC] = {{0}}, low[2][NN_VPU_ACC] = {{0}};
     NN_VPU_ALIGNED int8_t out[NN_VPU_BYTES];
-    nn_vpu_take_rest_of(v, runs, x);
+    nn_vpu_take_rest(v, runs, x);
     nn_vpu_vsetc(v, NN_VPU_S8);
     nn_vpu_vclrdr(v);
     nn_vpu_add_pixel(v, &few->rows, runs, x);
@@ -303,7 +368,7 @@ static inline void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_v
         }
         nn_vpu_vldd(v, high[i]);
         nn_vpu_vldr(v, low[i]);
-        nn_vpu_finish(v, b, &few->group[i], dense, out);
+        nn_vpu_finish(v, b, &few->group[i], out);
     }
     memcpy(to, out + few->first, (size_t)(few->end - few->first));
     NN_VPU_SCALAR(32 + 3 * (few->end - few->first));

@@ -16,8 +16,11 @@
 #ifndef NN_VPU_REQUANTISE_H
 #define NN_VPU_REQUANTISE_H
 
+#include <stddef.h>
+
 #include "nn_conv.h"
 #include "nn_vpu.h"
+#include "nn_vpu_offsets.h"
 
 /* Of a group of 16 output channels. What can be derived is not in it, see nn_vpu_unpacked. */
 typedef struct {
@@ -63,8 +66,8 @@ typedef struct {
 
 /* Where a group's outputs lie. */
 typedef enum {
-    NN_VPU_EVEN, /* at the even places of 32 bytes */
-    NN_VPU_ODD,  /* at the odd ones */
+    NN_VPU_ODD,  /* at the odd places of 32 bytes */
+    NN_VPU_EVEN, /* at the even ones */
     NN_VPU_ALONE /* side by side */
 } nn_vpu_order;
 
@@ -77,7 +80,7 @@ typedef struct {
     NN_VPU_ALIGNED int16_t to_most[2][16], from_most[2][16], to_least[2][16], from_least[2][16];
 } nn_vpu_block;
 
-static const NN_VPU_ALIGNED int16_t nn_vpu_zeros[16] = {0};
+static const NN_VPU_ALIGNED int16_t nn_vpu_zeros[32] = {0};
 static const NN_VPU_ALIGNED int16_t nn_vpu_ones[16] = {1, 1, 1, 1, 1, 1, 1, 1,
                                                        1, 1, 1, 1, 1, 1, 1, 1};
 static const NN_VPU_ALIGNED int16_t nn_vpu_twos[16] = {2, 2, 2, 2, 2, 2, 2, 2,
@@ -119,17 +122,40 @@ static inline nn_vpu_block nn_vpu_open(const void *constants, int32_t groups) {
 #define NN_VPU_BATCH 4
 
 /* A group as all pixels of a call see it. */
-typedef struct {
-    const nn_vpu_record *record;
-    const int16_t *bias_high, *bias_low;
-    nn_vpu_unpacked own;
+typedef struct nn_vpu_group nn_vpu_group;
+struct nn_vpu_group {
+    /* nn_vpu_offsets.h has the places of what is before `own`. */
+    const void *factors; /* the record's, behind its biases */
+    const int16_t *bias; /* upper halves, then lower ones; zeros of a scalar group */
     const int8_t *weights; /* of a convolution and a dense layer: the last lane's, */
     int32_t step;          /* and how far before it the next lane's */
+    int32_t kind;          /* NN_VPU_KIND_* */
+    uint32_t mask;         /* of its outputs among 32 bytes */
+    int32_t store;         /* its nn_vpu_order, 4 more where outputs are bounded */
+    const int16_t *bounds; /* the block's, from to_most on */
+    void (*scalar)(const nn_vpu_group *group, const int16_t *sums, int8_t *to);
+    const nn_vpu_record *record;
+    const nn_conv_constants *common;
     nn_vpu_order order;
     int32_t place; /* of its outputs, in a pixel */
     int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
-    uint32_t mask; /* of these bytes */
-} nn_vpu_group;
+    int32_t unused[2];
+    nn_vpu_unpacked own;
+};
+
+/* Kinds of groups; without any: plain ones. */
+#define NN_VPU_KIND_SIGNED 1
+#define NN_VPU_KIND_WIDE 2
+#define NN_VPU_KIND_FINE 4 /* instead of WIDE */
+#define NN_VPU_KIND_ON16 8 /* alone, and added to it how far sums move up */
+#define NN_VPU_KIND_SCALAR 64
+
+#ifdef __XS3A__
+typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, record) == 4 * VPU_RECORD &&
+                                         offsetof(nn_vpu_group, own) == 4 * VPU_OWN
+                                     ? 1
+                                     : -1];
+#endif
 
 static const NN_VPU_ALIGNED int16_t nn_vpu_sixteens[16] = {16, 16, 16, 16, 16, 16, 16, 16,
                                                            16, 16, 16, 16, 16, 16, 16, 16};
@@ -209,24 +235,64 @@ static inline void nn_vpu_unpack_fine(nn_vpu *v, const nn_vpu_record *record,
     nn_vpu_vstr(v, own->power);
 }
 
+/* The outputs of a scalar group, from its sums: upper halves, then lower ones. */
+static inline void nn_vpu_scalar_outputs(const nn_vpu_group *group, const int16_t *sums,
+                                         const int dense, int8_t *to) {
+    const nn_vpu_record *record = group->record;
+    const int32_t first = group->order == NN_VPU_ODD, step = group->order == NN_VPU_ALONE ? 1 : 2;
+    for (int32_t i = 0, at = first; at < group->bytes; i++, at += step) {
+        const int32_t sum = (int32_t)sums[i] * 65536 + (uint16_t)sums[16 + i];
+        const int32_t bias = (int32_t)record->bias_high[i] * 65536 + (uint16_t)record->bias_low[i];
+        const nn_dense_channel channel = {bias, record->as.scalar.multiplier[i],
+                                          record->as.scalar.shift[i], record->as.scalar.low[i]};
+        const nn_channel conv = {bias, channel.multiplier, channel.shift};
+        to[at] = dense ? nn_dense_output(sum, &channel, group->common)
+                       : nn_conv_output(sum, &conv, group->common);
+        NN_VPU_SCALAR(dense ? 29 : 23);
+    }
+    NN_VPU_SCALAR(4);
+}
+
+NN_OUTLINE void nn_vpu_scalar_of_conv(const nn_vpu_group *group, const int16_t *sums, int8_t *to) {
+    nn_vpu_scalar_outputs(group, sums, 0, to);
+}
+
+NN_OUTLINE void nn_vpu_scalar_of_dense(const nn_vpu_group *group, const int16_t *sums, int8_t *to) {
+    nn_vpu_scalar_outputs(group, sums, 1, to);
+}
+
+/* Which of NN_VPU_KIND_* a record is. */
+static inline int32_t nn_vpu_kind(const nn_vpu_record *record) {
+    const int32_t mode = record->mode, with = mode & NN_VPU_MODE_SIGNED ? NN_VPU_KIND_SIGNED : 0;
+    return mode & NN_VPU_MODE_SCALAR ? NN_VPU_KIND_SCALAR
+           : mode & NN_VPU_MODE_ON16 ? NN_VPU_KIND_ON16 + record->up
+           : mode & NN_VPU_MODE_FINE ? NN_VPU_KIND_FINE + with
+           : mode & NN_VPU_MODE_WIDE ? NN_VPU_KIND_WIDE + with
+                                     : with;
+}
+
 /* Makes a group ready for its pixels: 13 VPU issues, 11 more if sums have lower bits, 18 more with
  * signs; none for a group on 16 bits, or a scalar one. */
-static inline void nn_vpu_unpack(nn_vpu *v, nn_vpu_group *group) {
+static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_block *b, nn_vpu_group *group) {
     const nn_vpu_record *record = group->record;
-    const int scalar = record->mode & NN_VPU_MODE_SCALAR;
-    group->bias_high = scalar ? nn_vpu_zeros : record->bias_high;
-    group->bias_low = scalar ? nn_vpu_zeros : record->bias_low;
-    NN_VPU_SCALAR(6);
-    if (scalar || (record->mode & NN_VPU_MODE_ON16)) {
+    const int32_t mode = record->mode;
+    group->factors = &record->as;
+    group->common = &b->common;
+    group->bounds = b->to_most[0];
+    group->scalar = nn_vpu_scalar_of_conv;
+    group->bias = mode & NN_VPU_MODE_SCALAR ? nn_vpu_zeros : record->bias_high;
+    group->kind = nn_vpu_kind(record);
+    NN_VPU_SCALAR(14);
+    if (mode & (NN_VPU_MODE_SCALAR | NN_VPU_MODE_ON16)) {
         return;
     }
     nn_vpu_split(v, record->as.unit.shifts, group->own.shift, group->own.down);
-    if (record->mode & NN_VPU_MODE_FINE) {
+    if (group->kind & NN_VPU_KIND_FINE) {
         nn_vpu_unpack_fine(v, record, &group->own);
-    } else if (record->mode & NN_VPU_MODE_WIDE) {
+    } else if (group->kind & NN_VPU_KIND_WIDE) {
         nn_vpu_unpack_wide(v, record, &group->own);
     }
-    if (record->mode & NN_VPU_MODE_SIGNED) {
+    if (group->kind & NN_VPU_KIND_SIGNED) {
         nn_vpu_unpack_signs(v, record, group->own.sign);
     }
 }
@@ -234,8 +300,8 @@ static inline void nn_vpu_unpack(nn_vpu *v, nn_vpu_group *group) {
 /* Sets the accumulators to a group's biases, with elements of 8 bits: 3 issues. */
 static inline void nn_vpu_biases(nn_vpu *v, const nn_vpu_group *group) {
     nn_vpu_vsetc(v, NN_VPU_S8);
-    nn_vpu_vldd(v, group->bias_high);
-    nn_vpu_vldr(v, group->bias_low);
+    nn_vpu_vldd(v, group->bias);
+    nn_vpu_vldr(v, group->bias + NN_VPU_ACC);
 }
 
 /* The accumulators of a group that is not scalar become y, with elements of 16 bits. */
@@ -243,23 +309,20 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
     const nn_vpu_record *record = group->record;
     const nn_vpu_unpacked *own = &group->own;
     NN_VPU_ALIGNED int16_t sum_low[16], upper[16], near[16];
-    const int wide = (record->mode & NN_VPU_MODE_WIDE) != 0;
-    NN_VPU_SCALAR(3); /* the mode, and two branches */
-    if (wide) {
-        nn_vpu_vstr(v, sum_low);
-    }
+    NN_VPU_SCALAR(3); /* two loads and a branch; two more where there are signs or lower bits */
+    nn_vpu_vstr(v, sum_low);
     nn_vpu_vsetc(v, NN_VPU_S16);
     nn_vpu_vlsat(v, own->shift);
     nn_vpu_vstr(v, upper);
     nn_vpu_vlmul(v, record->as.unit.high_low);
     nn_vpu_vladd(v, record->as.unit.offset_low);
-    if (record->mode & NN_VPU_MODE_SIGNED) {
+    if (group->kind & NN_VPU_KIND_SIGNED) {
         nn_vpu_vstr(v, near);
         nn_vpu_vlashr(v, upper, -15); /* saturates where it is not 0 */
         nn_vpu_vlmul(v, own->sign);
         nn_vpu_vladd(v, near);
     }
-    if (record->mode & NN_VPU_MODE_FINE) {
+    if (group->kind & NN_VPU_KIND_FINE) {
         nn_vpu_vstr(v, near);
         nn_vpu_vldc(v, sum_low);
         nn_vpu_vclrdr(v);
@@ -267,7 +330,7 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
         nn_vpu_vlmul(v, own->low);
         nn_vpu_vladd(v, near);
         nn_vpu_vldc(v, upper);
-    } else if (wide) { /* vD is 0; what gets into the upper halves is replaced */
+    } else if (group->kind & NN_VPU_KIND_WIDE) { /* vD is 0; what gets into the upper halves is replaced */
         nn_vpu_vldc(v, sum_low);
         nn_vpu_vlmacc(v, own->low);
         nn_vpu_vldc(v, upper);
@@ -312,13 +375,13 @@ static inline void nn_vpu_bound(nn_vpu *v, const nn_vpu_block *b) {
 static inline void nn_vpu_put_outputs(nn_vpu *v, nn_vpu_order order, uint32_t mask, int8_t *out) {
     NN_VPU_ALIGNED int16_t y[16];
     if (order == NN_VPU_ODD) {
-        nn_vpu_vstrpv(v, out, mask & 0xAAAAAAAAU); /* the upper bytes are the outputs */
+        nn_vpu_vstrpv(v, out, mask); /* the upper bytes are the outputs */
         return;
     }
     nn_vpu_vstr(v, y);
     if (order == NN_VPU_EVEN) {
         nn_vpu_vlashr(v, y, 8);
-        nn_vpu_vstrpv(v, out, mask & 0x55555555U);
+        nn_vpu_vstrpv(v, out, mask);
         return;
     }
     {
@@ -336,44 +399,30 @@ static inline void nn_vpu_put_outputs(nn_vpu *v, nn_vpu_order order, uint32_t ma
     }
 }
 
-/* A scalar group: `lanes` sums of channels that lie `step` bytes apart. */
-NN_OUTLINE void nn_vpu_scalar_outputs(nn_vpu *v, const nn_vpu_record *record,
-                                      const nn_conv_constants *common, int dense, int32_t lanes,
-                                      int32_t step, int8_t *out) {
-    NN_VPU_ALIGNED int16_t high[16], low[16];
-    nn_vpu_vstd(v, high);
-    nn_vpu_vstr(v, low);
-    for (int32_t i = 0; i < lanes; i++) {
-        const int32_t sum = (int32_t)high[i] * 65536 + (uint16_t)low[i];
-        const int32_t bias = (int32_t)record->bias_high[i] * 65536 + (uint16_t)record->bias_low[i];
-        const nn_dense_channel channel = {bias, record->as.scalar.multiplier[i],
-                                          record->as.scalar.shift[i], record->as.scalar.low[i]};
-        const nn_channel conv = {bias, channel.multiplier, channel.shift};
-        out[i * step] =
-            dense ? nn_dense_output(sum, &channel, common) : nn_conv_output(sum, &conv, common);
-    }
-    NN_VPU_SCALAR(lanes * (dense ? 29 : 23) + 4);
-}
-
-static inline void nn_vpu_place(nn_vpu_group *group, nn_vpu_order order, int32_t place,
-                                int32_t bytes) {
+static inline void nn_vpu_place(nn_vpu_group *group, const nn_vpu_block *b, nn_vpu_order order,
+                                int32_t place, int32_t bytes) {
+    const uint32_t mask = bytes >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << bytes) - 1;
     group->order = order;
+    group->store = (int32_t)order + (b->bounded ? 4 : 0);
     group->place = place;
     group->bytes = bytes;
-    group->mask = bytes >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << bytes) - 1;
+    group->mask = order == NN_VPU_ODD    ? mask & 0xAAAAAAAAU
+                  : order == NN_VPU_EVEN ? mask & 0x55555555U
+                                         : mask;
 }
 
 /* The outputs of a group, whose sums are in the accumulators, at `to`, which need not be aligned.
  */
 static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
-                                 int dense, int8_t *to) {
+                                 int8_t *to) {
     NN_VPU_ALIGNED int8_t apart[NN_VPU_BYTES];
-    const int32_t first = group->order == NN_VPU_ODD, step = group->order == NN_VPU_ALONE ? 1 : 2;
     const int aligned = ((uintptr_t)to & 3) == 0;
     NN_VPU_SCALAR(4); /* two tests, two branches */
     if (group->record->mode & NN_VPU_MODE_SCALAR) {
-        const int32_t lanes = (group->bytes - first + step - 1) / step;
-        nn_vpu_scalar_outputs(v, group->record, &b->common, dense, lanes, step, to + first);
+        NN_VPU_ALIGNED int16_t sums[2 * NN_VPU_ACC];
+        nn_vpu_vstd(v, sums);
+        nn_vpu_vstr(v, sums + NN_VPU_ACC);
+        group->scalar(group, sums, to);
         return;
     }
     if (group->record->mode & NN_VPU_MODE_ON16) {
@@ -386,10 +435,12 @@ static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
     }
     nn_vpu_put_outputs(v, group->order, group->mask, aligned ? to : apart);
     if (!aligned) {
-        for (int32_t i = first; i < group->bytes; i += step) {
-            to[i] = apart[i];
+        for (int32_t i = 0; i < group->bytes; i++) {
+            if (group->mask >> i & 1) {
+                to[i] = apart[i];
+            }
         }
-        NN_VPU_SCALAR(3 * ((group->bytes - first + step - 1) / step));
+        NN_VPU_SCALAR(4 * group->bytes);
     }
 }
 

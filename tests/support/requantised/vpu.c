@@ -71,15 +71,16 @@ static void by_kernels(const layer *l, const place *p, int32_t products, int32_t
     nn_vpu_group group;
     nn_vpu v = {0};
     group.record = &record;
-    nn_vpu_unpack(&v, &group);
-    nn_vpu_place(&group, p->order, 0, 16 * step);
+    nn_vpu_unpack(&v, &b, &group);
+    group.scalar = l->dense ? nn_vpu_scalar_of_dense : nn_vpu_scalar_of_conv;
+    nn_vpu_place(&group, &b, p->order, 0, 16 * step);
     for (int32_t first = 0; first < count; first += 16) {
         NN_VPU_ALIGNED int8_t bytes[32];
         nn_vpu_biases(&v, &group);
         for (int32_t i = 0; i < 16; i++) {
             nn_vpu_set_acc(&v, i, nn_vpu_acc(&v, i) + products + first + i);
         }
-        nn_vpu_finish(&v, &b, &group, l->dense, bytes);
+        nn_vpu_finish(&v, &b, &group, bytes);
         for (int32_t i = 0; i < 16 && first + i < count; i++) {
             out[first + i] = bytes[step * i + (p->order == NN_VPU_ODD)];
         }

@@ -1,0 +1,54 @@
+/* Offsets, in words, of what nn_vpu_*.S read and C fills in; and their frame on the stack.
+ *
+ * The functions in assembly share registers:
+ *   r0      the group, an nn_vpu_group
+ *   r1      the inputs: an nn_vpu_runs, or an nn_vpu_taps
+ *   r2      where the next pixel's inputs lie
+ *   r3      where its outputs go
+ *   r4      pixels that are left
+ *   r5      32, the bytes of a vector
+ *   r6-r11  free between the functions
+ * nn_vpu_outputs_xs3 makes outputs of a pixel's sums in the accumulators. It gets the frame's
+ * FRAME_LOW in r6, the group's kind in r8 and its address and 32 in r9, and keeps r0 and r2 to r5.
+ */
+#ifndef NN_VPU_OFFSETS_H
+#define NN_VPU_OFFSETS_H
+
+/* nn_vpu_group */
+#define VPU_FACTORS 0
+#define VPU_BIAS 1
+#define VPU_WEIGHTS 2
+#define VPU_STEP 3
+#define VPU_KIND 4
+#define VPU_MASK 5
+#define VPU_STORE 6
+#define VPU_BOUNDS 7
+#define VPU_SCALAR 8
+#define VPU_RECORD 9
+#define VPU_OWN 16
+
+/* nn_vpu_runs */
+#define RUNS_X_STEP 0
+#define RUNS_TO_STEP 1
+#define RUNS_PAIRS 2
+#define RUNS_ODD 3
+#define RUNS_MORE 4
+#define RUNS_AHEAD 5
+#define RUNS_RING 6
+#define RUNS_RING_END 7
+#define RUNS_REST_FROM 8
+#define RUNS_REST_TO 9
+#define RUNS_REST_MASK 10
+#define RUNS_REST 11
+
+/* The frame: r4 to r10 are saved from word 1 on. */
+#define FRAME 40
+#define FRAME_UPPER 8 /* vectors */
+#define FRAME_LOW 16
+#define FRAME_NEAR 24
+#define FRAME_GROUP 32
+#define FRAME_INPUTS 33
+#define FRAME_X 34
+#define FRAME_TO 35
+
+#endif

@@ -1,0 +1,122 @@
+"""Runs a family's kernels in the XS3 runner, as code of the chip, and compares them with the plain kernels.
+
+    with on_xs3("xcore_vpu") as family:
+        run_pieces(case, seed, columns=True)
+    assert family.kernels.total()
+
+Calls are those of `hostfamily`, with one thread. Tensors, constants and scratch lie between random bytes.
+"""
+
+import contextlib
+import ctypes
+import functools
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import ckernels
+import numpy as np
+import placement
+import pytest
+from boardcalls import blocks_of
+from buildtool_plugins.tools.find import find_clang
+from buildtool_plugins.xs3.assembler import assemble
+from buildtool_plugins.xs3.compiler import CFLAGS, compile_c, runtime
+from buildtool_plugins.xs3.linker import Image, Memory, link
+from buildtool_plugins.xs3.machine import Machine
+from buildtool_plugins.xs3.objects import Object
+from ckernels import KERNELS, View
+from hostfamily import Family
+
+from buildtool.graph.types import Graph, Op
+from buildtool.target.family import load_family
+from buildtool.target.types import Argument, KernelVariant
+
+FLAGS = ("-O2", "-ffp-contract=off", "-D__XS3A__", f"-I{KERNELS / 'include'}")
+GUARD = 64
+RAM = Memory(0x80000, 1 << 22)
+
+
+def assemble_file(path: Path) -> Object:
+    """Returns the object of a `.S` file."""
+    words = [find_clang().path, *CFLAGS, *FLAGS, "-E", "-P", str(path)]
+    return assemble(subprocess.run(words, capture_output=True, text=True, check=True).stdout, path.name)
+
+
+@functools.cache
+def image(family: str) -> Image:
+    """Links all kernels of a family."""
+    variants = load_family(KERNELS / family).kernels
+    paths = [KERNELS / name for name in dict.fromkeys(name for v in variants for name in v.sources)]
+    objects = [compile_c(path, FLAGS) if path.suffix == ".c" else assemble_file(path) for path in paths]
+    return link([*objects, *runtime()], dict.fromkeys(variant.symbol for variant in variants), RAM)
+
+
+class Xs3Family(Family):
+    """A family's kernels as code of the chip. `machine` counts what they issue."""
+
+    def __init__(self, family: str) -> None:
+        super().__init__("xcore", family)
+        self.machine = Machine(image(family))
+        self.noise = np.random.default_rng(0)
+
+    def _call(
+        self,
+        variant: KernelVariant,
+        graph: Graph,
+        op: Op,
+        views: Sequence[View],
+        window: tuple[int, int, int, int],
+    ) -> None:
+        self.machine.reset()
+        blocks = [(first, end, self._room(end - first, first % 16)) for first, end in blocks_of(views)]
+        for first, end, at in blocks:
+            self.machine.write(at, ctypes.string_at(first, end - first))
+        constants = self._room(0, 0, ckernels.packed(graph, op, variant).tobytes())
+        given = ckernels.arguments_of(graph, op, variant, views, window)
+        arguments = [
+            constants if isinstance(it, ctypes.c_void_p) else self._place(it._obj, blocks) for it in given
+        ]
+        own = [(at, end - first) for first, end, at in blocks]
+        if op.kind in ckernels.TAKES_SCRATCH:
+            size = ckernels.scratch_size(variant, graph, op, window[3] - window[2])
+            own.append((self._room(size, 0), size))
+            arguments.append(own[-1][0])
+        if Argument.CHANNEL in variant.call:
+            arguments.append(0)
+        self._run(variant, arguments, own)
+        for first, end, at in blocks:
+            ctypes.memmove(first, self.machine.read(at, end - first).tobytes(), end - first)
+
+    def _run(self, variant: KernelVariant, arguments: Sequence[int], own: Sequence[tuple[int, int]]) -> None:
+        """Calls a kernel; nothing but its own memory may change, (address, bytes), and the stack."""
+        size = self.machine.reserve(0) - RAM.base
+        before = self.machine.read(RAM.base, size)
+        self.machine.call(variant.symbol, *arguments)
+        after = self.machine.read(RAM.base, size)
+        for at, bytes_ in own:
+            after[at - RAM.base :][:bytes_] = before[at - RAM.base :][:bytes_]
+        changed = [int(at) + RAM.base for at in np.flatnonzero(before != after)]
+        assert not changed, f"{variant.name} wrote outside its memory: {list(map(hex, changed[:4]))}"
+
+    def _room(self, size: int, offset: int, data: bytes = b"") -> int:
+        """Returns an address `offset` bytes above a multiple of 16, with random bytes around its own."""
+        around = (self.noise.bytes(GUARD + offset), data, self.noise.bytes(size + GUARD))
+        return self.machine.place(b"".join(around), 16) + GUARD + offset
+
+    def _place(self, it: object, blocks: Sequence[tuple[int, int, int]]) -> int:
+        """Places a structure; a view has the machine's address of its memory."""
+        if not isinstance(it, View):
+            return self.machine.place(bytes(it), 16)  # type: ignore[call-overload]
+        first, at = next((first, at) for first, end, at in blocks if first <= it.data < end)
+        words = [at + it.data - first, *(getattr(it, name) for name, _ in View._fields_[1:])]
+        return self.machine.place(np.array(words, np.int32))
+
+
+@contextlib.contextmanager
+def on_xs3(family: str) -> Iterator[Xs3Family]:
+    """Lets placements run a family's kernels in the XS3 runner."""
+    kernels = Xs3Family(family)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "compute", kernels.compute)
+        yield kernels
