@@ -88,31 +88,96 @@ static inline const int8_t *add_taps(nn_vpu *v, const int8_t *x, int32_t step, i
     return weights;
 }
 
+/* ---- lines of taps -------------------------------------------------------------------------- */
+
+#define MOST_LINES 16
+
+/* Taps that lie `step` bytes from one another. */
+typedef struct {
+    const int8_t *x;
+    int32_t step, last; /* last: one less than there are */
+    int32_t flags;      /* bit 0: another line follows; the other bits are set but of padding */
+} line;
+
+/* The taps of a pixel; from pixel to pixel they lie x_step further, but for padding. */
+typedef struct {
+    /* nn_vpu_offsets.h has these places. */
+    int32_t x_step, to_step;
+    line lines[MOST_LINES];
+    int32_t count; /* of lines; above MOST_LINES: there are too many */
+} nn_vpu_taps;
+
+static void add_line(nn_vpu_taps *t, const int8_t *x, int32_t step, int32_t taps, int32_t flags) {
+    NN_VPU_SCALAR(2);
+    if (taps > 0) {
+        if (t->count < MOST_LINES) {
+            const line own = {x, step, taps - 1, flags};
+            if (t->count > 0) {
+                t->lines[t->count - 1].flags |= 1;
+            }
+            t->lines[t->count] = own;
+        }
+        t->count++;
+        NN_VPU_SCALAR(12);
+    }
+}
+
+static void add_padding(nn_vpu_taps *t, const walk *w, int32_t taps) {
+    add_line(t, w->padding, 0, taps, 0);
+}
+
+#ifdef __XS3A__
+typedef char taps_layout[offsetof(nn_vpu_taps, lines) == 4 * TAPS_LINES &&
+                                 sizeof(line) == 4 * (LINE_FLAGS + 1)
+                             ? 1
+                             : -1];
+void nn_vpu_taps_xs3(const nn_vpu_group *group, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
+                     int32_t pixels);
+#endif
+
+/* A group's outputs of `pixels` pixels, whose taps at its channels the unit can load. */
+static void compute_lines(nn_vpu *v, const walk *w, const nn_vpu_group *group,
+                          const nn_vpu_taps *t, int8_t *to, int32_t pixels) {
+    int32_t offset = group->place;
+#ifdef __XS3A__
+    if ((((uintptr_t)to | (uint32_t)t->to_step) & 3) == 0) {
+        nn_vpu_taps_xs3(group, t, offset, to, pixels);
+        return;
+    }
+#endif
+    for (; pixels > 0; pixels--) {
+        const int8_t *weights = group->weights;
+        nn_vpu_biases(v, group);
+        for (int32_t i = 0; i < t->count; i++) {
+            const line *l = &t->lines[i];
+            weights = add_taps(v, l->flags & ~1 ? l->x + offset : l->x, l->step, l->last + 1, weights);
+            NN_VPU_SCALAR(5);
+        }
+        nn_vpu_finish(v, w->block, group, to);
+        offset += t->x_step;
+        to += t->to_step;
+        NN_VPU_SCALAR(8);
+    }
+}
+
 /* ---- pixels whose taps all meet the input, one step after the other ------------------------- */
 
 static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
                              int32_t pixels) {
-    const int32_t step = w->g->stride_w * w->in->pixel_stride;
+    nn_vpu_taps t;
+    const int8_t *row = from;
+    t.x_step = w->g->stride_w * w->in->pixel_stride;
+    t.to_step = w->out->pixel_stride;
+    t.count = 0;
+    for (int32_t k = w->g->kernel_h; k > 0; k--) {
+        add_line(&t, row, w->tap_step, w->g->kernel_w, ~1);
+        row += w->row_step;
+        row = row >= w->ring_end ? row - w->ring : row;
+        NN_VPU_SCALAR(3);
+    }
     for (int32_t index = 0; index < w->count; index++) {
-        const nn_vpu_group *group = w->groups + index;
-        const int32_t first = group->place;
-        const int8_t *start = from;
-        int8_t *place = to + first;
+        compute_lines(v, w, w->groups + index, &t, to + w->groups[index].place, pixels);
         NN_VPU_SCALAR(6);
-        for (int32_t i = pixels; i > 0; i--) {
-            const int8_t *row = start, *weights = group->weights;
-            nn_vpu_biases(v, group);
-            for (int32_t k = w->g->kernel_h; k > 0; k--) {
-                weights = add_taps(v, row + first, w->tap_step, w->g->kernel_w, weights);
-                row += w->row_step;
-                row = row >= w->ring_end ? row - w->ring : row;
-                NN_VPU_SCALAR(3);
-            }
-            nn_vpu_finish(v, w->block, group, place);
-            start += step;
-            place += w->out->pixel_stride;
-            NN_VPU_SCALAR(2);
-        }
     }
 }
 
@@ -153,23 +218,23 @@ NN_OUTLINE const int8_t *add_taps_apart(nn_vpu *v, const int8_t *x, int32_t step
 typedef struct {
     const int8_t *at[2];
     int32_t taps[2];
-} line;
+} cut;
 
-static line line_of(const walk *w, const window_taps *t, int32_t row) {
+static cut cut_of(const walk *w, const window_taps *t, int32_t row) {
     const nn_view *in = w->in;
     const int32_t dilation = w->g->dilation_w, taps = t->columns.end - t->columns.first;
     const int8_t *data = nn_row(in, t->top + row * w->g->dilation_h);
     const int32_t x = t->left + t->columns.first * dilation;
     const int32_t held = (nn_run(in, x, (taps - 1) * dilation + 1) + dilation - 1) / dilation;
-    line l;
-    l.at[0] = l.at[1] = data + nn_column(in, x) * in->pixel_stride;
-    l.taps[0] = held;
-    l.taps[1] = taps - held;
+    cut c;
+    c.at[0] = c.at[1] = data + nn_column(in, x) * in->pixel_stride;
+    c.taps[0] = held;
+    c.taps[1] = taps - held;
     if (held < taps) {
-        l.at[1] = data + nn_column(in, x + held * dilation) * in->pixel_stride;
+        c.at[1] = data + nn_column(in, x + held * dilation) * in->pixel_stride;
     }
     NN_VPU_SCALAR(24);
-    return l;
+    return c;
 }
 
 static inline const int8_t *add_run(nn_vpu *v, const walk *w, const int8_t *x, int32_t taps,
@@ -179,35 +244,66 @@ static inline const int8_t *add_run(nn_vpu *v, const walk *w, const int8_t *x, i
                : add_taps_apart(v, x, w->tap_step, taps, weights, nn_min(w->channels, NN_VPU_ACC));
 }
 
-#define MOST_LINES 8 /* that are looked up once for all channels of a pixel */
+/* Rows of taps [begin, end) of a pixel as lines; the others meet padding. */
+static void open_lines(const walk *w, const window_taps *t, int32_t begin, int32_t end,
+                       nn_vpu_taps *lines) {
+    const int32_t width = w->g->kernel_w;
+    lines->count = 0;
+    lines->x_step = lines->to_step = 0; /* of a single pixel */
+    add_padding(lines, w, begin * width);
+    if (begin < end) {
+        cut c = cut_of(w, t, begin);
+        for (int32_t k = begin; k < end; k++) {
+            add_padding(lines, w, t->columns.first);
+            for (int32_t i = 0; i < 2; i++) {
+                add_line(lines, c.at[i], w->tap_step, c.taps[i], ~1);
+                c.at[i] += w->row_step;
+                c.at[i] = c.at[i] >= w->ring_end ? c.at[i] - w->ring : c.at[i];
+            }
+            add_padding(lines, w, width - t->columns.end);
+            NN_VPU_SCALAR(8);
+        }
+    }
+    add_padding(lines, w, (w->g->kernel_h - end) * width);
+}
+
+/* The channels of a group of one pixel, row by row. */
+static void compute_rows(nn_vpu *v, const walk *w, const window_taps *t, int32_t begin, int32_t end,
+                         const nn_vpu_group *group, int8_t *to) {
+    const int32_t first = group->place, before = t->columns.first;
+    const int32_t after = w->g->kernel_w - t->columns.end;
+    const int8_t *weights;
+    nn_vpu_biases(v, group);
+    weights = add_taps(v, w->padding, 0, begin * w->g->kernel_w, group->weights);
+    for (int32_t k = begin; k < end; k++) {
+        const cut c = cut_of(w, t, k);
+        weights = add_taps(v, w->padding, 0, before, weights);
+        weights = add_run(v, w, c.at[0] + first, c.taps[0], weights);
+        weights = add_run(v, w, c.at[1] + first, c.taps[1], weights);
+        weights = add_taps(v, w->padding, 0, after, weights);
+        NN_VPU_SCALAR(3);
+    }
+    add_taps(v, w->padding, 0, (w->g->kernel_h - end) * w->g->kernel_w, weights);
+    nn_vpu_finish(v, w->block, group, to);
+    NN_VPU_SCALAR(4);
+}
 
 /* All channels of one pixel. */
 static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t *to) {
-    const nn_conv_geometry *g = w->g;
     const int none = t->columns.first >= t->columns.end;
     const int32_t begin = none ? 0 : t->rows.first, end = none ? 0 : t->rows.end;
-    const int32_t before = t->columns.first, after = g->kernel_w - t->columns.end;
-    line lines[MOST_LINES];
-    for (int32_t k = begin; k < end && k < begin + MOST_LINES; k++) {
-        lines[k - begin] = line_of(w, t, k);
+    nn_vpu_taps lines;
+    lines.count = MOST_LINES + 1;
+    if (w->direct) {
+        open_lines(w, t, begin, end, &lines);
     }
     for (int32_t index = 0; index < w->count; index++) {
         const nn_vpu_group *group = w->groups + index;
-        const int32_t first = group->place;
-        const int8_t *weights;
-        nn_vpu_biases(v, group);
-        weights = add_taps(v, w->padding, 0, begin * g->kernel_w, group->weights);
-        for (int32_t k = begin; k < end; k++) {
-            const line l = k - begin < MOST_LINES ? lines[k - begin] : line_of(w, t, k);
-            weights = add_taps(v, w->padding, 0, before, weights);
-            weights = add_run(v, w, l.at[0] + first, l.taps[0], weights);
-            weights = add_run(v, w, l.at[1] + first, l.taps[1], weights);
-            weights = add_taps(v, w->padding, 0, after, weights);
-            NN_VPU_SCALAR(3);
+        if (lines.count <= MOST_LINES) {
+            compute_lines(v, w, group, &lines, to + group->place, 1);
+        } else {
+            compute_rows(v, w, t, begin, end, group, to + group->place);
         }
-        add_taps(v, w->padding, 0, (g->kernel_h - end) * g->kernel_w, weights);
-        nn_vpu_finish(v, w->block, group, to + first);
-        NN_VPU_SCALAR(4);
     }
 }
 
@@ -218,7 +314,8 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
     for (int32_t y = window->y0; y < window->y1; y++) {
         t.top = y * g->stride_h - g->pad_top;
         t.rows = nn_valid_taps(t.top, w->in->height, g->kernel_h, g->dilation_h);
-        const int direct = w->direct && t.rows.end - t.rows.first == g->kernel_h;
+        const int direct =
+            w->direct && t.rows.end - t.rows.first == g->kernel_h && g->kernel_h <= MOST_LINES;
         NN_VPU_SCALAR(24);
         for (int32_t x = window->x0; x < window->x1;) {
             t.left = x * g->stride_w - g->pad_left;

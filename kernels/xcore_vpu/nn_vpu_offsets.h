@@ -41,6 +41,15 @@
 #define RUNS_REST_MASK 10
 #define RUNS_REST 11
 
+/* nn_vpu_taps, and a line of taps */
+#define TAPS_X_STEP 0
+#define TAPS_TO_STEP 1
+#define TAPS_LINES 2
+#define LINE_X 0
+#define LINE_STEP 1
+#define LINE_LAST 2
+#define LINE_FLAGS 3
+
 /* The frame: r4 to r10 are saved from word 1 on. */
 #define FRAME 40
 #define FRAME_UPPER 8 /* vectors */
