@@ -56,6 +56,7 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.runs.ring_end = in->data + w.runs.ring;
     w.runs.end = NULL; /* of a row, see compute */
     w.apart = w.runs;
+    w.apart.x_step = 0; /* a single pixel */
     nn_vpu_open_runs(&w.apart, 1, all, 0, rest);
     if (w.patch != NULL) {
         w.apart.end = w.patch + nn_vpu_chunks(all) * NN_VPU_BYTES;
@@ -121,12 +122,11 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
     return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
 
-/* The output channels of pixels; `narrow`: of a narrow slice. */
-static inline void compute_pixels(nn_vpu *v, const walk *w, const nn_vpu_group *group,
-                                  const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
-                                  int32_t pixels, const int narrow) {
+/* The outputs of pixels; `narrow`: of a narrow slice. */
+static inline void compute_pixels(nn_vpu *v, const walk *w, const nn_vpu_runs *runs,
+                                  const int8_t *x, int8_t *to, int32_t pixels, const int narrow) {
     if (!narrow) {
-        nn_vpu_pixels(v, w->block, group, runs, x, to + group->place, pixels);
+        nn_vpu_pixels(v, w->block, w->groups, w->count, runs, x, to, pixels);
         return;
     }
     for (; pixels > 0; pixels--) {
@@ -143,20 +143,8 @@ static inline void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t 
     const nn_conv_geometry *g = w->g;
     collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
             w->block->common.input_zero_point);
-    for (int32_t index = 0; index < w->count; index++) {
-        compute_pixels(v, w, w->groups + index, &w->apart, w->patch, to, 1, narrow);
-        NN_VPU_SCALAR(4);
-    }
+    compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
     NN_VPU_SCALAR(16);
-}
-
-/* Pixels whose taps are read in place, one group after the other. */
-static inline void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
-                                    int32_t pixels, const int narrow) {
-    for (int32_t index = 0; index < w->count; index++) {
-        compute_pixels(v, w, w->groups + index, &w->runs, from, to, pixels, narrow);
-        NN_VPU_SCALAR(6);
-    }
 }
 
 /* Whether rows of whole pixels follow one another without a seam. */
@@ -180,7 +168,7 @@ compute(nn_vpu *v, walk *w, const nn_window *window, const int narrow) {
     const nn_conv_geometry *g = w->g;
     if (is_one_run(w, window)) {
         w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
-        compute_in_place(v, w, nn_row(w->in, window->y0), nn_out_row(w->out, window->y0),
+        compute_pixels(v, w, &w->runs, nn_row(w->in, window->y0), nn_out_row(w->out, window->y0),
                          (window->y1 - window->y0) * w->out->width, narrow);
         return;
     }
@@ -197,7 +185,7 @@ compute(nn_vpu *v, walk *w, const nn_window *window, const int narrow) {
             const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
             int8_t *to = nn_out_pixel(w->out, y, x);
             if (pixels > 0) {
-                compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels, narrow);
+                compute_pixels(v, w, &w->runs, nn_pixel(w->in, top, left), to, pixels, narrow);
             } else {
                 compute_apart(v, w, top, left, rows, to, narrow);
             }

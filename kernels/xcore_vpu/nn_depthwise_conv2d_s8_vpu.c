@@ -104,26 +104,20 @@ typedef struct {
     /* nn_vpu_offsets.h has these places. */
     int32_t x_step, to_step;
     line lines[MOST_LINES];
-    int32_t count; /* of lines; above MOST_LINES: there are too many */
+    int32_t count; /* of lines */
 } nn_vpu_taps;
 
-static void add_line(nn_vpu_taps *t, const int8_t *x, int32_t step, int32_t taps, int32_t flags) {
-    NN_VPU_SCALAR(2);
-    if (taps > 0) {
-        if (t->count < MOST_LINES) {
-            const line own = {x, step, taps - 1, flags};
-            if (t->count > 0) {
-                t->lines[t->count - 1].flags |= 1;
-            }
-            t->lines[t->count] = own;
-        }
-        t->count++;
-        NN_VPU_SCALAR(12);
+static inline line *add_line(line *l, const int8_t *x, int32_t step, int32_t taps, int32_t flags) {
+    NN_VPU_SCALAR(1);
+    if (taps <= 0) {
+        return l;
     }
-}
-
-static void add_padding(nn_vpu_taps *t, const walk *w, int32_t taps) {
-    add_line(t, w->padding, 0, taps, 0);
+    l->x = x;
+    l->step = step;
+    l->last = taps - 1;
+    l->flags = flags | 1;
+    NN_VPU_SCALAR(7);
+    return l + 1;
 }
 
 #ifdef __XS3A__
@@ -131,57 +125,40 @@ typedef char taps_layout[offsetof(nn_vpu_taps, lines) == 4 * TAPS_LINES &&
                                  sizeof(line) == 4 * (LINE_FLAGS + 1)
                              ? 1
                              : -1];
-void nn_vpu_taps_xs3(const nn_vpu_group *group, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
-                     int32_t pixels);
+void nn_vpu_taps_xs3(const nn_vpu_group *groups, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
+                     int32_t pixels, int32_t more);
 #endif
 
-/* A group's outputs of `pixels` pixels, whose taps at its channels the unit can load. */
-static void compute_lines(nn_vpu *v, const walk *w, const nn_vpu_group *group,
-                          const nn_vpu_taps *t, int8_t *to, int32_t pixels) {
-    int32_t offset = group->place;
+/* The outputs of `pixels` pixels, whose taps the unit can load. */
+static void compute_lines(nn_vpu *v, const walk *w, const nn_vpu_taps *t, int8_t *to,
+                          int32_t pixels) {
 #ifdef __XS3A__
     if ((((uintptr_t)to | (uint32_t)t->to_step) & 3) == 0) {
-        nn_vpu_taps_xs3(group, t, offset, to, pixels);
+        nn_vpu_taps_xs3(w->groups, t, 0, to, pixels, w->count - 1);
         return;
     }
 #endif
-    for (; pixels > 0; pixels--) {
-        const int8_t *weights = group->weights;
-        nn_vpu_biases(v, group);
-        for (int32_t i = 0; i < t->count; i++) {
-            const line *l = &t->lines[i];
-            weights = add_taps(v, l->flags & ~1 ? l->x + offset : l->x, l->step, l->last + 1, weights);
-            NN_VPU_SCALAR(5);
+    for (const nn_vpu_group *group = w->groups; group < w->groups + w->count; group++) {
+        int32_t offset = group->place;
+        for (int32_t pixel = 0; pixel < pixels; pixel++) {
+            const int8_t *weights = group->weights;
+            nn_vpu_biases(v, group);
+            for (int32_t i = 0; i < t->count; i++) {
+                const line *l = &t->lines[i];
+                const int8_t *x = l->flags & ~1 ? l->x + offset : l->x;
+                weights = add_taps(v, x, l->step, l->last + 1, weights);
+                NN_VPU_SCALAR(5);
+            }
+            nn_vpu_finish(v, w->block, group, to + pixel * t->to_step + group->place);
+            offset += t->x_step;
+            NN_VPU_SCALAR(8);
         }
-        nn_vpu_finish(v, w->block, group, to);
-        offset += t->x_step;
-        to += t->to_step;
         NN_VPU_SCALAR(8);
     }
 }
 
-/* ---- pixels whose taps all meet the input, one step after the other ------------------------- */
-
-static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
-                             int32_t pixels) {
-    nn_vpu_taps t;
-    const int8_t *row = from;
-    t.x_step = w->g->stride_w * w->in->pixel_stride;
-    t.to_step = w->out->pixel_stride;
-    t.count = 0;
-    for (int32_t k = w->g->kernel_h; k > 0; k--) {
-        add_line(&t, row, w->tap_step, w->g->kernel_w, ~1);
-        row += w->row_step;
-        row = row >= w->ring_end ? row - w->ring : row;
-        NN_VPU_SCALAR(3);
-    }
-    for (int32_t index = 0; index < w->count; index++) {
-        compute_lines(v, w, w->groups + index, &t, to + w->groups[index].place, pixels);
-        NN_VPU_SCALAR(6);
-    }
-}
-
-/* How many of `pixels` pixels from column x on are such. */
+/* How many of `pixels` pixels from column x on have taps in the input's columns, one step after
+ * the other. */
 static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) {
     const nn_conv_geometry *g = w->g;
     const int32_t span = (g->kernel_w - 1) * g->dilation_w + 1, last = w->in->width - span;
@@ -194,9 +171,7 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
     return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
 
-/* ---- all others ---------------------------------------------------------------------------- */
-
-/* The taps of one pixel. */
+/* The taps of a pixel. */
 typedef struct {
     int32_t top, left;
     nn_taps rows, columns; /* that meet the input */
@@ -244,67 +219,80 @@ static inline const int8_t *add_run(nn_vpu *v, const walk *w, const int8_t *x, i
                : add_taps_apart(v, x, w->tap_step, taps, weights, nn_min(w->channels, NN_VPU_ACC));
 }
 
-/* Rows of taps [begin, end) of a pixel as lines; the others meet padding. */
-static void open_lines(const walk *w, const window_taps *t, int32_t begin, int32_t end,
-                       nn_vpu_taps *lines) {
-    const int32_t width = w->g->kernel_w;
-    lines->count = 0;
-    lines->x_step = lines->to_step = 0; /* of a single pixel */
-    add_padding(lines, w, begin * width);
-    if (begin < end) {
-        cut c = cut_of(w, t, begin);
-        for (int32_t k = begin; k < end; k++) {
-            add_padding(lines, w, t->columns.first);
+/* Finds the lines of a pixel's taps, unless they are too many. */
+static int find_lines(const walk *w, const window_taps *t, nn_vpu_taps *lines) {
+    const int32_t width = w->g->kernel_w, rows = t->rows.end - t->rows.first;
+    const int32_t before = t->columns.first, after = width - t->columns.end;
+    line *l = lines->lines;
+    l = add_line(l, w->padding, 0, t->rows.first * width, 0);
+    if (rows > 0) {
+        cut c = cut_of(w, t, t->rows.first);
+        if ((1 + (c.taps[1] > 0) + (before > 0) + (after > 0)) * rows + 2 > MOST_LINES) {
+            return 0;
+        }
+        for (int32_t k = rows; k > 0; k--) {
+            l = add_line(l, w->padding, 0, before, 0);
             for (int32_t i = 0; i < 2; i++) {
-                add_line(lines, c.at[i], w->tap_step, c.taps[i], ~1);
+                l = add_line(l, c.at[i], w->tap_step, c.taps[i], ~1);
                 c.at[i] += w->row_step;
                 c.at[i] = c.at[i] >= w->ring_end ? c.at[i] - w->ring : c.at[i];
+                NN_VPU_SCALAR(4);
             }
-            add_padding(lines, w, width - t->columns.end);
-            NN_VPU_SCALAR(8);
+            l = add_line(l, w->padding, 0, after, 0);
         }
     }
-    add_padding(lines, w, (w->g->kernel_h - end) * width);
+    l = add_line(l, w->padding, 0, (w->g->kernel_h - t->rows.end) * width, 0);
+    l[-1].flags &= ~1;
+    lines->count = (int32_t)(l - lines->lines);
+    NN_VPU_SCALAR(20);
+    return 1;
 }
 
 /* The channels of a group of one pixel, row by row. */
-static void compute_rows(nn_vpu *v, const walk *w, const window_taps *t, int32_t begin, int32_t end,
-                         const nn_vpu_group *group, int8_t *to) {
-    const int32_t first = group->place, before = t->columns.first;
-    const int32_t after = w->g->kernel_w - t->columns.end;
+static void compute_rows(nn_vpu *v, const walk *w, const window_taps *t, const nn_vpu_group *group,
+                         int8_t *to) {
+    const int32_t first = group->place, before = t->columns.first, width = w->g->kernel_w;
     const int8_t *weights;
     nn_vpu_biases(v, group);
-    weights = add_taps(v, w->padding, 0, begin * w->g->kernel_w, group->weights);
-    for (int32_t k = begin; k < end; k++) {
+    weights = add_taps(v, w->padding, 0, t->rows.first * width, group->weights);
+    for (int32_t k = t->rows.first; k < t->rows.end; k++) {
         const cut c = cut_of(w, t, k);
         weights = add_taps(v, w->padding, 0, before, weights);
         weights = add_run(v, w, c.at[0] + first, c.taps[0], weights);
         weights = add_run(v, w, c.at[1] + first, c.taps[1], weights);
-        weights = add_taps(v, w->padding, 0, after, weights);
+        weights = add_taps(v, w->padding, 0, width - t->columns.end, weights);
         NN_VPU_SCALAR(3);
     }
-    add_taps(v, w->padding, 0, (w->g->kernel_h - end) * w->g->kernel_w, weights);
+    add_taps(v, w->padding, 0, (w->g->kernel_h - t->rows.end) * width, weights);
     nn_vpu_finish(v, w->block, group, to);
     NN_VPU_SCALAR(4);
 }
 
-/* All channels of one pixel. */
-static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t *to) {
-    const int none = t->columns.first >= t->columns.end;
-    const int32_t begin = none ? 0 : t->rows.first, end = none ? 0 : t->rows.end;
+/* The pixels of a row from column x on that have the same lines of taps; returns how many. */
+static int32_t compute_run(nn_vpu *v, const walk *w, window_taps *t, int32_t x, int32_t x1,
+                           int8_t *to) {
+    const int32_t together = w->direct ? in_place(w, x, t->left, x1 - x) : 0;
+    const nn_taps rows = t->rows, all = {0, w->g->kernel_w};
     nn_vpu_taps lines;
-    lines.count = MOST_LINES + 1;
-    if (w->direct) {
-        open_lines(w, t, begin, end, &lines);
+    t->columns = together > 0 ? all
+                              : nn_valid_taps(t->left, w->in->width, w->g->kernel_w,
+                                              w->g->dilation_w);
+    if (t->columns.first >= t->columns.end) {
+        t->rows.first = t->rows.end = 0;
     }
-    for (int32_t index = 0; index < w->count; index++) {
-        const nn_vpu_group *group = w->groups + index;
-        if (lines.count <= MOST_LINES) {
-            compute_lines(v, w, group, &lines, to + group->place, 1);
-        } else {
-            compute_rows(v, w, t, begin, end, group, to + group->place);
-        }
+    NN_VPU_SCALAR(10);
+    if (w->direct && find_lines(w, t, &lines)) {
+        lines.x_step = w->g->stride_w * w->in->pixel_stride;
+        lines.to_step = w->out->pixel_stride;
+        compute_lines(v, w, &lines, to, nn_max(together, 1));
+        t->rows = rows;
+        return nn_max(together, 1);
     }
+    for (const nn_vpu_group *group = w->groups; group < w->groups + w->count; group++) {
+        compute_rows(v, w, t, group, to + group->place);
+    }
+    t->rows = rows;
+    return 1;
 }
 
 /* The pixels of a window. */
@@ -314,21 +302,14 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
     for (int32_t y = window->y0; y < window->y1; y++) {
         t.top = y * g->stride_h - g->pad_top;
         t.rows = nn_valid_taps(t.top, w->in->height, g->kernel_h, g->dilation_h);
-        const int direct =
-            w->direct && t.rows.end - t.rows.first == g->kernel_h && g->kernel_h <= MOST_LINES;
+        if (t.rows.first >= t.rows.end) {
+            t.rows.first = t.rows.end = 0;
+        }
         NN_VPU_SCALAR(24);
         for (int32_t x = window->x0; x < window->x1;) {
             t.left = x * g->stride_w - g->pad_left;
-            const int32_t pixels = direct ? in_place(w, x, t.left, window->x1 - x) : 0;
-            int8_t *to = nn_out_pixel(w->out, y, x);
-            if (pixels > 0) {
-                compute_in_place(v, w, nn_pixel(w->in, t.top, t.left), to, pixels);
-            } else {
-                t.columns = nn_valid_taps(t.left, w->in->width, g->kernel_w, g->dilation_w);
-                compute_apart(v, w, &t, to);
-            }
-            x += nn_max(pixels, 1);
-            NN_VPU_SCALAR(24);
+            x += compute_run(v, w, &t, x, window->x1, nn_out_pixel(w->out, y, x));
+            NN_VPU_SCALAR(16);
         }
     }
 }

@@ -21,8 +21,8 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
         for (int32_t y = window->y0; y < window->y1; y++) {
             runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {
-                nn_vpu_pixels(&v, &b, &group, &runs, nn_pixel(in, y, x),
-                              nn_out_pixel(out, y, x) + group.place, 1);
+                nn_vpu_pixels(&v, &b, &group, 1, &runs, nn_pixel(in, y, x),
+                              nn_out_pixel(out, y, x), 1);
                 NN_VPU_SCALAR(12);
             }
         }

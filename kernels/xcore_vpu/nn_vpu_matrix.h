@@ -198,8 +198,8 @@ static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_g
 
 #ifdef __XS3A__
 typedef char nn_vpu_runs_layout[offsetof(nn_vpu_runs, count) == 4 * RUNS_REST + 4 ? 1 : -1];
-void nn_vpu_pixels_xs3(const nn_vpu_group *group, const nn_vpu_runs *runs, const int8_t *x,
-                       int8_t *to, int32_t pixels);
+void nn_vpu_pixels_xs3(const nn_vpu_group *groups, const nn_vpu_runs *runs, const int8_t *x,
+                       int8_t *to, int32_t pixels, int32_t more);
 
 /* How many of `pixels` pixels from `x` on the function in assembly can compute. */
 static inline int32_t nn_vpu_by_xs3(const nn_vpu_runs *runs, const int8_t *x, const int8_t *to,
@@ -216,24 +216,27 @@ static inline int32_t nn_vpu_by_xs3(const nn_vpu_runs *runs, const int8_t *x, co
 }
 #endif
 
-/* A group's outputs of `pixels` pixels, the first one's inputs at `x` and its outputs at `to`. */
-static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
-                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
-                                 int32_t pixels) {
+/* The outputs of `count` groups of `pixels` pixels, the first one's inputs at `x` and its outputs
+ * at `to`. */
+static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *groups,
+                                 int32_t count, const nn_vpu_runs *runs, const int8_t *x,
+                                 int8_t *to, int32_t pixels) {
 #ifdef __XS3A__
     const int32_t most = nn_vpu_by_xs3(runs, x, to, pixels);
     if (most > 0) {
-        nn_vpu_pixels_xs3(group, runs, x, to, most);
+        nn_vpu_pixels_xs3(groups, runs, x, to, most, count - 1);
         x += most * runs->x_step;
         to += most * runs->to_step;
         pixels -= most;
     }
 #endif
-    for (; pixels > 0; pixels--) {
-        nn_vpu_pixel(v, b, group, runs, x, to);
-        x += runs->x_step;
-        to += runs->to_step;
-        NN_VPU_SCALAR(2);
+    for (const nn_vpu_group *group = groups; group < groups + count; group++) {
+        for (int32_t i = 0; i < pixels; i++) {
+            nn_vpu_pixel(v, b, group, runs, x + i * runs->x_step,
+                         to + i * runs->to_step + group->place);
+            NN_VPU_SCALAR(2);
+        }
+        NN_VPU_SCALAR(6);
     }
 }
 

@@ -24,8 +24,14 @@
 #define VPU_STORE 6
 #define VPU_BOUNDS 7
 #define VPU_SCALAR 8
-#define VPU_RECORD 9
+#define VPU_PLACE 9
 #define VPU_OWN 16
+#define VPU_GROUP_VECTORS 7 /* bytes of a group, in vectors */
+
+/* nn_vpu_record; the first two in bytes */
+#define RECORD_AS 80
+#define RECORD_SHIFTS 208
+#define RECORD_JUMPS 2
 
 /* nn_vpu_runs */
 #define RUNS_X_STEP 0
@@ -57,7 +63,11 @@
 #define FRAME_NEAR 24
 #define FRAME_GROUP 32
 #define FRAME_INPUTS 33
-#define FRAME_X 34
+#define FRAME_X 34 /* arguments */
 #define FRAME_TO 35
+#define FRAME_X_NOW 36 /* while C computes a pixel's outputs */
+#define FRAME_TO_NOW 37
+#define FRAME_PIXELS (FRAME + 1) /* arguments that the caller put there */
+#define FRAME_MORE (FRAME + 2)   /* groups behind the first one; counts down */
 
 #endif

@@ -34,16 +34,16 @@
     bu .Lmultiply
 
 .Lscalar: /* C gets the group, its sums (upper halves, lower ones), and where outputs go */
-    { stw r2, sp[FRAME_X] ; ldaw r1, sp[FRAME_UPPER] }
+    { stw r2, sp[FRAME_X_NOW] ; ldaw r1, sp[FRAME_UPPER] }
     { vstd r1[0] ; add r6, r1, r5 }
     { vstr r6[0] ; mov r2, r3 }
-    { stw r3, sp[FRAME_TO] ; nop }
+    { stw r3, sp[FRAME_TO_NOW] ; nop }
     dualentsp 2
     { ldw r11, r0[VPU_SCALAR] ; nop }
     { bla r11 ; nop }
     { ldw r0, sp[FRAME_GROUP + 2] ; nop }
-    { ldw r2, sp[FRAME_X + 2] ; nop }
-    { ldw r3, sp[FRAME_TO + 2] ; nop }
+    { ldw r2, sp[FRAME_X_NOW + 2] ; nop }
+    { ldw r3, sp[FRAME_TO_NOW + 2] ; nop }
     retsp 2
 
     .align 16

@@ -134,11 +134,11 @@ struct nn_vpu_group {
     int32_t store;         /* its nn_vpu_order, 4 more where outputs are bounded */
     const int16_t *bounds; /* the block's, from to_most on */
     void (*scalar)(const nn_vpu_group *group, const int16_t *sums, int8_t *to);
-    const nn_vpu_record *record;
-    const nn_conv_constants *common;
-    nn_vpu_order order;
     int32_t place; /* of its outputs, in a pixel */
     int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
+    nn_vpu_order order;
+    const nn_vpu_record *record;
+    const nn_conv_constants *common;
     int32_t unused[2];
     nn_vpu_unpacked own;
 };
@@ -151,10 +151,14 @@ struct nn_vpu_group {
 #define NN_VPU_KIND_SCALAR 64
 
 #ifdef __XS3A__
-typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, record) == 4 * VPU_RECORD &&
-                                         offsetof(nn_vpu_group, own) == 4 * VPU_OWN
+typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, place) == 4 * VPU_PLACE &&
+                                         offsetof(nn_vpu_group, own) == 4 * VPU_OWN &&
+                                         sizeof(nn_vpu_group) == NN_VPU_BYTES * VPU_GROUP_VECTORS &&
+                                         offsetof(nn_vpu_record, as) == RECORD_AS &&
+                                         offsetof(nn_vpu_record, as.unit.shifts) == RECORD_SHIFTS
                                      ? 1
                                      : -1];
+void nn_vpu_unpack_xs3(nn_vpu_unpacked *own, const nn_vpu_record *record, int32_t kind);
 #endif
 
 static const NN_VPU_ALIGNED int16_t nn_vpu_sixteens[16] = {16, 16, 16, 16, 16, 16, 16, 16,
@@ -271,6 +275,23 @@ static inline int32_t nn_vpu_kind(const nn_vpu_record *record) {
                                      : with;
 }
 
+#ifdef __XS3A__
+#define nn_vpu_unpack_own(v, record, kind, own) nn_vpu_unpack_xs3(own, record, kind)
+#else
+static inline void nn_vpu_unpack_own(nn_vpu *v, const nn_vpu_record *record, int32_t kind,
+                                     nn_vpu_unpacked *own) {
+    nn_vpu_split(v, record->as.unit.shifts, own->shift, own->down);
+    if (kind & NN_VPU_KIND_FINE) {
+        nn_vpu_unpack_fine(v, record, own);
+    } else if (kind & NN_VPU_KIND_WIDE) {
+        nn_vpu_unpack_wide(v, record, own);
+    }
+    if (kind & NN_VPU_KIND_SIGNED) {
+        nn_vpu_unpack_signs(v, record, own->sign);
+    }
+}
+#endif
+
 /* Makes a group ready for its pixels: 13 VPU issues, 11 more if sums have lower bits, 18 more with
  * signs; none for a group on 16 bits, or a scalar one. */
 static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_block *b, nn_vpu_group *group) {
@@ -283,17 +304,8 @@ static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_block *b, nn_vpu_group 
     group->bias = mode & NN_VPU_MODE_SCALAR ? nn_vpu_zeros : record->bias_high;
     group->kind = nn_vpu_kind(record);
     NN_VPU_SCALAR(14);
-    if (mode & (NN_VPU_MODE_SCALAR | NN_VPU_MODE_ON16)) {
-        return;
-    }
-    nn_vpu_split(v, record->as.unit.shifts, group->own.shift, group->own.down);
-    if (group->kind & NN_VPU_KIND_FINE) {
-        nn_vpu_unpack_fine(v, record, &group->own);
-    } else if (group->kind & NN_VPU_KIND_WIDE) {
-        nn_vpu_unpack_wide(v, record, &group->own);
-    }
-    if (group->kind & NN_VPU_KIND_SIGNED) {
-        nn_vpu_unpack_signs(v, record, group->own.sign);
+    if (group->kind < NN_VPU_KIND_ON16) {
+        nn_vpu_unpack_own(v, record, group->kind, &group->own);
     }
 }
 

@@ -1,7 +1,9 @@
 /* Sums of products of pixels with a depthwise group's taps, which its outputs follow.
  *
  *   void nn_vpu_taps_xs3(const nn_vpu_group *, const nn_vpu_taps *, int32_t offset, int8_t *to,
- *                        int32_t pixels)
+ *                        int32_t pixels, int32_t more)
+ *
+ * `more`: groups behind this one, which are computed one after the other.
  *
  * Registers, beside those of nn_vpu_offsets.h:
  *   r0   while sums are made: taps behind this one    r1  whether there is another line
@@ -32,7 +34,12 @@ nn_vpu_taps_xs3:
     { stw r10, sp[7] ; nop }
     { stw r0, sp[FRAME_GROUP] ; nop }
     { stw r1, sp[FRAME_INPUTS] ; nop }
-    { ldw r4, sp[FRAME + 1] ; nop }
+    { stw r2, sp[FRAME_X] ; nop }
+    { stw r3, sp[FRAME_TO] ; nop }
+.Lgroup:
+    { ldw r11, r0[VPU_PLACE] ; nop }
+    { ldw r4, sp[FRAME_PIXELS] ; add r3, r3, r11 }
+    { add r2, r2, r11 ; nop }
 .Lpixel:
     { ldw r7, r0[VPU_WEIGHTS] ; shl r11, r5, 4 }    /* 0x200, elements of 8 bits */
     { vsetc r11 ; shr r6, r5, 1 }
@@ -56,6 +63,14 @@ nn_vpu_taps_xs3:
     { ldw r11, r1[TAPS_X_STEP] ; nop }
     { ldw r9, r1[TAPS_TO_STEP] ; add r2, r2, r11 }
     { bt r4, .Lpixel ; add r3, r3, r9 }
+    { ldw r4, sp[FRAME_MORE] ; shl r11, r5, 3 }
+    { bf r4, .Ldone ; sub r11, r11, r5 }            /* the bytes of a group */
+    { ldw r2, sp[FRAME_X] ; add r0, r0, r11 }
+    { ldw r3, sp[FRAME_TO] ; sub r4, r4, 1 }
+    { stw r4, sp[FRAME_MORE] ; nop }
+    { stw r0, sp[FRAME_GROUP] ; nop }
+    bu .Lgroup
+.Ldone:
     { ldw r4, sp[1] ; nop }
     { ldw r5, sp[2] ; nop }
     { ldw r6, sp[3] ; nop }
