@@ -15,6 +15,21 @@ typedef struct {
     int32_t channel;
 } task;
 
+/* How the taps of a pixel are collected: rows that lie row_step apart in a ring, each of `bytes`
+ * bytes between `before` and `after` bytes of padding; above and below them more padding. */
+typedef struct {
+    int32_t head, rows, before, bytes, after, tail, row_step, ring;
+    const int8_t *ring_end;
+    uint32_t value; /* a word of padding */
+    int32_t padded; /* whether there is any */
+    int32_t words;  /* whether all of these and all addresses are multiples of 4 */
+} nn_vpu_patch;
+
+#ifdef __XS3A__
+typedef char patch_layout[sizeof(nn_vpu_patch) == 4 * (PATCH_WORDS + 1) ? 1 : -1];
+void nn_vpu_collect_xs3(const nn_vpu_patch *p, int8_t *to, const int8_t *from);
+#endif
+
 /* What all pixels of a call share. */
 typedef struct {
     const nn_conv_geometry *g;
@@ -29,7 +44,8 @@ typedef struct {
     int direct;            /* rows of taps can be read in place */
     nn_vpu_runs runs;      /* there, and */
     nn_vpu_runs apart;     /* in the patch */
-    int8_t *patch;         /* where taps are collected */
+    int8_t *patch;         /* where taps are collected, */
+    nn_vpu_patch shape;    /* and how */
 } walk;
 
 /* `rest`: see nn_vpu_runs. */
@@ -58,6 +74,11 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.apart = w.runs;
     w.apart.x_step = 0; /* a single pixel */
     nn_vpu_open_runs(&w.apart, 1, all, 0, rest);
+    w.shape.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    w.shape.ring = w.runs.ring;
+    w.shape.ring_end = w.runs.ring_end;
+    w.shape.words = ((in->channels | (int32_t)(intptr_t)in->data | in->row_stride |
+                      in->pixel_stride) & 3) == 0;
     if (w.patch != NULL) {
         w.apart.end = w.patch + nn_vpu_chunks(all) * NN_VPU_BYTES;
     }
@@ -137,14 +158,71 @@ static inline void compute_pixels(nn_vpu *v, const walk *w, const nn_vpu_runs *r
     }
 }
 
-/* One pixel, whose taps are collected. */
-static inline void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
-                                 int8_t *to, const int narrow) {
+/* Collects a pixel's taps as w->shape says, the first row that meets the input from `from` on. */
+static inline void collect_rows(nn_vpu *v, const walk *w, const int8_t *from) {
+#ifdef __XS3A__
+    (void)v;
+    nn_vpu_collect_xs3(&w->shape, w->patch, from);
+#else
+    const nn_vpu_patch *p = &w->shape;
+    const int8_t value = (int8_t)p->value;
+    int8_t *to = fill(w->patch, value, p->head);
+    for (int32_t k = p->rows; k > 0; k--) {
+        to = fill(to, value, p->before);
+        nn_vpu_copy(v, to, from, p->bytes);
+        to = fill(to + p->bytes, value, p->after);
+        from += p->row_step;
+        from = from >= p->ring_end ? from - p->ring : from;
+        NN_VPU_SCALAR(6);
+    }
+    fill(to, value, p->tail);
+    NN_VPU_SCALAR(24);
+#endif
+}
+
+/* Finds the shape of a pixel's taps; returns whether each row of them lies side by side. */
+static int find_shape(walk *w, int32_t left, nn_taps rows, nn_taps columns) {
     const nn_conv_geometry *g = w->g;
-    collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
-            w->block->common.input_zero_point);
-    compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
-    NN_VPU_SCALAR(16);
+    const int32_t channels = w->in->channels, taps = columns.end - columns.first;
+    nn_vpu_patch *p = &w->shape;
+    NN_VPU_SCALAR(30);
+    if (!w->joined || taps <= 0 || rows.first >= rows.end ||
+        nn_run(w->in, left + columns.first, taps) < taps) {
+        return 0;
+    }
+    p->value = 0x01010101U * (uint8_t)w->block->common.input_zero_point;
+    p->head = rows.first * w->row_bytes;
+    p->rows = rows.end - rows.first;
+    p->before = columns.first * channels;
+    p->bytes = taps * channels;
+    p->after = w->row_bytes - p->before - p->bytes;
+    p->tail = (g->kernel_h - rows.end) * w->row_bytes;
+    p->padded = p->rows < g->kernel_h || taps < g->kernel_w;
+    return 1;
+}
+
+/* Pixels of a row from column x on, whose taps are collected; returns how many. `together`: those
+ * whose taps are all in the input's columns. */
+static inline int32_t compute_apart(nn_vpu *v, walk *w, int32_t top, int32_t left, nn_taps rows,
+                                    int32_t together, int8_t *to, const int narrow) {
+    const nn_conv_geometry *g = w->g;
+    const nn_taps columns = nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w);
+    const int8_t *from;
+    if (!find_shape(w, left, rows, columns)) {
+        collect(v, w, top, left, rows, columns, w->block->common.input_zero_point);
+        compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
+        NN_VPU_SCALAR(16);
+        return 1;
+    }
+    from = nn_pixel(w->in, top + rows.first * g->dilation_h, left + columns.first);
+    for (int32_t i = nn_max(together, 1); i > 0; i--) {
+        collect_rows(v, w, from);
+        compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
+        from += w->runs.x_step;
+        to += w->runs.to_step;
+        NN_VPU_SCALAR(12);
+    }
+    return nn_max(together, 1);
 }
 
 /* Whether rows of whole pixels follow one another without a seam. */
@@ -182,14 +260,14 @@ compute(nn_vpu *v, walk *w, const nn_window *window, const int narrow) {
         NN_VPU_SCALAR(24);
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t left = x * g->stride_w - g->pad_left;
-            const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
+            const int32_t together = w->joined ? in_place(w, x, left, window->x1 - x) : 0;
             int8_t *to = nn_out_pixel(w->out, y, x);
-            if (pixels > 0) {
-                compute_pixels(v, w, &w->runs, nn_pixel(w->in, top, left), to, pixels, narrow);
+            if (direct && together > 0) {
+                compute_pixels(v, w, &w->runs, nn_pixel(w->in, top, left), to, together, narrow);
+                x += together;
             } else {
-                compute_apart(v, w, top, left, rows, to, narrow);
+                x += compute_apart(v, w, top, left, rows, together, to, narrow);
             }
-            x += nn_max(pixels, 1);
             NN_VPU_SCALAR(12);
         }
     }

@@ -41,16 +41,24 @@ static inline const int8_t *nn_vpu_row_end(const nn_view *view, int32_t y, int m
     return row + (view->ring_cols - 1) * view->pixel_stride + view->channels;
 }
 
-/* Copies bytes, by the unit where both addresses let it; changes vR. */
+/* Copies bytes, by the unit where both addresses let it; changes vD. */
 static inline void nn_vpu_copy(nn_vpu *v, int8_t *to, const int8_t *from, int32_t bytes) {
     NN_VPU_SCALAR(3);
     if ((((uintptr_t)to | (uintptr_t)from) & 3) == 0) {
-        for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
-            nn_vpu_vldr(v, from);
-            nn_vpu_vstr(v, to);
-            from += NN_VPU_BYTES;
-            to += NN_VPU_BYTES;
-            NN_VPU_SCALAR(1);
+        if (bytes >= NN_VPU_BYTES) {
+            for (int32_t i = 0; i + NN_VPU_BYTES <= bytes; i += NN_VPU_BYTES) {
+                nn_vpu_vldd(v, from + i);
+                nn_vpu_vstd(v, to + i);
+                NN_VPU_SCALAR(1);
+            }
+            if (bytes % 4 == 0) { /* the last vector lies over the one before it */
+                nn_vpu_vldd(v, from + bytes - NN_VPU_BYTES);
+                nn_vpu_vstd(v, to + bytes - NN_VPU_BYTES);
+                return;
+            }
+            from += bytes / NN_VPU_BYTES * NN_VPU_BYTES;
+            to += bytes / NN_VPU_BYTES * NN_VPU_BYTES;
+            bytes %= NN_VPU_BYTES;
         }
         for (; bytes >= 4; bytes -= 4) {
             memcpy(to, from, 4);
@@ -216,6 +224,20 @@ static inline int32_t nn_vpu_by_xs3(const nn_vpu_runs *runs, const int8_t *x, co
 }
 #endif
 
+/* As nn_vpu_pixels, pixel by pixel. */
+NN_OUTLINE void nn_vpu_each_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *groups,
+                                  int32_t count, const nn_vpu_runs *runs, const int8_t *x,
+                                  int8_t *to, int32_t pixels) {
+    for (const nn_vpu_group *group = groups; group < groups + count; group++) {
+        for (int32_t i = 0; i < pixels; i++) {
+            nn_vpu_pixel(v, b, group, runs, x + i * runs->x_step,
+                         to + i * runs->to_step + group->place);
+            NN_VPU_SCALAR(2);
+        }
+        NN_VPU_SCALAR(6);
+    }
+}
+
 /* The outputs of `count` groups of `pixels` pixels, the first one's inputs at `x` and its outputs
  * at `to`. */
 static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *groups,
@@ -225,19 +247,15 @@ static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
     const int32_t most = nn_vpu_by_xs3(runs, x, to, pixels);
     if (most > 0) {
         nn_vpu_pixels_xs3(groups, runs, x, to, most, count - 1);
+        if (most == pixels) {
+            return;
+        }
         x += most * runs->x_step;
         to += most * runs->to_step;
         pixels -= most;
     }
 #endif
-    for (const nn_vpu_group *group = groups; group < groups + count; group++) {
-        for (int32_t i = 0; i < pixels; i++) {
-            nn_vpu_pixel(v, b, group, runs, x + i * runs->x_step,
-                         to + i * runs->to_step + group->place);
-            NN_VPU_SCALAR(2);
-        }
-        NN_VPU_SCALAR(6);
-    }
+    nn_vpu_each_pixel(v, b, groups, count, runs, x, to, pixels);
 }
 
 static inline int32_t nn_vpu_groups(int32_t channels) {

@@ -56,6 +56,20 @@
 #define LINE_LAST 2
 #define LINE_FLAGS 3
 
+/* nn_vpu_patch */
+#define PATCH_HEAD 0
+#define PATCH_ROWS 1
+#define PATCH_BEFORE 2
+#define PATCH_BYTES 3
+#define PATCH_AFTER 4
+#define PATCH_TAIL 5
+#define PATCH_ROW_STEP 6
+#define PATCH_RING 7
+#define PATCH_RING_END 8
+#define PATCH_VALUE 9
+#define PATCH_PADDED 10
+#define PATCH_WORDS 11
+
 /* The frame: r4 to r10 are saved from word 1 on. */
 #define FRAME 40
 #define FRAME_UPPER 8 /* vectors */
