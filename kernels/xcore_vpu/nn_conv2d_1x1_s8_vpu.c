@@ -112,8 +112,7 @@ static void open_eight(nn_vpu *v, eight *e, const nn_vpu_block *b, int32_t first
     take(e, &e->way[0], &b->records[0], first / 2, 0);
     take(e, &e->way[e->ways - 1], &b->records[1], first / 2, 4);
     for (int32_t i = 0; i < e->ways; i++) {
-        e->way[i].group.record = &e->way[i].record;
-        nn_vpu_unpack(v, b, &e->way[i].group);
+        nn_vpu_ready(v, &e->way[i].group, &e->way[i].record, 1);
     }
     NN_VPU_SCALAR(16);
 }

@@ -215,6 +215,17 @@ static inline int32_t compute_apart(nn_vpu *v, walk *w, int32_t top, int32_t lef
         return 1;
     }
     from = nn_pixel(w->in, top + rows.first * g->dilation_h, left + columns.first);
+#ifdef __XS3A__
+    if (!narrow && nn_vpu_by_xs3(&w->apart, w->patch, to, 1)) {
+        for (int32_t i = nn_max(together, 1); i > 0; i--) {
+            nn_vpu_collect_xs3(&w->shape, w->patch, from);
+            nn_vpu_pixels_xs3(w->groups, &w->apart, w->patch, to, 1, w->count - 1);
+            from += w->runs.x_step;
+            to += w->runs.to_step;
+        }
+        return nn_max(together, 1);
+    }
+#endif
     for (int32_t i = nn_max(together, 1); i > 0; i--) {
         collect_rows(v, w, from);
         compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
@@ -285,11 +296,10 @@ static void piece(const nn_call *call, const nn_piece *own) {
     w.few = NULL;
     w.groups = groups;
     nn_vpu_vsetc(&v, NN_VPU_S8);
+    nn_vpu_open_groups(groups, NN_VPU_BATCH, &block);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
         w.count = nn_min(end - first, NN_VPU_BATCH);
-        for (int32_t i = 0; i < w.count; i++) {
-            nn_vpu_member(&v, &block, call->out->channels, w.weight_row, first + i, groups + i);
-        }
+        nn_vpu_members(&v, &block, call->out->channels, w.weight_row, first, w.count, groups);
         compute(&v, &w, &own->window, 0);
     }
 }

@@ -2,11 +2,30 @@
  * groups of channels, then for others.
  *
  * Weights: of each group of 16 channels, tap by tap, 16 bytes. From 16 channels on the last group
- * is made of the last 16, so that nothing behind a pixel is read.
+ * is made of the last 16, so that nothing behind a pixel is read. Of less than 16 channels the next
+ * pixel's are read as well, and the last pixel of the input is copied.
  */
 #include "nn_split.h"
 #include "nn_vpu_requantise.h"
 #include "nn_xcore_vpu.h"
+
+/* The taps of a pixel: rows of `count` inputs between padding, and above and below them more
+ * padding. `head` and `tail` are all taps there, `before` and `after` those of a row. */
+typedef struct {
+    int32_t x_step, to_step; /* from pixel to pixel, of inputs and of outputs */
+    int32_t head, rows, before, count, after, tail;
+    int32_t row_step, ring;     /* from row to row of taps, in a ring of so many bytes */
+    const int8_t *ring_end;     /* and where it ends */
+    const int8_t *x;            /* the first input */
+    const int8_t *padding;      /* 32 bytes */
+    int32_t tap_step;
+} nn_vpu_taps;
+
+#ifdef __XS3A__
+typedef char taps_layout[offsetof(nn_vpu_taps, tap_step) == 4 * (TAPS_PADDING + 1) ? 1 : -1];
+void nn_vpu_taps_xs3(const nn_vpu_group *groups, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
+                     int32_t pixels, int32_t more);
+#endif
 
 /* What all pixels of a call share. */
 typedef struct {
@@ -16,10 +35,12 @@ typedef struct {
     nn_vpu_group *groups;
     int32_t count; /* of groups that are computed together */
     int32_t channels, group_bytes;
-    int32_t tap_step, row_step; /* from tap to tap; from row to row of taps, in a ring */
-    int32_t ring;               /* its bytes, */
-    const int8_t *ring_end;     /* and where it ends */
-    int direct;                 /* 16 channels of a pixel can be read in place */
+    nn_vpu_taps taps;           /* of the pixels that are computed */
+    int direct;                 /* 16 channels of a pixel can be read in place, */
+    int32_t safe;               /* in the ring's last row up to this column */
+    int straight;               /* no ring of columns cuts rows; then */
+    int32_t first, end;         /* pixels whose taps are all in the input's columns */
+    int by_xs3;                 /* the function in assembly can compute pixels */
     NN_VPU_ALIGNED int8_t padding[NN_VPU_BYTES];
 } walk;
 
@@ -32,27 +53,44 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     w.block = b;
     w.channels = in->channels;
     w.group_bytes = g->kernel_h * g->kernel_w * NN_VPU_ACC;
-    w.tap_step = g->dilation_w * in->pixel_stride;
-    w.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    w.ring = in->ring_rows * in->row_stride;
-    w.ring_end = in->data + w.ring;
+    w.taps.x_step = g->stride_w * in->pixel_stride;
+    w.taps.to_step = out->pixel_stride;
+    w.taps.tap_step = g->dilation_w * in->pixel_stride;
+    w.taps.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    w.taps.ring = in->ring_rows * in->row_stride;
+    w.taps.ring_end = in->data + w.taps.ring;
     w.direct =
-        in->channels >= NN_VPU_ACC && in->channels % 4 == 0 &&
+        in->channels % 4 == 0 &&
         (((uintptr_t)in->data | (uintptr_t)in->row_stride | (uintptr_t)in->pixel_stride) & 3) == 0;
+    w.safe = in->ring_cols - 1 -
+             (nn_max(NN_VPU_ACC - in->channels, 0) + in->pixel_stride - 1) / in->pixel_stride;
+    w.straight = in->x0 == 0 && in->ring_cols >= in->width && out->x0 == 0 &&
+                 out->ring_cols >= out->width;
+    w.end = in->width - ((g->kernel_w - 1) * g->dilation_w + 1) + g->pad_left;
+    w.end = w.end < 0 ? 0 : w.end / g->stride_w + 1;
+    w.first = (g->pad_left + g->stride_w - 1) / g->stride_w;
+    w.by_xs3 = w.direct && g->kernel_w <= 8 && 3 * g->kernel_h <= TAPS_MOST_LINES &&
+               ((((uintptr_t)out->data | (uint32_t)out->row_stride | (uint32_t)out->pixel_stride) &
+                 3) == 0);
     memset(w.padding, b->common.input_zero_point, sizeof(w.padding));
-    NN_VPU_SCALAR(40);
+    NN_VPU_SCALAR(52);
     return w;
 }
 
-/* What is to be known of a group. */
-static inline void open_group(nn_vpu *v, const walk *w, int32_t index, nn_vpu_group *group) {
+/* Makes the groups from number `first` on ready. */
+static inline void open_groups(nn_vpu *v, const walk *w, int32_t first) {
     const int32_t own = nn_min(w->channels, NN_VPU_ACC);
-    const int32_t first = nn_min(index * NN_VPU_ACC, w->channels - own);
-    group->record = w->block->records + index;
-    group->weights = w->block->weights + index * w->group_bytes;
-    nn_vpu_place(group, w->block, NN_VPU_ALONE, first, own);
-    nn_vpu_unpack(v, w->block, group);
-    NN_VPU_SCALAR(12);
+    for (int32_t i = 0; i < w->count; i++) {
+        nn_vpu_group *group = w->groups + i;
+        const int32_t place = nn_min((first + i) * NN_VPU_ACC, w->channels - own);
+        if (group->bytes != own) {
+            nn_vpu_place(group, w->block, NN_VPU_ALONE, place, own);
+        }
+        group->place = place;
+        group->weights = w->block->weights + (first + i) * w->group_bytes;
+        NN_VPU_SCALAR(14);
+    }
+    nn_vpu_ready(v, w->groups, w->block->records + first, w->count);
 }
 
 /* The products of one tap: two issues. */
@@ -88,79 +126,14 @@ static inline const int8_t *add_taps(nn_vpu *v, const int8_t *x, int32_t step, i
     return weights;
 }
 
-/* ---- lines of taps -------------------------------------------------------------------------- */
-
-#define MOST_LINES 16
-
-/* Taps that lie `step` bytes from one another. */
-typedef struct {
-    const int8_t *x;
-    int32_t step, last; /* last: one less than there are */
-    int32_t flags;      /* bit 0: another line follows; the other bits are set but of padding */
-} line;
-
-/* The taps of a pixel; from pixel to pixel they lie x_step further, but for padding. */
-typedef struct {
-    /* nn_vpu_offsets.h has these places. */
-    int32_t x_step, to_step;
-    line lines[MOST_LINES];
-    int32_t count; /* of lines */
-} nn_vpu_taps;
-
-static inline line *add_line(line *l, const int8_t *x, int32_t step, int32_t taps, int32_t flags) {
-    NN_VPU_SCALAR(1);
-    if (taps <= 0) {
-        return l;
-    }
-    l->x = x;
-    l->step = step;
-    l->last = taps - 1;
-    l->flags = flags | 1;
-    NN_VPU_SCALAR(7);
-    return l + 1;
-}
-
-#ifdef __XS3A__
-typedef char taps_layout[offsetof(nn_vpu_taps, lines) == 4 * TAPS_LINES &&
-                                 sizeof(line) == 4 * (LINE_FLAGS + 1)
-                             ? 1
-                             : -1];
-void nn_vpu_taps_xs3(const nn_vpu_group *groups, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
-                     int32_t pixels, int32_t more);
-#endif
-
-/* The outputs of `pixels` pixels, whose taps the unit can load. */
-static void compute_lines(nn_vpu *v, const walk *w, const nn_vpu_taps *t, int8_t *to,
-                          int32_t pixels) {
-#ifdef __XS3A__
-    if ((((uintptr_t)to | (uint32_t)t->to_step) & 3) == 0) {
-        nn_vpu_taps_xs3(w->groups, t, 0, to, pixels, w->count - 1);
-        return;
-    }
-#endif
-    for (const nn_vpu_group *group = w->groups; group < w->groups + w->count; group++) {
-        int32_t offset = group->place;
-        for (int32_t pixel = 0; pixel < pixels; pixel++) {
-            const int8_t *weights = group->weights;
-            nn_vpu_biases(v, group);
-            for (int32_t i = 0; i < t->count; i++) {
-                const line *l = &t->lines[i];
-                const int8_t *x = l->flags & ~1 ? l->x + offset : l->x;
-                weights = add_taps(v, x, l->step, l->last + 1, weights);
-                NN_VPU_SCALAR(5);
-            }
-            nn_vpu_finish(v, w->block, group, to + pixel * t->to_step + group->place);
-            offset += t->x_step;
-            NN_VPU_SCALAR(8);
-        }
-        NN_VPU_SCALAR(8);
-    }
-}
-
 /* How many of `pixels` pixels from column x on have taps in the input's columns, one step after
  * the other. */
 static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) {
     const nn_conv_geometry *g = w->g;
+    NN_VPU_SCALAR(6);
+    if (w->straight) {
+        return x < w->first ? 0 : nn_min(pixels, w->end - x);
+    }
     const int32_t span = (g->kernel_w - 1) * g->dilation_w + 1, last = w->in->width - span;
     NN_VPU_SCALAR(20);
     if (left < 0 || left > last) {
@@ -170,12 +143,6 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
     pixels = nn_min(pixels, nn_min(last - left, held) / g->stride_w + 1);
     return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
-
-/* The taps of a pixel. */
-typedef struct {
-    int32_t top, left;
-    nn_taps rows, columns; /* that meet the input */
-} window_taps;
 
 /* As add_taps, with the first `channels` of 16 bytes that the unit cannot load where they are. */
 NN_OUTLINE const int8_t *add_taps_apart(nn_vpu *v, const int8_t *x, int32_t step, int32_t taps,
@@ -189,128 +156,121 @@ NN_OUTLINE const int8_t *add_taps_apart(nn_vpu *v, const int8_t *x, int32_t step
     return weights;
 }
 
-/* Where a row of taps meets the input: a ring of columns cuts it into two runs at most. */
-typedef struct {
-    const int8_t *at[2];
-    int32_t taps[2];
-} cut;
-
-static cut cut_of(const walk *w, const window_taps *t, int32_t row) {
-    const nn_view *in = w->in;
-    const int32_t dilation = w->g->dilation_w, taps = t->columns.end - t->columns.first;
-    const int8_t *data = nn_row(in, t->top + row * w->g->dilation_h);
-    const int32_t x = t->left + t->columns.first * dilation;
-    const int32_t held = (nn_run(in, x, (taps - 1) * dilation + 1) + dilation - 1) / dilation;
-    cut c;
-    c.at[0] = c.at[1] = data + nn_column(in, x) * in->pixel_stride;
-    c.taps[0] = held;
-    c.taps[1] = taps - held;
-    if (held < taps) {
-        c.at[1] = data + nn_column(in, x + held * dilation) * in->pixel_stride;
-    }
-    NN_VPU_SCALAR(24);
-    return c;
+static inline const int8_t *add_run(nn_vpu *v, const walk *w, int direct, const int8_t *x,
+                                    int32_t taps, const int8_t *weights) {
+    return direct ? add_taps(v, x, w->taps.tap_step, taps, weights)
+                     : add_taps_apart(v, x, w->taps.tap_step, taps, weights,
+                                      nn_min(w->channels, NN_VPU_ACC));
 }
 
-static inline const int8_t *add_run(nn_vpu *v, const walk *w, const int8_t *x, int32_t taps,
-                                    const int8_t *weights) {
-    return w->direct
-               ? add_taps(v, x, w->tap_step, taps, weights)
-               : add_taps_apart(v, x, w->tap_step, taps, weights, nn_min(w->channels, NN_VPU_ACC));
-}
-
-/* Finds the lines of a pixel's taps, unless they are too many. */
-static int find_lines(const walk *w, const window_taps *t, nn_vpu_taps *lines) {
-    const int32_t width = w->g->kernel_w, rows = t->rows.end - t->rows.first;
-    const int32_t before = t->columns.first, after = width - t->columns.end;
-    line *l = lines->lines;
-    l = add_line(l, w->padding, 0, t->rows.first * width, 0);
-    if (rows > 0) {
-        cut c = cut_of(w, t, t->rows.first);
-        if ((1 + (c.taps[1] > 0) + (before > 0) + (after > 0)) * rows + 2 > MOST_LINES) {
-            return 0;
-        }
-        for (int32_t k = rows; k > 0; k--) {
-            l = add_line(l, w->padding, 0, before, 0);
-            for (int32_t i = 0; i < 2; i++) {
-                l = add_line(l, c.at[i], w->tap_step, c.taps[i], ~1);
-                c.at[i] += w->row_step;
-                c.at[i] = c.at[i] >= w->ring_end ? c.at[i] - w->ring : c.at[i];
-                NN_VPU_SCALAR(4);
-            }
-            l = add_line(l, w->padding, 0, after, 0);
-        }
-    }
-    l = add_line(l, w->padding, 0, (w->g->kernel_h - t->rows.end) * width, 0);
-    l[-1].flags &= ~1;
-    lines->count = (int32_t)(l - lines->lines);
-    NN_VPU_SCALAR(20);
-    return 1;
-}
-
-/* The channels of a group of one pixel, row by row. */
-static void compute_rows(nn_vpu *v, const walk *w, const window_taps *t, const nn_vpu_group *group,
-                         int8_t *to) {
-    const int32_t first = group->place, before = t->columns.first, width = w->g->kernel_w;
+/* A group's outputs of a pixel. A ring of columns may cut rows: `held` inputs of a row lie before
+ * that, the others from `cut` bytes further on. */
+static void compute_pixel(nn_vpu *v, const walk *w, const nn_vpu_group *group, int direct,
+                          const int8_t *x, int32_t held, int32_t cut, int8_t *to) {
+    const nn_vpu_taps *t = &w->taps;
     const int8_t *weights;
     nn_vpu_biases(v, group);
-    weights = add_taps(v, w->padding, 0, t->rows.first * width, group->weights);
-    for (int32_t k = t->rows.first; k < t->rows.end; k++) {
-        const cut c = cut_of(w, t, k);
-        weights = add_taps(v, w->padding, 0, before, weights);
-        weights = add_run(v, w, c.at[0] + first, c.taps[0], weights);
-        weights = add_run(v, w, c.at[1] + first, c.taps[1], weights);
-        weights = add_taps(v, w->padding, 0, width - t->columns.end, weights);
-        NN_VPU_SCALAR(3);
+    weights = add_taps(v, t->padding, 0, t->head, group->weights);
+    for (int32_t k = t->rows; k > 0; k--) {
+        weights = add_taps(v, t->padding, 0, t->before, weights);
+        weights = add_run(v, w, direct, x + group->place, held, weights);
+        weights = add_run(v, w, direct, x + cut + group->place, t->count - held, weights);
+        weights = add_taps(v, t->padding, 0, t->after, weights);
+        x += t->row_step;
+        x = x >= t->ring_end ? x - t->ring : x;
+        NN_VPU_SCALAR(6);
     }
-    add_taps(v, w->padding, 0, (w->g->kernel_h - t->rows.end) * width, weights);
-    nn_vpu_finish(v, w->block, group, to);
+    add_taps(v, t->padding, 0, t->tail, weights);
+    nn_vpu_finish(v, w->block, group, to + group->place);
     NN_VPU_SCALAR(4);
 }
 
-/* The pixels of a row from column x on that have the same lines of taps; returns how many. */
-static int32_t compute_run(nn_vpu *v, const walk *w, window_taps *t, int32_t x, int32_t x1,
+/* Pixels with the same taps, in columns from `left` on; `direct`: the unit can load these. */
+static void compute_pixels(nn_vpu *v, const walk *w, int direct, int32_t left, int32_t pixels,
                            int8_t *to) {
-    const int32_t together = w->direct ? in_place(w, x, t->left, x1 - x) : 0;
-    const nn_taps rows = t->rows, all = {0, w->g->kernel_w};
-    nn_vpu_taps lines;
-    t->columns = together > 0 ? all
-                              : nn_valid_taps(t->left, w->in->width, w->g->kernel_w,
-                                              w->g->dilation_w);
-    if (t->columns.first >= t->columns.end) {
-        t->rows.first = t->rows.end = 0;
+    const nn_vpu_taps *t = &w->taps;
+    const nn_view *in = w->in;
+    const int32_t dilation = w->g->dilation_w;
+    int32_t held = t->count, cut = 0;
+    if (!w->straight && t->count > 0) {
+        held = (nn_run(in, left, (t->count - 1) * dilation + 1) + dilation - 1) / dilation;
+        if (held < t->count) {
+            cut = (nn_column(in, left + held * dilation) - nn_column(in, left)) * in->pixel_stride;
+        }
+        NN_VPU_SCALAR(30);
     }
-    NN_VPU_SCALAR(10);
-    if (w->direct && find_lines(w, t, &lines)) {
-        lines.x_step = w->g->stride_w * w->in->pixel_stride;
-        lines.to_step = w->out->pixel_stride;
-        compute_lines(v, w, &lines, to, nn_max(together, 1));
-        t->rows = rows;
-        return nn_max(together, 1);
+#ifdef __XS3A__
+    if (direct && w->by_xs3 && held == t->count) {
+        nn_vpu_taps_xs3(w->groups, t, 0, to, pixels, w->count - 1);
+        return;
     }
+#endif
     for (const nn_vpu_group *group = w->groups; group < w->groups + w->count; group++) {
-        compute_rows(v, w, t, group, to + group->place);
+        for (int32_t i = 0; i < pixels; i++) {
+            compute_pixel(v, w, group, direct, t->x + i * t->x_step, held, cut, to + i * t->to_step);
+            NN_VPU_SCALAR(6);
+        }
+        NN_VPU_SCALAR(6);
     }
-    t->rows = rows;
-    return 1;
 }
 
-/* The pixels of a window. */
-static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
+/* Whether rows of taps reach the ring's last row. */
+static int reaches_end(const walk *w, int32_t y, int32_t rows) {
+    for (; rows > 0; rows--, y += w->g->dilation_h) {
+        if (y % w->in->ring_rows == w->in->ring_rows - 1) {
+            return 1;
+        }
+        NN_VPU_SCALAR(5);
+    }
+    return 0;
+}
+
+/* How many of `pixels` pixels have no taps beyond the columns that the unit can load; `left`: the
+ * first one's. Below 1: none, or a ring of columns makes that hard to say. */
+static int32_t safe_pixels(const walk *w, int32_t left, int32_t taps, int32_t pixels) {
+    const int32_t beyond = w->safe - left - (taps - 1) * w->g->dilation_w;
+    NN_VPU_SCALAR(12);
+    return !w->straight || beyond < 0 ? 0 : nn_min(pixels, beyond / w->g->stride_w + 1);
+}
+
+/* The pixels of a row from column x0 to x1. */
+static void compute_row(nn_vpu *v, walk *w, int32_t y, int32_t x0, int32_t x1) {
     const nn_conv_geometry *g = w->g;
-    window_taps t;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        t.top = y * g->stride_h - g->pad_top;
-        t.rows = nn_valid_taps(t.top, w->in->height, g->kernel_h, g->dilation_h);
-        if (t.rows.first >= t.rows.end) {
-            t.rows.first = t.rows.end = 0;
+    const int32_t top = y * g->stride_h - g->pad_top, width = g->kernel_w;
+    const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
+    const int8_t *row = nn_row(w->in, top + rows.first * g->dilation_h);
+    int8_t *out = nn_out_row(w->out, y);
+    nn_vpu_taps *t = &w->taps;
+    const int careful = w->in->channels < NN_VPU_ACC &&
+                        reaches_end(w, top + rows.first * g->dilation_h, rows.end - rows.first);
+    t->head = rows.first * width;
+    t->rows = rows.end - rows.first;
+    t->tail = (g->kernel_h - rows.end) * width;
+    NN_VPU_SCALAR(40);
+    for (int32_t x = x0; x < x1;) {
+        const int32_t left = x * g->stride_w - g->pad_left, inside = in_place(w, x, left, x1 - x);
+        int32_t together = nn_max(inside, 1), direct = w->direct;
+        nn_taps columns = {0, width};
+        if (inside <= 0) {
+            columns = nn_valid_taps(left, w->in->width, width, g->dilation_w);
         }
-        NN_VPU_SCALAR(24);
-        for (int32_t x = window->x0; x < window->x1;) {
-            t.left = x * g->stride_w - g->pad_left;
-            x += compute_run(v, w, &t, x, window->x1, nn_out_pixel(w->out, y, x));
-            NN_VPU_SCALAR(16);
+        t->before = columns.first;
+        t->count = columns.end - columns.first;
+        t->after = width - columns.end;
+        if (t->count > 0) {
+            t->x = row + nn_column(w->in, left + columns.first * g->dilation_w) *
+                             w->in->pixel_stride;
         }
+        if (careful && direct) {
+            const int32_t safe =
+                safe_pixels(w, left + columns.first * g->dilation_w, t->count, together);
+            direct = safe > 0;
+            together = nn_max(safe, 1);
+        }
+        compute_pixels(v, w, direct, left + columns.first * g->dilation_w, together,
+                       out + nn_column(w->out, x) * w->out->pixel_stride);
+        x += together;
+        NN_VPU_SCALAR(40);
     }
 }
 
@@ -322,13 +282,15 @@ static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_group groups[NN_VPU_BATCH];
     walk w = opened((const nn_conv_geometry *)call->geometry, &block, call->in, call->out);
     nn_vpu v;
+    w.taps.padding = w.padding;
     w.groups = groups;
+    nn_vpu_open_groups(groups, NN_VPU_BATCH, &block);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
         w.count = nn_min(end - first, NN_VPU_BATCH);
-        for (int32_t i = 0; i < w.count; i++) {
-            open_group(&v, &w, first + i, groups + i);
+        open_groups(&v, &w, first);
+        for (int32_t y = own->window.y0; y < own->window.y1; y++) {
+            compute_row(&v, &w, y, own->window.x0, own->window.x1);
         }
-        compute(&v, &w, &own->window);
     }
 }
 

@@ -10,18 +10,22 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     const int32_t row_bytes = nn_vpu_row_bytes(in->channels);
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu_runs runs = {0};
+    nn_vpu_group groups[NN_VPU_BATCH];
     nn_vpu v;
     nn_vpu_open_runs(&runs, 1, in->channels, 0, rest);
     runs.x_step = in->pixel_stride;
     runs.to_step = out->pixel_stride;
-    for (int32_t index = first; index < end; index++) {
-        nn_vpu_group group;
-        nn_vpu_member(&v, &b, out->channels, row_bytes, index, &group);
-        group.scalar = nn_vpu_scalar_of_dense;
+    nn_vpu_open_groups(groups, NN_VPU_BATCH, &b);
+    for (int32_t i = 0; i < NN_VPU_BATCH; i++) {
+        groups[i].scalar = nn_vpu_scalar_of_dense;
+    }
+    for (; first < end; first += NN_VPU_BATCH) {
+        const int32_t count = nn_min(end - first, NN_VPU_BATCH);
+        nn_vpu_members(&v, &b, out->channels, row_bytes, first, count, groups);
         for (int32_t y = window->y0; y < window->y1; y++) {
             runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {
-                nn_vpu_pixels(&v, &b, &group, 1, &runs, nn_pixel(in, y, x),
+                nn_vpu_pixels(&v, &b, groups, count, &runs, nn_pixel(in, y, x),
                               nn_out_pixel(out, y, x), 1);
                 NN_VPU_SCALAR(12);
             }

@@ -272,22 +272,28 @@ static inline int32_t nn_vpu_row_bytes(int32_t inputs) {
     return (inputs + 3) / 4 * 4;
 }
 
-/* Group number `index` of those of `channels` output channels, whose rows of weights have
- * `row_bytes` each. */
-static inline void nn_vpu_member(nn_vpu *v, const nn_vpu_block *b, int32_t channels,
-                                 int32_t row_bytes, int32_t index, nn_vpu_group *group) {
-    const int32_t place = index / 2 * NN_VPU_BYTES;
-    const nn_vpu_order order = (index & 1)                           ? NN_VPU_ODD
-                               : index + 1 < nn_vpu_groups(channels) ? NN_VPU_EVEN
-                                                                     : NN_VPU_ALONE;
-    const int32_t apart = order == NN_VPU_ALONE ? 1 : 2; /* channels from lane to lane */
-    const int32_t last = place + (order == NN_VPU_ODD) + (NN_VPU_ACC - 1) * apart;
-    group->record = b->records + index;
-    group->weights = b->weights + last * row_bytes;
-    group->step = apart * row_bytes;
-    nn_vpu_place(group, b, order, place, nn_min(channels - place, NN_VPU_BYTES));
-    nn_vpu_unpack(v, b, group);
-    NN_VPU_SCALAR(16);
+/* Groups from number `first` on, an even one, of those of `channels` output channels, whose rows of
+ * weights have `row_bytes` each. Groups that have been others before keep what is the same. */
+static inline void nn_vpu_members(nn_vpu *v, const nn_vpu_block *b, int32_t channels,
+                                  int32_t row_bytes, int32_t first, int32_t count,
+                                  nn_vpu_group *groups) {
+    for (int32_t i = 0; i < count; i++) {
+        nn_vpu_group *group = groups + i;
+        const int32_t place = (first + i) / 2 * NN_VPU_BYTES, left = channels - place;
+        int32_t last = place + (i & 1) + 2 * (NN_VPU_ACC - 1);
+        if (left < NN_VPU_BYTES || group->bytes < NN_VPU_BYTES) {
+            const nn_vpu_order order = (i & 1)             ? NN_VPU_ODD
+                                       : left > NN_VPU_ACC ? NN_VPU_EVEN
+                                                           : NN_VPU_ALONE;
+            nn_vpu_place(group, b, order, place, nn_min(left, NN_VPU_BYTES));
+            group->step = order == NN_VPU_ALONE ? row_bytes : 2 * row_bytes;
+            last = order == NN_VPU_ALONE ? place + NN_VPU_ACC - 1 : last;
+        }
+        group->place = place;
+        group->weights = b->weights + last * row_bytes;
+        NN_VPU_SCALAR(16);
+    }
+    nn_vpu_ready(v, groups, b->records + first, count);
 }
 
 /* The output channels of a narrow slice: up to 16, some of those of a pair of groups, or of a last
@@ -338,14 +344,14 @@ static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_bloc
     few->apart = pair ? 2 : 1;
     few->first = channel % NN_VPU_BYTES;
     few->end = few->first + channels;
+    nn_vpu_open_groups(few->group, few->apart, b);
+    nn_vpu_ready(v, few->group, b->records, few->apart);
     for (int32_t i = 0; i < few->apart; i++) {
-        few->group[i].record = b->records + i;
         nn_vpu_place(&few->group[i], b,
                      !pair    ? NN_VPU_ALONE
                      : i == 0 ? NN_VPU_EVEN
                               : NN_VPU_ODD,
                      0, few->end);
-        nn_vpu_unpack(v, b, &few->group[i]);
     }
     NN_VPU_SCALAR(48);
 }

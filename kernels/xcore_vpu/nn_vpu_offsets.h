@@ -25,6 +25,7 @@
 #define VPU_BOUNDS 7
 #define VPU_SCALAR 8
 #define VPU_PLACE 9
+#define VPU_RECORD 10
 #define VPU_OWN 16
 #define VPU_GROUP_VECTORS 7 /* bytes of a group, in vectors */
 
@@ -50,10 +51,21 @@
 /* nn_vpu_taps, and a line of taps */
 #define TAPS_X_STEP 0
 #define TAPS_TO_STEP 1
-#define TAPS_LINES 2
+#define TAPS_HEAD 2
+#define TAPS_ROWS 3
+#define TAPS_BEFORE 4
+#define TAPS_COUNT 5
+#define TAPS_AFTER 6
+#define TAPS_TAIL 7
+#define TAPS_ROW_STEP 8
+#define TAPS_RING 9
+#define TAPS_RING_END 10
+#define TAPS_X 11
+#define TAPS_PADDING 12 /* behind it the step from tap to tap */
+#define TAPS_MOST_LINES 24
 #define LINE_X 0
 #define LINE_STEP 1
-#define LINE_LAST 2
+#define LINE_SKIP 2
 #define LINE_FLAGS 3
 
 /* nn_vpu_patch */

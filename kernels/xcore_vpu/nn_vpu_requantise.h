@@ -135,9 +135,9 @@ struct nn_vpu_group {
     const int16_t *bounds; /* the block's, from to_most on */
     void (*scalar)(const nn_vpu_group *group, const int16_t *sums, int8_t *to);
     int32_t place; /* of its outputs, in a pixel */
-    int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
-    nn_vpu_order order;
     const nn_vpu_record *record;
+    int32_t bytes; /* among which outputs lie: 32 or less, 16 or less if alone */
+    nn_vpu_order order;
     const nn_conv_constants *common;
     int32_t unused[2];
     nn_vpu_unpacked own;
@@ -151,14 +151,15 @@ struct nn_vpu_group {
 #define NN_VPU_KIND_SCALAR 64
 
 #ifdef __XS3A__
-typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, place) == 4 * VPU_PLACE &&
+typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, record) == 4 * VPU_RECORD &&
                                          offsetof(nn_vpu_group, own) == 4 * VPU_OWN &&
+                                         sizeof(nn_vpu_record) == sizeof(nn_vpu_group) &&
                                          sizeof(nn_vpu_group) == NN_VPU_BYTES * VPU_GROUP_VECTORS &&
                                          offsetof(nn_vpu_record, as) == RECORD_AS &&
                                          offsetof(nn_vpu_record, as.unit.shifts) == RECORD_SHIFTS
                                      ? 1
                                      : -1];
-void nn_vpu_unpack_xs3(nn_vpu_unpacked *own, const nn_vpu_record *record, int32_t kind);
+void nn_vpu_ready_xs3(nn_vpu_group *groups, const nn_vpu_record *records, int32_t count);
 #endif
 
 static const NN_VPU_ALIGNED int16_t nn_vpu_sixteens[16] = {16, 16, 16, 16, 16, 16, 16, 16,
@@ -275,37 +276,49 @@ static inline int32_t nn_vpu_kind(const nn_vpu_record *record) {
                                      : with;
 }
 
-#ifdef __XS3A__
-#define nn_vpu_unpack_own(v, record, kind, own) nn_vpu_unpack_xs3(own, record, kind)
-#else
-static inline void nn_vpu_unpack_own(nn_vpu *v, const nn_vpu_record *record, int32_t kind,
-                                     nn_vpu_unpacked *own) {
-    nn_vpu_split(v, record->as.unit.shifts, own->shift, own->down);
-    if (kind & NN_VPU_KIND_FINE) {
-        nn_vpu_unpack_fine(v, record, own);
-    } else if (kind & NN_VPU_KIND_WIDE) {
-        nn_vpu_unpack_wide(v, record, own);
-    }
-    if (kind & NN_VPU_KIND_SIGNED) {
-        nn_vpu_unpack_signs(v, record, own->sign);
-    }
-}
-#endif
-
 /* Makes a group ready for its pixels: 13 VPU issues, 11 more if sums have lower bits, 18 more with
  * signs; none for a group on 16 bits, or a scalar one. */
-static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_block *b, nn_vpu_group *group) {
-    const nn_vpu_record *record = group->record;
-    const int32_t mode = record->mode;
+static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_record *record, nn_vpu_group *group) {
+    group->record = record;
     group->factors = &record->as;
-    group->common = &b->common;
-    group->bounds = b->to_most[0];
-    group->scalar = nn_vpu_scalar_of_conv;
-    group->bias = mode & NN_VPU_MODE_SCALAR ? nn_vpu_zeros : record->bias_high;
+    group->bias = record->mode & NN_VPU_MODE_SCALAR ? nn_vpu_zeros : record->bias_high;
     group->kind = nn_vpu_kind(record);
-    NN_VPU_SCALAR(14);
-    if (group->kind < NN_VPU_KIND_ON16) {
-        nn_vpu_unpack_own(v, record, group->kind, &group->own);
+    NN_VPU_SCALAR(20);
+    if (group->kind >= NN_VPU_KIND_ON16) {
+        return;
+    }
+    nn_vpu_split(v, record->as.unit.shifts, group->own.shift, group->own.down);
+    if (group->kind & NN_VPU_KIND_FINE) {
+        nn_vpu_unpack_fine(v, record, &group->own);
+    } else if (group->kind & NN_VPU_KIND_WIDE) {
+        nn_vpu_unpack_wide(v, record, &group->own);
+    }
+    if (group->kind & NN_VPU_KIND_SIGNED) {
+        nn_vpu_unpack_signs(v, record, group->own.sign);
+    }
+}
+
+/* Makes groups ready, each with its record. */
+static inline void nn_vpu_ready(nn_vpu *v, nn_vpu_group *groups, const nn_vpu_record *records,
+                                int32_t count) {
+#ifdef __XS3A__
+    (void)v;
+    nn_vpu_ready_xs3(groups, records, count);
+#else
+    for (int32_t i = 0; i < count; i++) {
+        nn_vpu_unpack(v, records + i, groups + i);
+    }
+#endif
+}
+
+/* What groups of a call have in common, before they have a place. */
+static inline void nn_vpu_open_groups(nn_vpu_group *groups, int32_t count, const nn_vpu_block *b) {
+    for (int32_t i = 0; i < count; i++) {
+        groups[i].bounds = b->to_most[0];
+        groups[i].common = &b->common;
+        groups[i].scalar = nn_vpu_scalar_of_conv;
+        groups[i].bytes = 0;
+        NN_VPU_SCALAR(6);
     }
 }
 

@@ -1,48 +1,78 @@
-/* What follows from a group's record, made once for all its pixels of a call.
+/* Makes groups ready, each from its record: what follows from it, once for all pixels of a call.
  *
- *   void nn_vpu_unpack_xs3(nn_vpu_unpacked *own, const nn_vpu_record *record, int32_t kind)
+ *   void nn_vpu_ready_xs3(nn_vpu_group *, const nn_vpu_record *, int32_t count)
  *
- * It does what nn_vpu_split and nn_vpu_unpack_* of nn_vpu_requantise.h do.
+ * It does what nn_vpu_ready of nn_vpu_requantise.h does.
  *
  * Registers:
- *   r0   `own`; its vectors: shift, down, low, power, sign
- *   r1   the record    r2  the kind    r4  32, the bytes of a vector
- *   r3   constants     r5  the bytes to split    r6, r7  where their upper and lower halves go
- *   r8   the record's factors
+ *   r0   `own` of the group; its vectors: shift, down, low, power, sign
+ *   r1   the record    r2  its mode, then the kind    r4  32, the bytes of a vector
+ *   r3   constants     r5  the bytes to split         r6, r7  where their upper and lower halves go
+ *   r8   the record's factors    r9  the group        r10 groups that are left
  *
- * Schedule: an issue for each operation of the unit, addresses in its bundle.
+ * Schedule: an issue for each operation of the unit, addresses in its bundle. A group takes 19
+ * issues more, 8 with signs.
  */
 #ifdef __XS3A__
 #include "nn_vpu_offsets.h"
 
-#define UNPACK_FRAME 32
-#define UNPACK_BOTH 8 /* vectors */
-#define UNPACK_LEFT 16
-#define UNPACK_TWICE 24
+#define READY_FRAME 32
+#define READY_BOTH 8 /* vectors */
+#define READY_LEFT 16
+#define READY_TWICE 24
 
-    .section .text.nn_vpu_unpack_xs3, "ax"
+    .section .text.nn_vpu_ready_xs3, "ax"
     .issue_mode dual
-    .globl nn_vpu_unpack_xs3
-    .type nn_vpu_unpack_xs3, @function
+    .globl nn_vpu_ready_xs3
+    .type nn_vpu_ready_xs3, @function
+    .align 4
+.Lspecial: /* scalar, or on 16 bits */
+    { zext r11, 1 ; ldc r5, 1 }
+    { bt r11, .Lscalar ; nop }
+    { ld8u r2, r1[r5] ; nop }                       /* how far sums move up */
+    { stw r6, r9[VPU_BIAS] ; add r2, r2, 8 }
+    { stw r2, r9[VPU_KIND] ; nop }
+    bu .Ldone
+.Lscalar:
+    { shl r2, r4, 1 ; sub r3, r3, r4 }
+    { stw r3, r9[VPU_BIAS] ; nop }                  /* zeros */
+    { stw r2, r9[VPU_KIND] ; nop }
+    bu .Ldone
+
     .align 16
-nn_vpu_unpack_xs3:
-    dualentsp UNPACK_FRAME
+nn_vpu_ready_xs3:
+    dualentsp READY_FRAME
+    { stw r4, sp[1] ; ldc r4, 32 }
+    { stw r5, sp[2] ; nop }
+    { stw r6, sp[3] ; nop }
+    { stw r7, sp[4] ; nop }
+    { stw r8, sp[5] ; nop }
+    { stw r9, sp[6] ; mov r9, r0 }
+    { stw r10, sp[7] ; mov r10, r2 }
+.Lgroup:
     ldap r11, .Lconstants
-    { stw r4, sp[1] ; mov r3, r11 }
-    { stw r5, sp[2] ; ldc r4, 32 }
-    { stw r6, sp[3] ; ldc r5, RECORD_SHIFTS / 4 }
-    { stw r7, sp[4] ; shl r5, r5, 2 }
-    { stw r8, sp[5] ; ldc r8, RECORD_AS / 4 }
-    { shl r8, r8, 2 ; add r7, r0, r4 }
-    { add r5, r5, r1 ; add r8, r8, r1 }
-    { mov r6, r0 ; nop }
+    { ldc r8, RECORD_AS / 4 ; mov r3, r11 }
+    { ldc r11, 0 ; add r0, r9, r4 }
+    { ld8u r2, r1[r11] ; shl r8, r8, 2 }
+    { stw r1, r9[VPU_RECORD] ; shr r11, r2, 2 }
+    { add r8, r8, r1 ; zext r11, 2 }
+    { stw r8, r9[VPU_FACTORS] ; shr r6, r4, 1 }
+    { bt r11, .Lspecial ; add r6, r6, r1 }
+    { stw r6, r9[VPU_BIAS] ; shr r11, r2, 1 }       /* behind 16 bytes of the record */
+    { zext r11, 1 ; shr r5, r2, 5 }                 /* with signs */
+    { zext r2, 1 ; zext r5, 1 }                     /* wide, fine */
+    { add r2, r2, r5 ; ldc r5, RECORD_SHIFTS / 4 }
+    { shl r2, r2, 1 ; shl r5, r5, 2 }
+    { add r2, r2, r11 ; add r5, r5, r1 }
+    { stw r2, r9[VPU_KIND] ; add r0, r0, r4 }
+    { mov r6, r0 ; add r7, r0, r4 }
     bl .Lsplit
     { bf r2, .Ldone ; shr r11, r2, 2 }
     { bt r11, .Lfine ; shr r11, r2, 1 }
     { bf r11, .Lsigns ; mov r11, r0 }
 
     { vldr r11[0] ; add r7, r7, r4 }                /* r7: own->low */
-    { vlsub r3[0] ; ldaw r5, sp[UNPACK_LEFT] }
+    { vlsub r3[0] ; ldaw r5, sp[READY_LEFT] }
     { vstr r5[0] ; mov r11, r8 }                    /* 16 - shift */
     { vldr r11[0] ; sub r3, r3, r4 }
     { vlsat r0[0] ; sub r3, r3, r4 }
@@ -76,11 +106,11 @@ nn_vpu_unpack_xs3:
     { zext r2, 1 ; nop }
     { bf r2, .Ldone ; nop }
 .Lwith_signs: /* r3: zeros */
-    { ldw r11, r1[RECORD_JUMPS] ; ldaw r5, sp[UNPACK_TWICE] }
+    { ldw r11, r1[RECORD_JUMPS] ; ldaw r5, sp[READY_TWICE] }
     { stw r11, r5[0] ; nop }
     { stw r11, r5[2] ; nop }
     { ldw r11, r1[RECORD_JUMPS + 1] ; shl r7, r4, 2 }
-    { stw r11, r5[1] ; ldaw r6, sp[UNPACK_LEFT] }
+    { stw r11, r5[1] ; ldaw r6, sp[READY_LEFT] }
     { stw r11, r5[3] ; add r7, r7, r0 }             /* own->sign */
     bl .Lsplit
     { mov r11, r6 ; mkmsk r5, 16 }
@@ -93,12 +123,20 @@ nn_vpu_unpack_xs3:
     { vlsat r7[0] ; nop }
     { vstr r7[0] ; nop }
 .Ldone:
+    { shl r11, r4, 3 ; sub r10, r10, 1 }
+    { sub r11, r11, r4 ; nop }                      /* the bytes of a group and of a record */
+    { bf r10, .Lreturn ; add r9, r9, r11 }
+    { add r1, r1, r11 ; nop }
+    bu .Lgroup
+.Lreturn:
     { ldw r4, sp[1] ; nop }
     { ldw r5, sp[2] ; nop }
     { ldw r6, sp[3] ; nop }
     { ldw r7, sp[4] ; nop }
     { ldw r8, sp[5] ; nop }
-    retsp UNPACK_FRAME
+    { ldw r9, sp[6] ; nop }
+    { ldw r10, sp[7] ; nop }
+    retsp READY_FRAME
 
     /* Halves of the 16 bytes at r5; r3: zeros, then behind the four vectors that this reads. */
     .align 4
@@ -109,7 +147,7 @@ nn_vpu_unpack_xs3:
     { vldr r11[0] ; nop }
     { vldc r3[0] ; add r3, r3, r4 }
     { vlmacc r5[0] ; shl r11, r4, 3 }               /* 0x100, of 16 bits */
-    { vsetc r11 ; ldaw r11, sp[UNPACK_BOTH] }
+    { vsetc r11 ; ldaw r11, sp[READY_BOTH] }
     { vstr r11[0] ; ldc r5, 4 }
     vlashr r11[0], r5
     { vstr r6[0] ; nop }
@@ -120,6 +158,7 @@ nn_vpu_unpack_xs3:
     retsp 0
 
     .align 4
+    .fill 16, 2, 0
 .Lconstants:
     .fill 16, 2, 0
     .fill 16, 2, 128
@@ -129,5 +168,5 @@ nn_vpu_unpack_xs3:
     .fill 16, 2, 2
     .fill 16, 2, 1
     .fill 16, 2, 16383
-    .size nn_vpu_unpack_xs3, . - nn_vpu_unpack_xs3
+    .size nn_vpu_ready_xs3, . - nn_vpu_ready_xs3
 #endif
