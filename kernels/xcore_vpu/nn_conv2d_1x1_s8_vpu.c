@@ -112,7 +112,7 @@ static void open_eight(nn_vpu *v, eight *e, const nn_vpu_block *b, int32_t first
     take(e, &e->way[0], &b->records[0], first / 2, 0);
     take(e, &e->way[e->ways - 1], &b->records[1], first / 2, 4);
     for (int32_t i = 0; i < e->ways; i++) {
-        nn_vpu_ready(v, &e->way[i].group, &e->way[i].record, 1);
+        nn_vpu_ready(v, &e->way[i].group, &e->way[i].record, 1, 0);
     }
     NN_VPU_SCALAR(16);
 }
@@ -202,7 +202,7 @@ static inline void finish(nn_vpu *v, const nn_vpu_block *b, const eight *e, int8
         }
         NN_VPU_SCALAR(8);
         if (w->record.mode & NN_VPU_MODE_SCALAR) {
-            put_scalars(v, w, &b->common, first, second);
+            put_scalars(v, w, b->common, first, second);
             continue;
         }
         if (w->record.mode & NN_VPU_MODE_ON16) {

@@ -23,11 +23,15 @@ typedef struct {
     uint32_t value; /* a word of padding */
     int32_t padded; /* whether there is any */
     int32_t words;  /* whether all of these and all addresses are multiples of 4 */
+    int8_t *to;
+    int32_t x_step, to_step; /* from pixel to pixel, of inputs and of outputs */
 } nn_vpu_patch;
 
 #ifdef __XS3A__
-typedef char patch_layout[sizeof(nn_vpu_patch) == 4 * (PATCH_WORDS + 1) ? 1 : -1];
+typedef char patch_layout[sizeof(nn_vpu_patch) == 4 * (PATCH_X_STEP + 2) ? 1 : -1];
 void nn_vpu_collect_xs3(const nn_vpu_patch *p, int8_t *to, const int8_t *from);
+void nn_vpu_patches_xs3(const nn_vpu_patch *p, const int8_t *from, int8_t *to, int32_t pixels,
+                        const nn_vpu_group *groups, const nn_vpu_runs *runs, int32_t more);
 #endif
 
 /* What all pixels of a call share. */
@@ -49,8 +53,8 @@ typedef struct {
 } walk;
 
 /* `rest`: see nn_vpu_runs. */
-static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *out, void *scratch,
-                   int8_t *rest) {
+static walk opened(nn_vpu *v, const nn_conv_geometry *g, const nn_view *in, const nn_view *out,
+                   void *scratch, int8_t *rest) {
     walk w;
     const int32_t all = g->kernel_h * g->kernel_w * in->channels;
     w.g = g;
@@ -64,7 +68,7 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
     w.patch = (int8_t *)scratch;
     w.weight_row = nn_vpu_row_bytes(all);
-    nn_vpu_open_runs(&w.runs, g->kernel_h, w.row_bytes, g->dilation_h % in->ring_rows * in->row_stride,
+    nn_vpu_open_runs(v, &w.runs, g->kernel_h, w.row_bytes, g->dilation_h % in->ring_rows * in->row_stride,
                      rest);
     w.runs.x_step = g->stride_w * in->pixel_stride;
     w.runs.to_step = out->pixel_stride;
@@ -73,8 +77,11 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.runs.end = NULL; /* of a row, see compute */
     w.apart = w.runs;
     w.apart.x_step = 0; /* a single pixel */
-    nn_vpu_open_runs(&w.apart, 1, all, 0, rest);
+    nn_vpu_open_runs(v, &w.apart, 1, all, 0, rest);
     w.shape.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    w.shape.to = w.patch;
+    w.shape.x_step = w.runs.x_step;
+    w.shape.to_step = w.runs.to_step;
     w.shape.ring = w.runs.ring;
     w.shape.ring_end = w.runs.ring_end;
     w.shape.words = ((in->channels | (int32_t)(intptr_t)in->data | in->row_stride |
@@ -190,7 +197,7 @@ static int find_shape(walk *w, int32_t left, nn_taps rows, nn_taps columns) {
         nn_run(w->in, left + columns.first, taps) < taps) {
         return 0;
     }
-    p->value = 0x01010101U * (uint8_t)w->block->common.input_zero_point;
+    p->value = 0x01010101U * (uint8_t)w->block->common->input_zero_point;
     p->head = rows.first * w->row_bytes;
     p->rows = rows.end - rows.first;
     p->before = columns.first * channels;
@@ -209,7 +216,7 @@ static inline int32_t compute_apart(nn_vpu *v, walk *w, int32_t top, int32_t lef
     const nn_taps columns = nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w);
     const int8_t *from;
     if (!find_shape(w, left, rows, columns)) {
-        collect(v, w, top, left, rows, columns, w->block->common.input_zero_point);
+        collect(v, w, top, left, rows, columns, w->block->common->input_zero_point);
         compute_pixels(v, w, &w->apart, w->patch, to, 1, narrow);
         NN_VPU_SCALAR(16);
         return 1;
@@ -217,12 +224,8 @@ static inline int32_t compute_apart(nn_vpu *v, walk *w, int32_t top, int32_t lef
     from = nn_pixel(w->in, top + rows.first * g->dilation_h, left + columns.first);
 #ifdef __XS3A__
     if (!narrow && nn_vpu_by_xs3(&w->apart, w->patch, to, 1)) {
-        for (int32_t i = nn_max(together, 1); i > 0; i--) {
-            nn_vpu_collect_xs3(&w->shape, w->patch, from);
-            nn_vpu_pixels_xs3(w->groups, &w->apart, w->patch, to, 1, w->count - 1);
-            from += w->runs.x_step;
-            to += w->runs.to_step;
-        }
+        nn_vpu_patches_xs3(&w->shape, from, to, nn_max(together, 1), w->groups, &w->apart,
+                           w->count - 1);
         return nn_max(together, 1);
     }
 #endif
@@ -289,8 +292,8 @@ static void piece(const nn_call *call, const nn_piece *own) {
     const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu_group groups[NN_VPU_BATCH];
-    walk w = opened(((const task *)call->geometry)->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
+    walk w = opened(&v, ((const task *)call->geometry)->g, call->in, call->out, own->scratch, rest);
     const int32_t end = nn_vpu_groups(own->c1);
     w.block = &block;
     w.few = NULL;
@@ -309,8 +312,8 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     const task *t = (const task *)call->geometry;
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu_few few;
-    walk w = opened(t->g, call->in, call->out, own->scratch, rest);
     nn_vpu v;
+    walk w = opened(&v, t->g, call->in, call->out, own->scratch, rest);
     const nn_vpu_block block = nn_vpu_open_of_few(call->constants);
     nn_vpu_open_few(&v, &few, &block, call->out->channels, t->channel, w.weight_row);
     w.block = &block;

@@ -72,7 +72,7 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     w.by_xs3 = w.direct && g->kernel_w <= 8 && 3 * g->kernel_h <= TAPS_MOST_LINES &&
                ((((uintptr_t)out->data | (uint32_t)out->row_stride | (uint32_t)out->pixel_stride) &
                  3) == 0);
-    memset(w.padding, b->common.input_zero_point, sizeof(w.padding));
+    memset(w.padding, b->common->input_zero_point, sizeof(w.padding));
     NN_VPU_SCALAR(52);
     return w;
 }
@@ -80,17 +80,18 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
 /* Makes the groups from number `first` on ready. */
 static inline void open_groups(nn_vpu *v, const walk *w, int32_t first) {
     const int32_t own = nn_min(w->channels, NN_VPU_ACC);
-    for (int32_t i = 0; i < w->count; i++) {
-        nn_vpu_group *group = w->groups + i;
-        const int32_t place = nn_min((first + i) * NN_VPU_ACC, w->channels - own);
-        if (group->bytes != own) {
-            nn_vpu_place(group, w->block, NN_VPU_ALONE, place, own);
+    int32_t ahead = NN_VPU_BATCH * w->group_bytes;
+    NN_VPU_SCALAR(14);
+    if (w->groups->bytes == 0 || (first + NN_VPU_BATCH) * NN_VPU_ACC > w->channels) {
+        ahead = 0;
+        for (int32_t i = 0; i < w->count; i++) {
+            const int32_t place = nn_min((first + i) * NN_VPU_ACC, w->channels - own);
+            nn_vpu_place(w->groups + i, w->block, NN_VPU_ALONE, place, own);
+            w->groups[i].weights = w->block->weights + (first + i) * w->group_bytes;
+            NN_VPU_SCALAR(24);
         }
-        group->place = place;
-        group->weights = w->block->weights + (first + i) * w->group_bytes;
-        NN_VPU_SCALAR(14);
     }
-    nn_vpu_ready(v, w->groups, w->block->records + first, w->count);
+    nn_vpu_ready(v, w->groups, w->block->records + first, w->count, ahead);
 }
 
 /* The products of one tap: two issues. */

@@ -9,26 +9,31 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     const nn_vpu_block b = nn_vpu_open(constants, nn_vpu_groups(out->channels));
     const int32_t row_bytes = nn_vpu_row_bytes(in->channels);
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
-    nn_vpu_runs runs = {0};
+    nn_vpu_runs runs;
     nn_vpu_group groups[NN_VPU_BATCH];
     nn_vpu v;
-    nn_vpu_open_runs(&runs, 1, in->channels, 0, rest);
+    nn_vpu_open_runs(&v, &runs, 1, in->channels, 0, rest);
     runs.x_step = in->pixel_stride;
     runs.to_step = out->pixel_stride;
     nn_vpu_open_groups(groups, NN_VPU_BATCH, &b);
     for (int32_t i = 0; i < NN_VPU_BATCH; i++) {
         groups[i].scalar = nn_vpu_scalar_of_dense;
     }
-    for (; first < end; first += NN_VPU_BATCH) {
-        const int32_t count = nn_min(end - first, NN_VPU_BATCH);
-        nn_vpu_members(&v, &b, out->channels, row_bytes, first, count, groups);
-        for (int32_t y = window->y0; y < window->y1; y++) {
-            runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
-            for (int32_t x = window->x0; x < window->x1; x++) {
-                nn_vpu_pixels(&v, &b, groups, count, &runs, nn_pixel(in, y, x),
-                              nn_out_pixel(out, y, x), 1);
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
+        for (int32_t x = window->x0; x < window->x1;) {
+            const int32_t pixels = nn_run(out, x, nn_run(in, x, window->x1 - x));
+            const int8_t *from = nn_pixel(in, y, x);
+            int8_t *to = nn_out_pixel(out, y, x);
+            for (int32_t i = first; i < end; i += NN_VPU_BATCH) {
+                const int32_t count = nn_min(end - i, NN_VPU_BATCH);
+                nn_vpu_members(&v, &b, out->channels, row_bytes, i, count, groups);
+                nn_vpu_pixels(&v, &b, groups, count, &runs, from, to, pixels);
                 NN_VPU_SCALAR(12);
             }
+            groups->bytes = 0; /* the next run begins with the first groups */
+            x += pixels;
+            NN_VPU_SCALAR(30);
         }
     }
 }
@@ -38,13 +43,13 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     const nn_view *in = call->in;
     const nn_window *window = &own->window;
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
-    nn_vpu_runs runs = {0};
+    nn_vpu_runs runs;
     nn_vpu_few few;
     nn_vpu v;
     const nn_vpu_block b = nn_vpu_open_of_few(call->constants);
     nn_vpu_open_few(&v, &few, &b, call->out->channels, *(const int32_t *)call->geometry,
                     nn_vpu_row_bytes(in->channels));
-    nn_vpu_open_runs(&runs, 1, in->channels, 0, rest);
+    nn_vpu_open_runs(&v, &runs, 1, in->channels, 0, rest);
     for (int32_t i = 0; i < few.apart; i++) {
         few.group[i].scalar = nn_vpu_scalar_of_dense;
     }
@@ -67,7 +72,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch, int32_t channel) {
     const int32_t blocks = nn_vpu_chunks(in->channels);
-    const int few = out->channels < NN_VPU_ACC || nn_vpu_is_few(constants, out->channels, channel);
+    const int few = nn_vpu_is_few(constants, out->channels, channel);
     const nn_call call = {.body = few ? piece_few : piece,
                           .geometry = &channel,
                           .constants = constants,

@@ -122,7 +122,7 @@ static inline int32_t nn_vpu_before_rest(int32_t rest) {
 
 /* Fills in what follows from `count`, `bytes` and the address of 32 zeros; `row_step` is from run
  * to run, in a ring. The last 32 bytes of a run are loaded for its rest, if it has as many. */
-static inline void nn_vpu_open_runs(nn_vpu_runs *runs, int32_t count, int32_t bytes,
+static inline void nn_vpu_open_runs(nn_vpu *v, nn_vpu_runs *runs, int32_t count, int32_t bytes,
                                     int32_t row_step, int8_t *rest) {
     const int32_t blocks = bytes / NN_VPU_BYTES, of_rest = bytes % NN_VPU_BYTES;
     const int32_t before = of_rest > 0 ? nn_vpu_before_rest(of_rest) : 0;
@@ -136,8 +136,9 @@ static inline void nn_vpu_open_runs(nn_vpu_runs *runs, int32_t count, int32_t by
     runs->rest_to = blocks > 0 ? rest : rest + before;
     runs->rest_from = blocks > 0 ? blocks * NN_VPU_BYTES - before : 0;
     runs->rest_mask = (((uint32_t)1 << of_rest) - 1) << (blocks > 0 ? before : 0);
-    memset(rest, 0, NN_VPU_BYTES);
-    NN_VPU_SCALAR(48);
+    nn_vpu_vclrdr(v);
+    nn_vpu_vstr(v, rest);
+    NN_VPU_SCALAR(40);
 }
 
 /* Brings the rest of the run at `x` behind zeros; changes vR. */
@@ -272,28 +273,29 @@ static inline int32_t nn_vpu_row_bytes(int32_t inputs) {
     return (inputs + 3) / 4 * 4;
 }
 
-/* Groups from number `first` on, an even one, of those of `channels` output channels, whose rows of
- * weights have `row_bytes` each. Groups that have been others before keep what is the same. */
+/* A batch of groups from number `first` on, an even one, of those of `channels` output channels,
+ * whose rows of weights have `row_bytes` each. It was the batch before, or it is new. */
 static inline void nn_vpu_members(nn_vpu *v, const nn_vpu_block *b, int32_t channels,
                                   int32_t row_bytes, int32_t first, int32_t count,
                                   nn_vpu_group *groups) {
-    for (int32_t i = 0; i < count; i++) {
-        nn_vpu_group *group = groups + i;
-        const int32_t place = (first + i) / 2 * NN_VPU_BYTES, left = channels - place;
-        int32_t last = place + (i & 1) + 2 * (NN_VPU_ACC - 1);
-        if (left < NN_VPU_BYTES || group->bytes < NN_VPU_BYTES) {
+    int32_t ahead = NN_VPU_BATCH * NN_VPU_ACC * row_bytes;
+    NN_VPU_SCALAR(16);
+    if (groups->bytes == 0 || (first + NN_VPU_BATCH) * NN_VPU_ACC > channels) {
+        ahead = 0;
+        for (int32_t i = 0; i < count; i++) {
+            const int32_t place = (first + i) / 2 * NN_VPU_BYTES, left = channels - place;
             const nn_vpu_order order = (i & 1)             ? NN_VPU_ODD
                                        : left > NN_VPU_ACC ? NN_VPU_EVEN
                                                            : NN_VPU_ALONE;
-            nn_vpu_place(group, b, order, place, nn_min(left, NN_VPU_BYTES));
-            group->step = order == NN_VPU_ALONE ? row_bytes : 2 * row_bytes;
-            last = order == NN_VPU_ALONE ? place + NN_VPU_ACC - 1 : last;
+            const int32_t apart = order == NN_VPU_ALONE ? 1 : 2; /* channels from lane to lane */
+            const int32_t last = place + (i & 1) + (NN_VPU_ACC - 1) * apart;
+            nn_vpu_place(groups + i, b, order, place, nn_min(left, NN_VPU_BYTES));
+            groups[i].weights = b->weights + last * row_bytes;
+            groups[i].step = apart * row_bytes;
+            NN_VPU_SCALAR(30);
         }
-        group->place = place;
-        group->weights = b->weights + last * row_bytes;
-        NN_VPU_SCALAR(16);
     }
-    nn_vpu_ready(v, groups, b->records + first, count);
+    nn_vpu_ready(v, groups, b->records + first, count, ahead);
 }
 
 /* The output channels of a narrow slice: up to 16, some of those of a pair of groups, or of a last
@@ -345,7 +347,7 @@ static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_bloc
     few->first = channel % NN_VPU_BYTES;
     few->end = few->first + channels;
     nn_vpu_open_groups(few->group, few->apart, b);
-    nn_vpu_ready(v, few->group, b->records, few->apart);
+    nn_vpu_ready(v, few->group, b->records, few->apart, 0);
     for (int32_t i = 0; i < few->apart; i++) {
         nn_vpu_place(&few->group[i], b,
                      !pair    ? NN_VPU_ALONE

@@ -81,6 +81,8 @@
 #define PATCH_VALUE 9
 #define PATCH_PADDED 10
 #define PATCH_WORDS 11
+#define PATCH_TO 12
+#define PATCH_X_STEP 13 /* behind it the step of outputs */
 
 /* The frame: r4 to r10 are saved from word 1 on. */
 #define FRAME 40

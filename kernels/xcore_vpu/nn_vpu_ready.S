@@ -1,6 +1,6 @@
 /* Makes groups ready, each from its record: what follows from it, once for all pixels of a call.
  *
- *   void nn_vpu_ready_xs3(nn_vpu_group *, const nn_vpu_record *, int32_t count)
+ *   void nn_vpu_ready_xs3(nn_vpu_group *, const nn_vpu_record *, int32_t count, int32_t ahead)
  *
  * It does what nn_vpu_ready of nn_vpu_requantise.h does.
  *
@@ -20,12 +20,20 @@
 #define READY_BOTH 8 /* vectors */
 #define READY_LEFT 16
 #define READY_TWICE 24
+#define READY_AHEAD 28
 
     .section .text.nn_vpu_ready_xs3, "ax"
     .issue_mode dual
     .globl nn_vpu_ready_xs3
     .type nn_vpu_ready_xs3, @function
     .align 4
+.Lmove: /* to the next batch's channels */
+    { ldw r11, r9[VPU_WEIGHTS] ; nop }
+    { ldw r5, r9[VPU_PLACE] ; add r11, r11, r3 }
+    { stw r11, r9[VPU_WEIGHTS] ; add r5, r5, r6 }
+    { stw r5, r9[VPU_PLACE] ; nop }
+    bu .Lmoved
+
 .Lspecial: /* scalar, or on 16 bits */
     { zext r11, 1 ; ldc r5, 1 }
     { bt r11, .Lscalar ; nop }
@@ -49,23 +57,27 @@ nn_vpu_ready_xs3:
     { stw r8, sp[5] ; nop }
     { stw r9, sp[6] ; mov r9, r0 }
     { stw r10, sp[7] ; mov r10, r2 }
+    { stw r3, sp[READY_AHEAD] ; nop }
 .Lgroup:
+    { ldw r3, sp[READY_AHEAD] ; ldc r8, RECORD_AS / 4 }
+    { bt r3, .Lmove ; shl r6, r4, 1 }
+.Lmoved:
     ldap r11, .Lconstants
-    { ldc r8, RECORD_AS / 4 ; mov r3, r11 }
-    { ldc r11, 0 ; add r0, r9, r4 }
+    { mov r3, r11 ; ldc r11, 0 }
     { ld8u r2, r1[r11] ; shl r8, r8, 2 }
     { stw r1, r9[VPU_RECORD] ; shr r11, r2, 2 }
     { add r8, r8, r1 ; zext r11, 2 }
     { stw r8, r9[VPU_FACTORS] ; shr r6, r4, 1 }
     { bt r11, .Lspecial ; add r6, r6, r1 }
     { stw r6, r9[VPU_BIAS] ; shr r11, r2, 1 }       /* behind 16 bytes of the record */
-    { zext r11, 1 ; shr r5, r2, 5 }                 /* with signs */
-    { zext r2, 1 ; zext r5, 1 }                     /* wide, fine */
+    { zext r11, 1 ; add r0, r9, r4 }                /* with signs */
+    { shr r5, r2, 5 ; zext r2, 1 }
+    { zext r5, 1 ; add r0, r0, r4 }                 /* wide, fine */
     { add r2, r2, r5 ; ldc r5, RECORD_SHIFTS / 4 }
     { shl r2, r2, 1 ; shl r5, r5, 2 }
     { add r2, r2, r11 ; add r5, r5, r1 }
-    { stw r2, r9[VPU_KIND] ; add r0, r0, r4 }
-    { mov r6, r0 ; add r7, r0, r4 }
+    { stw r2, r9[VPU_KIND] ; mov r6, r0 }
+    { shl r11, r4, 4 ; add r7, r0, r4 }
     bl .Lsplit
     { bf r2, .Ldone ; shr r11, r2, 2 }
     { bt r11, .Lfine ; shr r11, r2, 1 }
@@ -112,6 +124,7 @@ nn_vpu_ready_xs3:
     { ldw r11, r1[RECORD_JUMPS + 1] ; shl r7, r4, 2 }
     { stw r11, r5[1] ; ldaw r6, sp[READY_LEFT] }
     { stw r11, r5[3] ; add r7, r7, r0 }             /* own->sign */
+    { shl r11, r4, 4 ; nop }
     bl .Lsplit
     { mov r11, r6 ; mkmsk r5, 16 }
     { vldr r11[0] ; shl r5, r5, 16 }                /* the last eight lanes */
@@ -125,10 +138,8 @@ nn_vpu_ready_xs3:
 .Ldone:
     { shl r11, r4, 3 ; sub r10, r10, 1 }
     { sub r11, r11, r4 ; nop }                      /* the bytes of a group and of a record */
-    { bf r10, .Lreturn ; add r9, r9, r11 }
-    { add r1, r1, r11 ; nop }
-    bu .Lgroup
-.Lreturn:
+    { add r9, r9, r11 ; add r1, r1, r11 }
+    bt r10, .Lgroup
     { ldw r4, sp[1] ; nop }
     { ldw r5, sp[2] ; nop }
     { ldw r6, sp[3] ; nop }
@@ -140,8 +151,7 @@ nn_vpu_ready_xs3:
 
     /* Halves of the 16 bytes at r5; r3: zeros, then behind the four vectors that this reads. */
     .align 4
-.Lsplit:
-    { shl r11, r4, 4 ; nop }                        /* 0x200, elements of 8 bits */
+.Lsplit: /* r11: 0x200, elements of 8 bits */
     { vsetc r11 ; add r11, r3, r4 }
     { vldd r3[0] ; add r3, r11, r4 }
     { vldr r11[0] ; nop }

@@ -73,7 +73,7 @@ typedef enum {
 
 /* What all groups of a call share. */
 typedef struct {
-    nn_conv_constants common;
+    const nn_conv_constants *common;
     const nn_vpu_record *records;
     const int8_t *weights;
     int32_t bounded; /* whether outputs have bounds within int8's: then */
@@ -96,13 +96,13 @@ static const NN_VPU_ALIGNED uint32_t nn_vpu_leasts[8] = {0x80808080U, 0x80808080
 /* `groups`: of the whole block. */
 static inline nn_vpu_block nn_vpu_open(const void *constants, int32_t groups) {
     nn_vpu_block b;
-    b.common = *(const nn_conv_constants *)constants;
-    b.records = (const nn_vpu_record *)(const void *)((const nn_conv_constants *)constants + 1);
+    b.common = (const nn_conv_constants *)constants;
+    b.records = (const nn_vpu_record *)(const void *)(b.common + 1);
     b.weights = (const int8_t *)(const void *)(b.records + groups);
-    b.bounded = b.common.clamp_min > -128 || b.common.clamp_max < 127;
+    b.bounded = b.common->clamp_min > -128 || b.common->clamp_max < 127;
     if (b.bounded) {
-        const int32_t most = 32767 - 256 * b.common.clamp_max;
-        const int32_t least = nn_max(32767 + 256 * b.common.clamp_min, 0);
+        const int32_t most = 32767 - 256 * b.common->clamp_max;
+        const int32_t least = nn_max(32767 + 256 * b.common->clamp_min, 0);
         for (int32_t i = 0; i < 16; i++) {
             b.to_most[0][i] = (int16_t)(most / 2);
             b.to_most[1][i] = (int16_t)(most - most / 2);
@@ -159,7 +159,8 @@ typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, record) == 4 * VPU_RECOR
                                          offsetof(nn_vpu_record, as.unit.shifts) == RECORD_SHIFTS
                                      ? 1
                                      : -1];
-void nn_vpu_ready_xs3(nn_vpu_group *groups, const nn_vpu_record *records, int32_t count);
+void nn_vpu_ready_xs3(nn_vpu_group *groups, const nn_vpu_record *records, int32_t count,
+                      int32_t ahead);
 #endif
 
 static const NN_VPU_ALIGNED int16_t nn_vpu_sixteens[16] = {16, 16, 16, 16, 16, 16, 16, 16,
@@ -298,14 +299,19 @@ static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_record *record, nn_vpu_
     }
 }
 
-/* Makes groups ready, each with its record. */
+/* Makes groups ready, each with its record. `ahead`: how far their weights move, to those of as many
+ * channels as a batch has; 0: they have their places already. */
 static inline void nn_vpu_ready(nn_vpu *v, nn_vpu_group *groups, const nn_vpu_record *records,
-                                int32_t count) {
+                                int32_t count, int32_t ahead) {
 #ifdef __XS3A__
     (void)v;
-    nn_vpu_ready_xs3(groups, records, count);
+    nn_vpu_ready_xs3(groups, records, count, ahead);
 #else
     for (int32_t i = 0; i < count; i++) {
+        if (ahead != 0) {
+            groups[i].weights += ahead;
+            groups[i].place += NN_VPU_BATCH * NN_VPU_ACC;
+        }
         nn_vpu_unpack(v, records + i, groups + i);
     }
 #endif
@@ -315,7 +321,7 @@ static inline void nn_vpu_ready(nn_vpu *v, nn_vpu_group *groups, const nn_vpu_re
 static inline void nn_vpu_open_groups(nn_vpu_group *groups, int32_t count, const nn_vpu_block *b) {
     for (int32_t i = 0; i < count; i++) {
         groups[i].bounds = b->to_most[0];
-        groups[i].common = &b->common;
+        groups[i].common = b->common;
         groups[i].scalar = nn_vpu_scalar_of_conv;
         groups[i].bytes = 0;
         NN_VPU_SCALAR(6);

@@ -71,7 +71,7 @@ static void by_kernels(const layer *l, const place *p, int32_t products, int32_t
     nn_vpu_group group;
     nn_vpu v = {0};
     nn_vpu_open_groups(&group, 1, &b);
-    nn_vpu_ready(&v, &group, &record, 1);
+    nn_vpu_ready(&v, &group, &record, 1, 0);
     group.scalar = l->dense ? nn_vpu_scalar_of_dense : nn_vpu_scalar_of_conv;
     nn_vpu_place(&group, &b, p->order, 0, 16 * step);
     for (int32_t first = 0; first < count; first += 16) {
