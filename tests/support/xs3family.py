@@ -23,7 +23,7 @@ from buildtool_plugins.tools.find import find_clang
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import CFLAGS, compile_c, runtime
 from buildtool_plugins.xs3.linker import Image, Memory, link
-from buildtool_plugins.xs3.machine import Machine
+from buildtool_plugins.xs3.machine import Machine, Readings
 from buildtool_plugins.xs3.objects import Object
 from ckernels import KERNELS, View
 from hostfamily import Family
@@ -37,27 +37,37 @@ GUARD = 64
 RAM = Memory(0x80000, 1 << 22)
 
 
-def assemble_file(path: Path) -> Object:
-    """Returns the object of a `.S` file."""
+@functools.cache
+def _compiled(path: Path) -> Object:
+    return compile_c(path, FLAGS)
+
+
+def _assembled(path: Path, mutant: tuple[str, str, str]) -> Object:
+    """Returns the object of a `.S` file; a mutant is (file, right text, wrong text)."""
     words = [find_clang().path, *CFLAGS, *FLAGS, "-E", "-P", str(path)]
-    return assemble(subprocess.run(words, capture_output=True, text=True, check=True).stdout, path.name)
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    file, right, wrong = mutant
+    if path.name == file:
+        assert right in text
+        text = text.replace(right, wrong)
+    return assemble(text, path.name)
 
 
 @functools.cache
-def image(family: str) -> Image:
+def link_family(family: str, mutant: tuple[str, str, str] = ("", "", "")) -> Image:
     """Links all kernels of a family."""
     variants = load_family(KERNELS / family).kernels
     paths = [KERNELS / name for name in dict.fromkeys(name for v in variants for name in v.sources)]
-    objects = [compile_c(path, FLAGS) if path.suffix == ".c" else assemble_file(path) for path in paths]
+    objects = [_compiled(path) if path.suffix == ".c" else _assembled(path, mutant) for path in paths]
     return link([*objects, *runtime()], dict.fromkeys(variant.symbol for variant in variants), RAM)
 
 
 class Xs3Family(Family):
     """A family's kernels as code of the chip. `machine` counts what they issue."""
 
-    def __init__(self, family: str) -> None:
-        super().__init__("xcore", family)
-        self.machine = Machine(image(family))
+    def __init__(self, name: str, readings: Readings = Readings(), image: Image | None = None) -> None:
+        super().__init__("xcore", name)
+        self.machine = Machine(image or link_family(name), readings)
         self.noise = np.random.default_rng(0)
 
     def _call(
@@ -114,9 +124,9 @@ class Xs3Family(Family):
 
 
 @contextlib.contextmanager
-def on_xs3(family: str) -> Iterator[Xs3Family]:
+def on_xs3(family: str, readings: Readings = Readings()) -> Iterator[Xs3Family]:
     """Lets placements run a family's kernels in the XS3 runner."""
-    kernels = Xs3Family(family)
+    kernels = Xs3Family(family, readings)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", kernels.compute)
         yield kernels

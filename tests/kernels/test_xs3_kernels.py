@@ -1,0 +1,106 @@
+"""The vector unit's kernels as code of the chip, in the XS3 runner: the plain kernels' bytes, wherever tensors lie."""
+
+import numpy as np
+import pytest
+from boardcalls import collect
+from hostfamily import on_host
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer, windowed
+from largecases import deep_convolutions, depthwise_rows, extreme, grouped
+from largecases import windowed as large
+from placement import run_parts, run_pieces, run_whole
+from test_vpu_counts import counting_library
+from xs3family import Xs3Family, link_family, on_xs3
+
+from buildtool.graph.types import Activation
+from buildtool_plugins.xs3.machine import Readings
+
+pytestmark = pytest.mark.slow  # they compile the family for XS3
+FAMILY = "xcore_vpu"
+OTHERS = {
+    **{f"small {kind}": windowed[kind] for kind in ("convolution", "depthwise", "dense", "table")},
+    **{kind: large[kind] for kind in ("convolution", "depthwise", "dense", "large factors", "elementwise", "pool")},
+    "deep": deep_convolutions(),
+    "depthwise rows": depthwise_rows(),
+    "grouped": grouped(),
+    **extreme,
+}
+
+
+def convolution(size, inputs, outputs, kernel=1, stride=1, kind=CONV, activation=Activation.NONE, per_channel=True):
+    axis = Axis(size, kernel, stride, 1, *[(kernel - 1) // 2] * 2)
+    points = (-3, -128 if activation is Activation.RELU else 5)
+    rng = np.random.default_rng([size, inputs, outputs, kernel])
+    return layer(rng, kind, axis, axis, inputs, outputs, activation, points=points, per_channel=per_channel)
+
+
+def depthwise(size, channels, kernel, stride=1):
+    return convolution(size, channels, channels, kernel, stride, DEPTHWISE)
+
+
+def dense(inputs, outputs, rows=1):
+    return layer(np.random.default_rng(inputs), DENSE, Axis(rows), Axis(1), inputs, outputs, points=(7, -9))
+
+
+# Whole chunks of inputs, odd and even numbers of them, and rests; pairs of groups, and a last one alone; taps in
+# place and collected, aligned or not, with and without padding; fewer channels than lanes.
+CASES = {
+    **{f"1x1, {cin} to {cout}": convolution(3, cin, cout) for cin, cout in ((16, 32), (20, 12), (32, 40), (64, 64), (100, 48), (96, 16))},
+    "1x1, relu": convolution(4, 48, 70, activation=Activation.RELU),
+    "1x1, by 2": convolution(5, 24, 33, 1, 2),
+    **{f"{k}x{k}, {cin} to {cout}, by {s}": convolution(5, cin, cout, k, s) for k, cin, cout, s in ((3, 32, 32, 1), (3, 64, 20, 2), (3, 16, 36, 1), (3, 3, 32, 2), (5, 4, 16, 1), (3, 5, 7, 1))},
+    **{f"depthwise {k}x{k}, {c}, by {s}": depthwise(n, c, k, s) for n, c, k, s in ((6, 16, 3, 1), (7, 80, 3, 2), (9, 20, 5, 1), (9, 32, 7, 2), (4, 8, 3, 1), (5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1))},
+    **{f"dense, {cin} to {cout}": dense(cin, cout) for cin, cout in ((64, 12), (200, 70), (33, 130), (8, 16))},
+    "dense, three rows": dense(40, 36, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_odd_shapes(case):
+    with on_xs3(FAMILY) as family:
+        run_whole(case)
+        run_parts(case, 1)
+        for seed in range(2):
+            run_pieces(case, seed, columns=case.op.kind is not DENSE, wide=seed > 0)
+    assert family.kernels.total() > 3
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_random_layers(kind):
+    """Also where VLMACCR saturates after every product, as one of the vendor's models says."""
+    with on_xs3(FAMILY, Readings(vlmaccr_saturates=True)) as family:
+        collect(OTHERS[kind], 8, lambda case: (run_whole(case), run_pieces(case, 3, columns=case.op.kind is not DENSE)))
+    assert family.kernels.total() > 3
+
+
+def test_the_unit_executes_what_the_c_executes():
+    """Operations of the vector unit, of layers that the functions in assembly compute alone."""
+    for name in ("1x1, 64 to 64", "1x1, 96 to 16", "1x1, relu", "3x3, 32 to 32, by 1", "3x3, 3 to 32, by 2", "depthwise 7x7, 32, by 2", "dense, 200 to 70"):
+        library = counting_library()
+        with on_xs3(FAMILY) as family:
+            family.machine.clear_counts()
+            run_whole(CASES[name])
+            executed = family.machine.counts().vectors
+        before = library.nn_vpu_counted().vpu
+        with pytest.MonkeyPatch.context() as patch, on_host("xcore", FAMILY):
+            patch.setattr("hostfamily.library", lambda *_, library=library: library)
+            run_whole(CASES[name])
+        assert executed == library.nn_vpu_counted().vpu - before, name
+
+
+# A wrong line in each file of assembly, and a case of those above that shows it.
+MUTANTS = {
+    "nn_vpu_pixels.S": ("add r7, r7, r10", "sub r7, r7, r10", "1x1, 64 to 64"),
+    "nn_vpu_taps.S": ("and r11, r1, r2", "mov r11, r2", "depthwise 3x3, 16, by 1"),
+    "nn_vpu_outputs.S": ("add r9, r9, r5 }", "nop }", "1x1, 16 to 32"),
+    "nn_vpu_ready.S": ("shl r5, r5, 2", "nop", "1x1, 16 to 32"),
+    "nn_vpu_collect.S": ("add r2, r2, r11", "nop", "3x3, 16 to 36, by 1"),
+}
+
+
+@pytest.mark.parametrize("file", MUTANTS)
+def test_wrong_lines_are_found(file):
+    right, wrong, name = MUTANTS[file]
+    family = Xs3Family(FAMILY, image=link_family(FAMILY, (file, right, wrong)))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Exception, match="plain kernel leaves|outside|stopped"):
+        patch.setattr("placement.compute", family.compute)
+        run_whole(CASES[name])
