@@ -72,7 +72,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch, int32_t channel) {
     const int32_t blocks = nn_vpu_chunks(in->channels);
-    const int few = nn_vpu_is_few(constants, out->channels, channel);
+    const int few = out->channels < NN_VPU_ACC || nn_vpu_is_few(constants, out->channels, channel);
     const nn_call call = {.body = few ? piece_few : piece,
                           .geometry = &channel,
                           .constants = constants,

@@ -312,13 +312,10 @@ typedef struct {
     int32_t first, end; /* channels of the pair */
 } nn_vpu_few;
 
-static inline const nn_vpu_record *nn_vpu_first_record(const void *constants) {
-    return (const nn_vpu_record *)(const void *)((const nn_conv_constants *)constants + 1);
-}
-
 /* Whether a block's first group has a partner. */
 static inline int nn_vpu_of_pair(const void *constants) {
-    return nn_vpu_first_record(constants)->mode & NN_VPU_MODE_PAIR;
+    const nn_conv_constants *common = (const nn_conv_constants *)constants;
+    return ((const nn_vpu_record *)(const void *)(common + 1))->mode & NN_VPU_MODE_PAIR;
 }
 
 /* Opens the block of a narrow slice, which has the records of its pair. */
@@ -331,8 +328,8 @@ static inline nn_vpu_block nn_vpu_open_of_few(const void *constants) {
 static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t channel) {
     NN_VPU_SCALAR(8);
     return channels <= NN_VPU_ACC &&
-           (nn_vpu_of_pair(constants) || channels < nn_vpu_first_record(constants)->channels ||
-            (channel > 0 && channels < NN_VPU_ACC) || channel % NN_VPU_BYTES > 0);
+           (nn_vpu_of_pair(constants) || (channel > 0 && channels < NN_VPU_ACC) ||
+            channel % NN_VPU_BYTES > 0);
 }
 
 /* Opens a narrow slice of a block that nn_vpu_open_of_few opened; rows of weights have `row_bytes` each. */

@@ -25,8 +25,7 @@
 /* Of a group of 16 output channels. What can be derived is not in it, see nn_vpu_unpacked. */
 typedef struct {
     int8_t mode, up; /* up: of a group on 16 bits */
-    int8_t channels; /* of the group */
-    int8_t unused[5];
+    int8_t unused[6];
     int8_t jumps[8]; /* 16 times lane i + 8's, plus lane i's, less 128: 14 - log2 of a lane's sign;
                         15: no sign */
     int16_t bias_high[16], bias_low[16];

@@ -515,7 +515,7 @@ def _record(channels: _Channels, fit: _Fit, is_exact: Bools, lanes: Int, kind: i
     ]
     shifts = np.zeros(LANES, np.int64)
     shifts[used] = 16 * fit.shift[channels_of_group] + fit.down[channels_of_group]
-    head = bytes((mode, 0, len(channels_of_group), *bytes(5))) + _bytes(16 * jumps[8:] + jumps[:8] - 128)
+    head = bytes((mode, *bytes(7))) + _bytes(16 * jumps[8:] + jumps[:8] - 128)
     return head + (table & 0xFFFF).astype("<u2").tobytes() + _bytes(shifts - 128)
 
 
@@ -530,8 +530,7 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
     bias, multiplier, shift, low = factors.T
     halves = ((bias >> 16) & 0xFFFF).astype("<u2").tobytes() + (bias & 0xFFFF).astype("<u2").tobytes()
     own = multiplier.tobytes() + low.astype("<u2").tobytes() + shift.astype(np.int8).tobytes()
-    head = bytes((SCALAR + kind, 0, len(table), *bytes(13)))
-    return (head + halves + own).ljust(RECORD, b"\0")
+    return (bytes((SCALAR + kind, *bytes(15))) + halves + own).ljust(RECORD, b"\0")
 
 
 def pairs(count: int) -> _Groups:

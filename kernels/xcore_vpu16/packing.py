@@ -26,7 +26,6 @@ from buildtool.target.kernels import kernels_root
 
 EXACT = load_packing(kernels_root() / "xcore_vpu" / "packing.py")
 HEAD, RECORD = 16, EXACT.RECORD  # bytes
-CHANNELS = 2  # byte of a record that says how many channels the group has
 ON16 = 8  # a bit of a record's mode, as in nn_vpu_requantise.h
 HALF = 128  # half an output step in z: it rounds where outputs are the upper bytes
 STEPS = 1  # the unit's error is at most 0.5 + 0.125 output steps, the reference's at most 0.75
@@ -73,9 +72,7 @@ def _with_records(exact: Packing) -> Packing:
             lanes = slice(group * LANES, (group + 1) * LANES)
             if factors.rounded[lanes].any():
                 start = HEAD + group * RECORD
-                channels = block[start + CHANNELS]
                 block[start : start + RECORD] = _record(factors, lanes, is_whole)
-                block[start + CHANNELS] = channels
         return bytes(block)
 
     return pack
