@@ -157,12 +157,7 @@ static inline void compute_pixels(nn_vpu *v, const walk *w, const nn_vpu_runs *r
         nn_vpu_pixels(v, w->block, w->groups, w->count, runs, x, to, pixels);
         return;
     }
-    for (; pixels > 0; pixels--) {
-        nn_vpu_pixel_few(v, w->block, w->few, runs, x, to);
-        x += runs->x_step;
-        to += runs->to_step;
-        NN_VPU_SCALAR(2);
-    }
+    nn_vpu_pixels_few(v, w->block, w->few, runs, x, to, pixels);
 }
 
 /* Collects a pixel's taps as w->shape says, the first row that meets the input from `from` on. */

@@ -50,14 +50,15 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     nn_vpu_open_few(&v, &few, &b, call->out->channels, *(const int32_t *)call->geometry,
                     nn_vpu_row_bytes(in->channels));
     nn_vpu_open_runs(&v, &runs, 1, in->channels, 0, rest);
+    runs.x_step = runs.to_step = 0; /* pixel by pixel */
     for (int32_t i = 0; i < few.apart; i++) {
         few.group[i].scalar = nn_vpu_scalar_of_dense;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
         runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
         for (int32_t x = window->x0; x < window->x1; x++) {
-            nn_vpu_pixel_few(&v, &b, &few, &runs, nn_pixel(in, y, x),
-                             nn_out_pixel(call->out, y, x));
+            nn_vpu_pixels_few(&v, &b, &few, &runs, nn_pixel(in, y, x),
+                              nn_out_pixel(call->out, y, x), 1);
             NN_VPU_SCALAR(12);
         }
     }

@@ -310,7 +310,25 @@ typedef struct {
     nn_vpu_group group[2];
     int32_t apart;      /* channels from lane to lane: 2 in a pair */
     int32_t first, end; /* channels of the pair */
+    int32_t by_groups;  /* whether whole groups may be computed, see nn_vpu_rows_in_memory */
 } nn_vpu_few;
+
+/* Whether all rows of a pair can be read although only some were loaded: the others are multiplied
+ * with lanes whose outputs are not stored. The C of the host does not do that. */
+static inline int nn_vpu_rows_in_memory(const int8_t *rows, int32_t first, int32_t row_bytes) {
+#ifdef __XS3A__
+    const int32_t before = first * row_bytes, behind = (NN_VPU_BYTES - first) * row_bytes;
+    const int32_t at = (int32_t)(uintptr_t)rows;
+    NN_VPU_SCALAR(8);
+    return at >= (int32_t)NN_VPU_RAM + before + NN_VPU_BYTES &&
+           at <= (int32_t)NN_VPU_RAM_END - behind - NN_VPU_BYTES;
+#else
+    (void)rows;
+    (void)first;
+    (void)row_bytes;
+    return 0;
+#endif
+}
 
 /* Whether a block's first group has a partner. */
 static inline int nn_vpu_of_pair(const void *constants) {
@@ -354,7 +372,12 @@ static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_bloc
                      : i == 0 ? NN_VPU_EVEN
                               : NN_VPU_ODD,
                      0, few->end);
+        few->group[i].mask &= 0xFFFFFFFFU << few->first;
+        few->group[i].step = few->apart * row_bytes;
+        few->group[i].weights =
+            b->weights + (i + (NN_VPU_ACC - 1) * few->apart - few->first) * row_bytes;
     }
+    few->by_groups = nn_vpu_rows_in_memory(b->weights, few->first, row_bytes);
     NN_VPU_SCALAR(48);
 }
 
@@ -381,7 +404,7 @@ static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
 }
 
 /* A narrow slice's outputs of the pixel whose first input is at `x`. */
-static inline void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
+NN_OUTLINE void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
                                     const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
     NN_VPU_ALIGNED int16_t high[2][NN_VPU_ACC] = {{0}}, low[2][NN_VPU_ACC] = {{0}};
     NN_VPU_ALIGNED int8_t out[NN_VPU_BYTES];
@@ -401,6 +424,24 @@ static inline void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_v
     }
     memcpy(to, out + few->first, (size_t)(few->end - few->first));
     NN_VPU_SCALAR(32 + 3 * (few->end - few->first));
+}
+
+/* A narrow slice's outputs of `pixels` pixels: see nn_vpu_pixels. */
+static inline void nn_vpu_pixels_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
+                                     const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
+                                     int32_t pixels) {
+    if (few->by_groups) {
+        const int32_t alone = few->rows.count < few->apart; /* one channel, of one group */
+        nn_vpu_pixels(v, b, few->group + (alone ? few->first % few->apart : 0),
+                      alone ? 1 : few->apart, runs, x, to - few->first, pixels);
+        return;
+    }
+    for (; pixels > 0; pixels--) {
+        nn_vpu_pixel_few(v, b, few, runs, x, to);
+        x += runs->x_step;
+        to += runs->to_step;
+        NN_VPU_SCALAR(2);
+    }
 }
 
 #endif

@@ -252,9 +252,11 @@ static inline void nn_vpu_scalar_outputs(const nn_vpu_group *group, const int16_
         const nn_dense_channel channel = {bias, record->as.scalar.multiplier[i],
                                           record->as.scalar.shift[i], record->as.scalar.low[i]};
         const nn_channel conv = {bias, channel.multiplier, channel.shift};
-        to[at] = dense ? nn_dense_output(sum, &channel, group->common)
-                       : nn_conv_output(sum, &conv, group->common);
-        NN_VPU_SCALAR(dense ? 29 : 23);
+        if (group->mask >> at & 1) {
+            to[at] = dense ? nn_dense_output(sum, &channel, group->common)
+                           : nn_conv_output(sum, &conv, group->common);
+            NN_VPU_SCALAR(dense ? 31 : 25);
+        }
     }
     NN_VPU_SCALAR(4);
 }

@@ -15,6 +15,10 @@ typedef struct {
     int32_t none;
 } nn_vpu;
 
+/* A tile's memory. */
+#define NN_VPU_RAM 0x80000U
+#define NN_VPU_RAM_END 0x100000U
+
 #define NN_VPU_PLAIN(v, text)                                                                      \
     do {                                                                                           \
         (void)(v);                                                                                 \

@@ -27,6 +27,9 @@ from buildtool_plugins.xs3.machine import Machine, Readings
 from buildtool_plugins.xs3.objects import Object
 from ckernels import KERNELS, View
 from hostfamily import Family
+from kernelcases import Case
+from placement import images
+from slicing import block_of, slice_of
 
 from buildtool.graph.types import Graph, Op
 from buildtool.target.family import load_family
@@ -108,6 +111,32 @@ class Xs3Family(Family):
             after[at - RAM.base :][:bytes_] = before[at - RAM.base :][:bytes_]
         changed = [int(at) + RAM.base for at in np.flatnonzero(before != after)]
         assert not changed, f"{variant.name} wrote outside its memory: {list(map(hex, changed[:4]))}"
+
+    def issues_in_slices(self, case: Case, width: int) -> int:
+        """Returns the issue slots of calls for `width` output channels each, with nothing but their constants."""
+        variant = self.select(case.graph, case.op)
+        cut = block_of(case, variant)
+        block, channels = ckernels.packed(case.graph, case.op, variant).view(np.int8), case.out_shape[-1]
+        arrays, shape = images(case)
+        geometry = ckernels.geometry(case.graph, case.op)
+        self.machine.clear_counts()
+        for first in range(0, channels, width):
+            self.machine.reset()
+            count = min(width, channels - first)
+            own = slice_of(block, cut, first, count, width < cut.group)
+            x, y = self.machine.place(arrays[0]), self.machine.reserve(int(np.prod(shape)) + GUARD)
+            places = (x, arrays[0].shape, arrays[0].shape[2]), (y + first, shape, count)
+            given = {
+                Argument.GEOMETRY: geometry and self.machine.place(bytes(geometry)),
+                Argument.CONSTANTS: self.machine.place(own, 16),
+                Argument.WINDOW: self.machine.place(np.array((0, shape[0], 0, shape[1]), np.int32)),
+                Argument.SCRATCH: self.machine.reserve(ckernels.scratch_size(variant, case.graph, case.op, shape[1]) + 16, 16),
+                Argument.CHANNEL: first,
+            }
+            for name, (at, (h, w, c), own_c) in zip((Argument.IN, Argument.OUT), places, strict=True):
+                given[name] = self.machine.place(np.array((at, w * c, c, h, w, 0, h, w, own_c), np.int32))
+            self.machine.call(variant.symbol, *(given[argument] for argument in variant.call))
+        return self.machine.counts().issues
 
     def _room(self, size: int, offset: int, data: bytes = b"") -> int:
         """Returns an address `offset` bytes above a multiple of 16, with random bytes around its own."""
