@@ -26,6 +26,16 @@ NO_IDIOM static void copy_up(uint8_t *d, const uint8_t *s, size_t bytes) {
         *d++ = *s++;
         bytes--;
     }
+#ifdef __xcore__ /* loads loose words byte by byte */
+    for (; bytes >= 16 && ((uintptr_t)s & 3) == 0; bytes -= 16, d += 16, s += 16) {
+        const uint32_t a = ((const word *)s)[0], b = ((const word *)s)[1];
+        const uint32_t c = ((const word *)s)[2], e = ((const word *)s)[3];
+        ((word *)d)[0] = a;
+        ((word *)d)[1] = b;
+        ((word *)d)[2] = c;
+        ((word *)d)[3] = e;
+    }
+#endif
     for (; bytes >= 16; bytes -= 16, d += 16, s += 16) {
         const uint32_t a = ((const loose_word *)s)[0].value, b = ((const loose_word *)s)[1].value;
         const uint32_t c = ((const loose_word *)s)[2].value, e = ((const loose_word *)s)[3].value;
