@@ -4,9 +4,9 @@
 
 ARCHIVE as for benchmarks.xs3_vendor. Convolutions, depthwise convolutions and dense layers, whole; each shape
 once. Ours has the network's weights and requantises exactly, and the outputs are compared with the plain
-kernels. The vendor's (lib_nn's `execute` with the functions that xformer takes) has random weights; its input is
-padded beforehand, which is not counted, but `pad_3_to_4` is. Stalls are those of the runner's model.
-Prints a row for each layer with --every, and a summary of each network.
+kernels. The vendor's (lib_nn's `execute` with the functions that xformer takes) has random weights; its input
+is padded beforehand, which is not counted, but `pad_3_to_4` is. Stalls are those of the runner's model.
+Prints a summary of each network, and with --every a row for each layer before it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.models import load_model, read_graph
 from buildtool.target.catalogue import features
 
-KINDS = {OpKind.CONV_2D: "convolution", OpKind.DEPTHWISE_CONV_2D: "depthwise", OpKind.FULLY_CONNECTED: "dense"}
+KINDS = {
+    OpKind.CONV_2D: "convolution",
+    OpKind.DEPTHWISE_CONV_2D: "depthwise",
+    OpKind.FULLY_CONNECTED: "dense",
+}
 SHAPE = ("ih", "iw", "cin", "oh", "ow", "cout", "kh", "kw", "sh", "sw")
 LANES, VECTOR = 16, 32
 FUNCTIONS = {
@@ -68,7 +72,9 @@ class Vendor:
             for key, prefix in FUNCTIONS.items()
         }
         image = link(
-            [*objects, assemble(LIBRARY, "library"), *runtime()], list(found.values()), Memory(0x80000, 1 << 23)
+            [*objects, assemble(LIBRARY, "library"), *runtime()],
+            list(found.values()),
+            Memory(0x80000, 1 << 23),
         )
         self.machine = Machine(image)
         self.at = {key: image.address(name) for key, name in found.items()}
@@ -97,10 +103,13 @@ class Vendor:
             how = self._words(taps * LANES, kh - 1, kw - 1, cin // VECTOR - 1, 0, row - kw * cin)
         else:
             by, how, vectors = "generic", self._words(cout, taps), -(-cin // VECTOR)
-            fetch, fetched = "valid", self._words(
-                *(of["sh"] * row, of["sw"] * cin, kh - 1, kw - 1, vectors - 1),
-                *((vectors - 1) * VECTOR - cin, cin - vectors * VECTOR, row - kw * cin),
-                *((1 << cin % VECTOR) - 1 if cin % VECTOR else -1, 0),
+            fetch, fetched = (
+                "valid",
+                self._words(
+                    *(of["sh"] * row, of["sw"] * cin, kh - 1, kw - 1, vectors - 1),
+                    *((vectors - 1) * VECTOR - cin, cin - vectors * VECTOR, row - kw * cin),
+                    *((1 << cin % VECTOR) - 1 if cin % VECTOR else -1, 0),
+                ),
             )
         outputs = m.place(np.array([cout & 0xFFFF, cout >> 16, 8, 6], np.uint16))
         filter_ = self._words(fetched, how, outputs, self.at[fetch], self.at[by], self.at["outputs"])
@@ -110,7 +119,14 @@ class Vendor:
         original = self._noise(of["ih"] * of["iw"] * 4)
         m.clear_counts()
         if of["cin"] == 3:
-            m.call(self.at["pad"], m.reserve(of["ih"] * of["iw"] * 4), original, of["ih"] * of["iw"], 0, is_dual=True)
+            m.call(
+                self.at["pad"],
+                m.reserve(of["ih"] * of["iw"] * 4),
+                original,
+                of["ih"] * of["iw"],
+                0,
+                is_dual=True,
+            )
         arguments = (y, x, filter_, kernel, weights, factors, int(is_depthwise), scratch)
         m.call(self.at["execute"], *arguments, is_dual=True)
         return m.counts()
@@ -138,7 +154,12 @@ class Layer:
 
     def cells(self) -> list[str]:
         """Returns the row of a table."""
-        numbers = (f"{self.ours.issues:,}", f"{self.theirs.issues:,}", f"{self.ratio:.2f}", f"{self.with_stalls:.2f}")
+        numbers = (
+            f"{self.ours.issues:,}",
+            f"{self.theirs.issues:,}",
+            f"{self.ratio:.2f}",
+            f"{self.with_stalls:.2f}",
+        )
         return [self.kind, self.shape, *numbers]
 
 

@@ -254,6 +254,14 @@ static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
         x += most * runs->x_step;
         to += most * runs->to_step;
         pixels -= most;
+        if (most * runs->x_step >= NN_VPU_BYTES) { /* what is before the last pixel can be read */
+            nn_vpu_runs last = *runs;
+            last.rest_from = -runs->ahead;
+            last.rest_to = runs->rest;
+            last.rest_mask = runs->rest_mask << runs->ahead;
+            nn_vpu_pixels_xs3(groups, &last, x, to, pixels, count - 1);
+            return;
+        }
     }
 #endif
     nn_vpu_each_pixel(v, b, groups, count, runs, x, to, pixels);

@@ -1,24 +1,25 @@
-"""The vector unit's kernels as code of the chip, in the XS3 runner: the plain kernels' bytes, wherever tensors lie."""
+"""The vector unit's kernels as code of the chip: in the XS3 runner they give the plain kernels' bytes."""
 
 import numpy as np
 import pytest
 from boardcalls import collect
-from hostfamily import on_host
+from buildtool_plugins.xs3.machine import Readings
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer, windowed
 from largecases import deep_convolutions, depthwise_rows, extreme, grouped
 from largecases import windowed as large
 from placement import run_parts, run_pieces, run_whole
-from test_vpu_counts import counting_library
 from xs3family import Xs3Family, link_family, on_xs3
 
 from buildtool.graph.types import Activation
-from buildtool_plugins.xs3.machine import Readings
 
 pytestmark = pytest.mark.slow  # they compile the family for XS3
 FAMILY = "xcore_vpu"
 OTHERS = {
     **{f"small {kind}": windowed[kind] for kind in ("convolution", "depthwise", "dense", "table")},
-    **{kind: large[kind] for kind in ("convolution", "depthwise", "dense", "large factors", "elementwise", "pool")},
+    **{
+        kind: large[kind]
+        for kind in ("convolution", "depthwise", "dense", "large factors", "elementwise", "pool")
+    },
     "deep": deep_convolutions(),
     "depthwise rows": depthwise_rows(),
     "grouped": grouped(),
@@ -26,7 +27,9 @@ OTHERS = {
 }
 
 
-def convolution(size, inputs, outputs, kernel=1, stride=1, kind=CONV, activation=Activation.NONE, per_channel=True):
+def convolution(
+    size, inputs, outputs, kernel=1, stride=1, kind=CONV, activation=Activation.NONE, per_channel=True
+):
     axis = Axis(size, kernel, stride, 1, *[(kernel - 1) // 2] * 2)
     points = (-3, -128 if activation is Activation.RELU else 5)
     rng = np.random.default_rng([size, inputs, outputs, kernel])
@@ -68,23 +71,12 @@ def test_odd_shapes(case):
 def test_random_layers(kind):
     """Also where VLMACCR saturates after every product, as one of the vendor's models says."""
     with on_xs3(FAMILY, Readings(vlmaccr_saturates=True)) as family:
-        collect(OTHERS[kind], 8, lambda case: (run_whole(case), run_pieces(case, 3, columns=case.op.kind is not DENSE)))
+        collect(
+            OTHERS[kind],
+            8,
+            lambda case: (run_whole(case), run_pieces(case, 3, columns=case.op.kind is not DENSE)),
+        )
     assert family.kernels.total() > 3
-
-
-def test_the_unit_executes_what_the_c_executes():
-    """Operations of the vector unit, of layers that the functions in assembly compute alone."""
-    for name in ("1x1, 64 to 64", "1x1, 96 to 16", "1x1, relu", "3x3, 32 to 32, by 1", "3x3, 3 to 32, by 2", "depthwise 7x7, 32, by 2", "dense, 200 to 70"):
-        library = counting_library()
-        with on_xs3(FAMILY) as family:
-            family.machine.clear_counts()
-            run_whole(CASES[name])
-            executed = family.machine.counts().vectors
-        before = library.nn_vpu_counted().vpu
-        with pytest.MonkeyPatch.context() as patch, on_host("xcore", FAMILY):
-            patch.setattr("hostfamily.library", lambda *_, library=library: library)
-            run_whole(CASES[name])
-        assert executed == library.nn_vpu_counted().vpu - before, name
 
 
 # A wrong line in each file of assembly, and a case of those above that shows it.
@@ -101,6 +93,9 @@ MUTANTS = {
 def test_wrong_lines_are_found(file):
     right, wrong, name = MUTANTS[file]
     family = Xs3Family(FAMILY, image=link_family(FAMILY, (file, right, wrong)))
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Exception, match="plain kernel leaves|outside|stopped"):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(Exception, match="plain kernel leaves|outside|stopped"),
+    ):
         patch.setattr("placement.compute", family.compute)
         run_whole(CASES[name])

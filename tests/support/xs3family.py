@@ -16,6 +16,7 @@ from pathlib import Path
 
 import ckernels
 import numpy as np
+import numpy.typing as npt
 import placement
 import pytest
 from boardcalls import blocks_of
@@ -37,6 +38,7 @@ from buildtool.target.types import Argument, KernelVariant
 
 FLAGS = ("-O2", "-ffp-contract=off", "-D__XS3A__", f"-I{KERNELS / 'include'}")
 GUARD = 64
+PLAIN = Readings()
 RAM = Memory(0x80000, 1 << 22)
 
 
@@ -65,10 +67,16 @@ def link_family(family: str, mutant: tuple[str, str, str] = ("", "", "")) -> Ima
     return link([*objects, *runtime()], dict.fromkeys(variant.symbol for variant in variants), RAM)
 
 
+def _whole_view(at: int, shape: Sequence[int], channels: int) -> npt.NDArray[np.int32]:
+    """Returns nn_view of the first channels of a tensor at an address of the machine."""
+    rows, columns, pixel = shape
+    return np.array((at, columns * pixel, pixel, rows, columns, 0, rows, columns, channels), np.int32)
+
+
 class Xs3Family(Family):
     """A family's kernels as code of the chip. `machine` counts what they issue."""
 
-    def __init__(self, name: str, readings: Readings = Readings(), image: Image | None = None) -> None:
+    def __init__(self, name: str, readings: Readings = PLAIN, image: Image | None = None) -> None:
         super().__init__("xcore", name)
         self.machine = Machine(image or link_family(name), readings)
         self.noise = np.random.default_rng(0)
@@ -112,31 +120,33 @@ class Xs3Family(Family):
         changed = [int(at) + RAM.base for at in np.flatnonzero(before != after)]
         assert not changed, f"{variant.name} wrote outside its memory: {list(map(hex, changed[:4]))}"
 
-    def issues_in_slices(self, case: Case, width: int) -> int:
-        """Returns the issue slots of calls for `width` output channels each, with nothing but their constants."""
+    def in_slices(self, case: Case, width: int) -> npt.NDArray[np.int8]:
+        """Computes the output by calls for `width` channels each; `slices_issues` has their issue slots."""
         variant = self.select(case.graph, case.op)
         cut = block_of(case, variant)
-        block, channels = ckernels.packed(case.graph, case.op, variant).view(np.int8), case.out_shape[-1]
-        arrays, shape = images(case)
-        geometry = ckernels.geometry(case.graph, case.op)
+        block = ckernels.packed(case.graph, case.op, variant).view(np.int8)
+        (x, *_), shape = images(case)
+        output = np.zeros(shape, np.int8)
+        size = ckernels.scratch_size(variant, case.graph, case.op, shape[1])
         self.machine.clear_counts()
-        for first in range(0, channels, width):
+        for first in range(0, shape[2], width):
             self.machine.reset()
-            count = min(width, channels - first)
-            own = slice_of(block, cut, first, count, width < cut.group)
-            x, y = self.machine.place(arrays[0]), self.machine.reserve(int(np.prod(shape)) + GUARD)
-            places = (x, arrays[0].shape, arrays[0].shape[2]), (y + first, shape, count)
+            count = min(width, shape[2] - first)
+            place, read, write = self.machine.place, self.machine.place(x), self.machine.place(output)
+            geometry = ckernels.geometry(case.graph, case.op)
             given = {
-                Argument.GEOMETRY: geometry and self.machine.place(bytes(geometry)),
-                Argument.CONSTANTS: self.machine.place(own, 16),
-                Argument.WINDOW: self.machine.place(np.array((0, shape[0], 0, shape[1]), np.int32)),
-                Argument.SCRATCH: self.machine.reserve(ckernels.scratch_size(variant, case.graph, case.op, shape[1]) + 16, 16),
+                Argument.GEOMETRY: geometry and place(bytes(geometry)),
+                Argument.CONSTANTS: place(slice_of(block, cut, first, count, width < cut.group), 16),
+                Argument.IN: place(_whole_view(read, x.shape, x.shape[2])),
+                Argument.OUT: place(_whole_view(write + first, shape, count)),
+                Argument.WINDOW: place(np.array((0, shape[0], 0, shape[1]), np.int32)),
+                Argument.SCRATCH: self.machine.reserve(size + 16, 16),
                 Argument.CHANNEL: first,
             }
-            for name, (at, (h, w, c), own_c) in zip((Argument.IN, Argument.OUT), places, strict=True):
-                given[name] = self.machine.place(np.array((at, w * c, c, h, w, 0, h, w, own_c), np.int32))
             self.machine.call(variant.symbol, *(given[argument] for argument in variant.call))
-        return self.machine.counts().issues
+            output = self.machine.read(write, output.size, np.int8).reshape(shape)
+        self.slices_issues = self.machine.counts().issues
+        return output.reshape(case.out_shape)
 
     def _room(self, size: int, offset: int, data: bytes = b"") -> int:
         """Returns an address `offset` bytes above a multiple of 16, with random bytes around its own."""
@@ -153,7 +163,7 @@ class Xs3Family(Family):
 
 
 @contextlib.contextmanager
-def on_xs3(family: str, readings: Readings = Readings()) -> Iterator[Xs3Family]:
+def on_xs3(family: str, readings: Readings = PLAIN) -> Iterator[Xs3Family]:
     """Lets placements run a family's kernels in the XS3 runner."""
     kernels = Xs3Family(family, readings)
     with pytest.MonkeyPatch.context() as patch:
