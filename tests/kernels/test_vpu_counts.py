@@ -1,4 +1,4 @@
-"""What convolutions and dense layers issue as chip code in the XS3 runner, by the catalogue, and in the model."""
+"""What convolutions and dense layers issue: chip code in the XS3 runner, the model, and the catalogue."""
 
 import ctypes
 import functools

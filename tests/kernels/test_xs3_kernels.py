@@ -1,16 +1,23 @@
 """The vector unit's kernels as code of the chip: in the XS3 runner they give the plain kernels' bytes."""
 
+import re
+
 import numpy as np
 import pytest
 from boardcalls import collect
 from buildtool_plugins.xs3.machine import Readings
+from hostfamily import on_host
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer, windowed
 from largecases import deep_convolutions, depthwise_rows, extreme, grouped
 from largecases import windowed as large
 from placement import run_parts, run_pieces, run_whole
-from xs3family import Xs3Family, link_family, on_xs3
+from test_vpu_slices import COARSE, LARGE, UNIT
+from test_vpu_slices import layer as of_factors
+from xs3family import KERNELS, Xs3Family, link_family, on_xs3
 
+from buildtool.base.modes import Requantise
 from buildtool.graph.types import Activation
+from buildtool.target.registry import load_board, make_target
 
 pytestmark = pytest.mark.slow  # they compile the family for XS3
 FAMILY = "xcore_vpu"
@@ -44,17 +51,31 @@ def dense(inputs, outputs, rows=1):
     return layer(np.random.default_rng(inputs), DENSE, Axis(rows), Axis(1), inputs, outputs, points=(7, -9))
 
 
-# Whole chunks of inputs, odd and even numbers of them, and rests; pairs of groups, and a last one alone; taps in
-# place and collected, aligned or not, with and without padding; fewer channels than lanes.
+POINTWISE = ((16, 32), (20, 12), (32, 40), (64, 64), (100, 48), (96, 16))  # inputs, outputs
+WINDOWS = (  # rows and columns of the kernel, inputs, outputs, stride
+    *((3, 32, 32, 1), (3, 64, 20, 2), (3, 16, 36, 1)),
+    *((3, 3, 32, 2), (5, 4, 16, 1), (3, 5, 7, 1)),
+)
+DEPTHWISES = (  # size, channels, kernel, stride
+    *((6, 16, 3, 1), (7, 80, 3, 2), (9, 20, 5, 1), (9, 32, 7, 2), (4, 8, 3, 1)),
+    *((5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1)),
+)
+DENSES = ((64, 12), (200, 70), (33, 130), (8, 16))  # inputs, outputs
+# Whole chunks of inputs, odd and even numbers of them, and rests; pairs of groups, and a last one alone; taps
+# in place and collected, aligned or not, with and without padding; fewer channels than lanes.
 CASES = {
-    **{f"1x1, {cin} to {cout}": convolution(3, cin, cout) for cin, cout in ((16, 32), (20, 12), (32, 40), (64, 64), (100, 48), (96, 16))},
+    **{f"1x1, {cin} to {cout}": convolution(3, cin, cout) for cin, cout in POINTWISE},
     "1x1, relu": convolution(4, 48, 70, activation=Activation.RELU),
     "1x1, by 2": convolution(5, 24, 33, 1, 2),
-    **{f"{k}x{k}, {cin} to {cout}, by {s}": convolution(5, cin, cout, k, s) for k, cin, cout, s in ((3, 32, 32, 1), (3, 64, 20, 2), (3, 16, 36, 1), (3, 3, 32, 2), (5, 4, 16, 1), (3, 5, 7, 1))},
-    **{f"depthwise {k}x{k}, {c}, by {s}": depthwise(n, c, k, s) for n, c, k, s in ((6, 16, 3, 1), (7, 80, 3, 2), (9, 20, 5, 1), (9, 32, 7, 2), (4, 8, 3, 1), (5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1))},
-    **{f"dense, {cin} to {cout}": dense(cin, cout) for cin, cout in ((64, 12), (200, 70), (33, 130), (8, 16))},
+    **{f"{k}x{k}, {cin} to {cout}, by {s}": convolution(5, cin, cout, k, s) for k, cin, cout, s in WINDOWS},
+    **{f"depthwise {k}x{k}, {c}, by {s}": depthwise(n, c, k, s) for n, c, k, s in DEPTHWISES},
+    **{f"dense, {cin} to {cout}": dense(cin, cout) for cin, cout in DENSES},
     "dense, three rows": dense(40, 36, 3),
-}  # fmt: skip
+    "bounded": of_factors(2, 48, 80, "relu"),
+    "bounded, alone": of_factors(2, 35, 16, "relu"),
+    "some scalar": of_factors(4, 36, 72, "linear", even=COARSE),
+    "scalar, dense": of_factors(5, 40, 40, "linear", odd=COARSE, kernel=0),
+}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -79,6 +100,28 @@ def test_random_layers(kind):
     assert family.kernels.total() > 3
 
 
+def test_factors_of_16_bits():
+    """They are not exact; the C on the host is what they are compared with."""
+    target = make_target(load_board("xcore"), requantise=Requantise.VPU16)
+    for case in (of_factors(13, 64, 64, "linear", UNIT, LARGE), of_factors(6, 40, 16, "relu")):
+        with on_host("xcore", FAMILY, target=target):
+            wanted = run_whole(case)
+        with on_xs3(FAMILY, target=target):
+            assert np.array_equal(run_whole(case), wanted)
+
+
+def test_functions_restore_what_they_save():
+    for path in sorted((KERNELS / FAMILY).glob("*.S")):
+        text = path.read_text()
+        for function in text.split("dualentsp")[1:]:
+            saved, restored = (
+                dict(reversed(re.findall(rf"\{{ {word} (r[4-9]|r10), (sp\[\d+\]) ;", function)))
+                for word in ("stw", "ldw")
+            )
+            used = set(re.findall(r"\b(?:r[4-9]|r10)\b", function.split("retsp")[0]))
+            assert saved == restored and (not saved or used == set(saved)), path.name
+
+
 # A wrong line in each file of assembly, and a case of those above that shows it.
 MUTANTS = {
     "nn_vpu_pixels.S": ("add r7, r7, r10", "sub r7, r7, r10", "1x1, 64 to 64"),
@@ -95,7 +138,7 @@ def test_wrong_lines_are_found(file):
     family = Xs3Family(FAMILY, image=link_family(FAMILY, (file, right, wrong)))
     with (
         pytest.MonkeyPatch.context() as patch,
-        pytest.raises(Exception, match="plain kernel leaves|outside|stopped"),
+        pytest.raises(Exception, match=r"plain kernel leaves|outside|stopped"),
     ):
         patch.setattr("placement.compute", family.compute)
         run_whole(CASES[name])

@@ -34,7 +34,7 @@ from slicing import block_of, slice_of
 
 from buildtool.graph.types import Graph, Op
 from buildtool.target.family import load_family
-from buildtool.target.types import Argument, KernelVariant
+from buildtool.target.types import Argument, KernelVariant, Target
 
 FLAGS = ("-O2", "-ffp-contract=off", "-D__XS3A__", f"-I{KERNELS / 'include'}")
 GUARD = 64
@@ -76,8 +76,14 @@ def _whole_view(at: int, shape: Sequence[int], channels: int) -> npt.NDArray[np.
 class Xs3Family(Family):
     """A family's kernels as code of the chip. `machine` counts what they issue."""
 
-    def __init__(self, name: str, readings: Readings = PLAIN, image: Image | None = None) -> None:
-        super().__init__("xcore", name)
+    def __init__(
+        self,
+        name: str,
+        readings: Readings = PLAIN,
+        target: Target | None = None,
+        image: Image | None = None,
+    ) -> None:
+        super().__init__("xcore", name, target=target)
         self.machine = Machine(image or link_family(name), readings)
         self.noise = np.random.default_rng(0)
 
@@ -163,9 +169,9 @@ class Xs3Family(Family):
 
 
 @contextlib.contextmanager
-def on_xs3(family: str, readings: Readings = PLAIN) -> Iterator[Xs3Family]:
+def on_xs3(family: str, readings: Readings = PLAIN, target: Target | None = None) -> Iterator[Xs3Family]:
     """Lets placements run a family's kernels in the XS3 runner."""
-    kernels = Xs3Family(family, readings)
+    kernels = Xs3Family(family, readings, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", kernels.compute)
         yield kernels
