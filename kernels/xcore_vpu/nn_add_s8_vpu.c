@@ -9,8 +9,11 @@
  * with factors of 22 bits, each as a multiple of 128 or 256 and a small rest. Where no such form
  * was found, and for operands that repeat a channel, the plain kernel computes.
  */
+#include <stddef.h>
+
 #include "nn_split.h"
 #include "nn_vpu_lanes.h"
+#include "nn_vpu_offsets.h"
 #include "nn_xcore_vpu.h"
 
 /* Of the factors: of odd bytes * 128 and of the bytes; of even bytes * 256 and of the bytes. */
@@ -43,6 +46,14 @@ static void open_addition(addition *s, const nn_add_constants *head, const nn_ad
     nn_vpu_open_clamp(&s->clamp, head->clamp_min, head->clamp_max, 256);
 }
 
+#ifdef __XS3A__
+typedef char addition_layout[offsetof(addition, clamp) == ADDITION_CLAMP &&
+                                     offsetof(addition, second) == 8 * sizeof(nn_vpu_row)
+                                 ? 1
+                                 : -1];
+void nn_vpu_add_xs3(const addition *s, const int8_t *a, const int8_t *b, int8_t *out,
+                    int32_t blocks);
+#else
 static inline void widen(nn_vpu *v, const addition *s, const int8_t *bytes, operand *to) {
     nn_vpu_vlashr(v, bytes, 8);
     nn_vpu_vstr(v, &to->lanes[ODD_1]);
@@ -87,6 +98,22 @@ static inline void add_block(nn_vpu *v, const addition *s, const int8_t *a, cons
     nn_vpu_vstrpv(v, out, NN_VPU_EVEN_BYTES);
 }
 
+#endif
+
+/* Blocks of 32 elements. */
+static inline void add_blocks(nn_vpu *v, const addition *s, const int8_t *a, const int8_t *b,
+                              int8_t *out, int32_t blocks) {
+#ifdef __XS3A__
+    (void)v;
+    nn_vpu_add_xs3(s, a, b, out, blocks);
+#else
+    for (int32_t i = 0; i < blocks; i++) {
+        add_block(v, s, a + 32 * i, b + 32 * i, out + 32 * i);
+        NN_VPU_SCALAR(2);
+    }
+#endif
+}
+
 /* A run of elements; their number is a multiple of 4. */
 static void add_run(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
                     int32_t count) {
@@ -94,16 +121,20 @@ static void add_run(const void *plan, const int8_t *a, const int8_t *b, int8_t *
     nn_vpu v;
     nn_vpu_vsetc(&v, NN_VPU_S16);
     NN_VPU_SCALAR(16);
-    for (; count >= 32; count -= 32, a += 32, b += 32, out += 32) {
-        add_block(&v, s, a, b, out);
-        NN_VPU_SCALAR(2);
+    if (count >= 32) {
+        const int32_t whole = count / 32 * 32;
+        add_blocks(&v, s, a, b, out, count / 32);
+        a += whole;
+        b += whole;
+        out += whole;
+        count -= whole;
     }
     if (count > 0) { /* nothing outside is read or written */
         nn_vpu_row ends[3] = {{{0}}, {{0}}, {{0}}};
         int8_t *const end = (int8_t *)&ends[2];
         nn_vpu_copy_words((int8_t *)&ends[0], a, count);
         nn_vpu_copy_words((int8_t *)&ends[1], b, count);
-        add_block(&v, s, (int8_t *)&ends[0], (int8_t *)&ends[1], end);
+        add_blocks(&v, s, (int8_t *)&ends[0], (int8_t *)&ends[1], end, 1);
         nn_vpu_copy_words(out, end, count);
     }
 }

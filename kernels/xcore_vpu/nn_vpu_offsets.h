@@ -84,6 +84,9 @@
 #define PATCH_TO 12
 #define PATCH_X_STEP 13 /* behind it the step of outputs */
 
+/* `addition` of nn_add_s8_vpu.c, in bytes */
+#define ADDITION_CLAMP 384
+
 /* The frame: r4 to r10 are saved from word 1 on. */
 #define FRAME 40
 #define FRAME_UPPER 8 /* vectors */
