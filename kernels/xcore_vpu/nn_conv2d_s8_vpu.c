@@ -46,7 +46,10 @@ typedef struct {
     int32_t row_bytes;     /* of a row of taps */
     int joined;            /* a row of taps lies side by side, where the ring does not cut it */
     int direct;            /* rows of taps can be read in place */
-    nn_vpu_runs runs;      /* there, and */
+    int32_t together;      /* pixels of the window that are one run, or 0; then */
+    const int8_t *from;    /* the first one's inputs */
+    int8_t *to;            /* and outputs */
+    nn_vpu_runs runs;      /* rows of taps in place, and */
     nn_vpu_runs apart;     /* in the patch */
     int8_t *patch;         /* where taps are collected, */
     nn_vpu_patch shape;    /* and how */
@@ -240,23 +243,27 @@ static int goes_on(const nn_view *view) {
            view->ring_rows == view->height && view->ring_cols == view->width;
 }
 
-/* Whether a window's pixels are one run, of input and output. */
-static int is_one_run(const walk *w, const nn_window *window) {
+/* Finds out whether a window's pixels are one run, of input and output. */
+static void find_run(walk *w, const nn_window *window) {
     const nn_conv_geometry *g = w->g;
     NN_VPU_SCALAR(24);
-    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
-           g->pad_top == 0 && g->pad_left == 0 && window->x0 == 0 && window->x1 == w->out->width &&
-           w->in->width == w->out->width && goes_on(w->in) && goes_on(w->out);
+    w->together = 0;
+    if (g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
+        g->pad_top == 0 && g->pad_left == 0 && window->x0 == 0 && window->x1 == w->out->width &&
+        w->in->width == w->out->width && goes_on(w->in) && goes_on(w->out)) {
+        w->together = (window->y1 - window->y0) * w->out->width;
+        w->from = nn_row(w->in, window->y0);
+        w->to = nn_out_row(w->out, window->y0);
+        w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
+    }
 }
 
 /* The pixels of a window (template). */
 static inline __attribute__((always_inline)) void
 compute(nn_vpu *v, walk *w, const nn_window *window, const int narrow) {
     const nn_conv_geometry *g = w->g;
-    if (is_one_run(w, window)) {
-        w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
-        compute_pixels(v, w, &w->runs, nn_row(w->in, window->y0), nn_out_row(w->out, window->y0),
-                         (window->y1 - window->y0) * w->out->width, narrow);
+    if (w->together > 0) {
+        compute_pixels(v, w, &w->runs, w->from, w->to, w->together, narrow);
         return;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
@@ -294,6 +301,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
     w.few = NULL;
     w.groups = groups;
     nn_vpu_vsetc(&v, NN_VPU_S8);
+    find_run(&w, &own->window);
     nn_vpu_open_groups(groups, NN_VPU_BATCH, &block);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
         w.count = nn_min(end - first, NN_VPU_BATCH);
@@ -315,6 +323,7 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     w.few = &few;
     w.groups = few.group;
     w.count = 1;
+    find_run(&w, &own->window);
     compute(&v, &w, &own->window, 1);
 }
 

@@ -381,6 +381,7 @@ static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_bloc
                               : NN_VPU_ODD,
                      0, few->end);
         few->group[i].mask &= 0xFFFFFFFFU << few->first;
+        few->group[i].skip = (few->first - i + few->apart - 1) / few->apart;
         few->group[i].step = few->apart * row_bytes;
         few->group[i].weights =
             b->weights + (i + (NN_VPU_ACC - 1) * few->apart - few->first) * row_bytes;

@@ -100,6 +100,14 @@ def test_random_layers(kind):
     assert family.kernels.total() > 3
 
 
+@pytest.mark.parametrize("name", ["some scalar", "scalar, dense", "bounded", "1x1, by 2", "dense, 64 to 12"])
+def test_slices(name):
+    with on_xs3(FAMILY) as family:
+        wanted = run_whole(CASES[name])
+        for width in (1, 4, 8, 16):
+            assert np.array_equal(family.in_slices(CASES[name], width), wanted), width
+
+
 def test_factors_of_16_bits():
     """They are not exact; the C on the host is what they are compared with."""
     target = make_target(load_board("xcore"), requantise=Requantise.VPU16)
