@@ -113,7 +113,7 @@ __attribute__((weak)) void nn_parallel(nn_job *job, const void *context, int32_t
 #include <xcore/thread.h>
 
 #ifndef NN_PARALLEL_STACK
-#define NN_PARALLEL_STACK 512
+#define NN_PARALLEL_STACK 640
 #endif
 
 #define WORKERS (NN_THREADS > 1 ? NN_THREADS - 1 : 1)

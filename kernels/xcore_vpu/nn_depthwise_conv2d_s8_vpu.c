@@ -69,7 +69,9 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     w.end = in->width - ((g->kernel_w - 1) * g->dilation_w + 1) + g->pad_left;
     w.end = w.end < 0 ? 0 : w.end / g->stride_w + 1;
     w.first = (g->pad_left + g->stride_w - 1) / g->stride_w;
-    w.by_xs3 = w.direct && g->kernel_w <= 8 && 3 * g->kernel_h <= TAPS_MOST_LINES &&
+    /* a row of taps is one line, and padding on one side another, or on both two */
+    w.by_xs3 = w.direct && g->kernel_w <= 8 &&
+               g->kernel_h * (in->width < g->kernel_w * g->dilation_w ? 3 : 2) <= TAPS_MOST_LINES &&
                ((((uintptr_t)out->data | (uint32_t)out->row_stride | (uint32_t)out->pixel_stride) &
                  3) == 0);
     memset(w.padding, b->common->input_zero_point, sizeof(w.padding));

@@ -25,6 +25,8 @@
     .issue_mode dual
     .globl nn_vpu_add_xs3
     .type nn_vpu_add_xs3, @function
+    .globl nn_vpu_add_xs3.nstackwords
+    .set nn_vpu_add_xs3.nstackwords, ADD_FRAME
     .align 16
 nn_vpu_add_xs3:
     dualentsp ADD_FRAME

@@ -19,6 +19,8 @@
     .issue_mode dual
     .globl nn_vpu_collect_xs3
     .type nn_vpu_collect_xs3, @function
+    .globl nn_vpu_collect_xs3.nstackwords
+    .set nn_vpu_collect_xs3.nstackwords, 8
     .align 16
 nn_vpu_collect_xs3:
     dualentsp 8
@@ -130,6 +132,8 @@ nn_vpu_collect_xs3:
     .section .text.nn_vpu_patches_xs3, "ax"
     .globl nn_vpu_patches_xs3
     .type nn_vpu_patches_xs3, @function
+    .globl nn_vpu_patches_xs3.nstackwords
+    .set nn_vpu_patches_xs3.nstackwords, PATCHES_FRAME + nn_vpu_pixels_xs3.nstackwords
     .align 16
 nn_vpu_patches_xs3:
     dualentsp PATCHES_FRAME

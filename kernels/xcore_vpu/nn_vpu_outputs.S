@@ -13,10 +13,14 @@
 #ifdef __XS3A__
 #include "nn_vpu_offsets.h"
 
+#define OUTPUTS_IN_C 64 /* words of stack, for the C that a scalar group calls */
+
     .section .text.nn_vpu_outputs_xs3, "ax"
     .issue_mode dual
     .globl nn_vpu_outputs_xs3
     .type nn_vpu_outputs_xs3, @function
+    .globl nn_vpu_outputs_xs3.nstackwords
+    .set nn_vpu_outputs_xs3.nstackwords, 2 + OUTPUTS_IN_C
     .align 16
 .Lothers:
     { shr r11, r8, 6 ; ldaw r10, sp[FRAME_NEAR] }

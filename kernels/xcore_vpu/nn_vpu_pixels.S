@@ -26,6 +26,8 @@
     .issue_mode dual
     .globl nn_vpu_pixels_xs3
     .type nn_vpu_pixels_xs3, @function
+    .globl nn_vpu_pixels_xs3.nstackwords
+    .set nn_vpu_pixels_xs3.nstackwords, FRAME + nn_vpu_outputs_xs3.nstackwords
     .align 16
 .Ltake_rest: /* before there are biases in vR */
     { ldw r11, r1[RUNS_REST_FROM] ; nop }

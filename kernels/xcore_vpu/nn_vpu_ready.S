@@ -26,6 +26,8 @@
     .issue_mode dual
     .globl nn_vpu_ready_xs3
     .type nn_vpu_ready_xs3, @function
+    .globl nn_vpu_ready_xs3.nstackwords
+    .set nn_vpu_ready_xs3.nstackwords, READY_FRAME
     .align 4
 .Lmove: /* to the next batch's channels */
     { ldw r11, r9[VPU_WEIGHTS] ; nop }

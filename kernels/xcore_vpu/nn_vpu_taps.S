@@ -36,6 +36,8 @@
     .issue_mode dual
     .globl nn_vpu_taps_xs3
     .type nn_vpu_taps_xs3, @function
+    .globl nn_vpu_taps_xs3.nstackwords
+    .set nn_vpu_taps_xs3.nstackwords, TAPS_FRAME + nn_vpu_outputs_xs3.nstackwords
     /* Lines of r4 taps of padding, perhaps none. */
     .align 4
 .Lmany:
