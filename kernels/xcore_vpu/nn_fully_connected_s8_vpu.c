@@ -18,6 +18,7 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     nn_vpu_open_groups(groups, NN_VPU_BATCH, &b);
     for (int32_t i = 0; i < NN_VPU_BATCH; i++) {
         groups[i].scalar = nn_vpu_scalar_of_dense;
+        groups[i].dense = 1;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
         runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
@@ -53,6 +54,7 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     runs.x_step = runs.to_step = 0; /* pixel by pixel */
     for (int32_t i = 0; i < few.apart; i++) {
         few.group[i].scalar = nn_vpu_scalar_of_dense;
+        few.group[i].dense = 1;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
         runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);

@@ -26,6 +26,9 @@
 #define VPU_SCALAR 8
 #define VPU_PLACE 9
 #define VPU_RECORD 10
+#define VPU_ORDER 12
+#define VPU_COMMON 13
+#define VPU_DENSE 15
 #define VPU_OWN 16
 #define VPU_GROUP_VECTORS 7 /* bytes of a group, in vectors */
 

@@ -140,7 +140,7 @@ struct nn_vpu_group {
     nn_vpu_order order;
     const nn_conv_constants *common;
     int32_t skip; /* lanes before the first one whose output is stored */
-    int32_t unused;
+    int32_t dense; /* whether it is of a dense layer */
     nn_vpu_unpacked own;
 };
 
@@ -153,6 +153,7 @@ struct nn_vpu_group {
 
 #ifdef __XS3A__
 typedef char nn_vpu_group_layout[offsetof(nn_vpu_group, record) == 4 * VPU_RECORD &&
+                                         offsetof(nn_vpu_group, common) == 4 * VPU_COMMON &&
                                          offsetof(nn_vpu_group, own) == 4 * VPU_OWN &&
                                          sizeof(nn_vpu_record) == sizeof(nn_vpu_group) &&
                                          sizeof(nn_vpu_group) == NN_VPU_BYTES * VPU_GROUP_VECTORS &&
@@ -324,6 +325,7 @@ static inline void nn_vpu_open_groups(nn_vpu_group *groups, int32_t count, const
         groups[i].bounds = b->to_most[0];
         groups[i].common = b->common;
         groups[i].scalar = nn_vpu_scalar_of_conv;
+        groups[i].dense = 0;
         groups[i].bytes = 0;
         NN_VPU_SCALAR(6);
     }
