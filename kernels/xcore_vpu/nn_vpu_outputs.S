@@ -1,8 +1,8 @@
 /* From a group's sums in the accumulators to its outputs of one pixel.
  *
  * nn_vpu_outputs_xs3 does what nn_vpu_finish of nn_vpu_requantise.h does: scale, bound and store. Of
- * a scalar group it computes lanes one by one, 31 issues each; C does for dense layers, and where a
- * factor is a quarter or more.
+ * a scalar group it computes lanes one by one, 31 issues each; C does for dense layers, and where
+ * a factor is between a quarter and a half.
  *
  * Registers: those of nn_vpu_offsets.h. r1 and r6 to r11 change. Of a group that is exact:
  *   r6   the sums' lower halves    r7   the factors' upper halves   r8  which kind of group
@@ -132,6 +132,20 @@ nn_vpu_outputs_xs3:
     { vladd r6[0] ; nop }
     bu .Lplain
 
+.Lall_in_c: /* a factor from a quarter to a half */
+    { ldw r4, sp[SCALAR_PIXELS] ; ldc r5, 32 }
+    { ldw r0, sp[FRAME_GROUP] ; nop }
+    { ldw r3, sp[FRAME_TO_NOW] ; nop }
+.Lin_c: /* C gets the group, its sums (upper halves, lower ones), and where outputs go */
+    { mov r2, r3 ; ldaw r1, sp[FRAME_UPPER] }
+    dualentsp 2
+    { ldw r11, r0[VPU_SCALAR] ; nop }
+    { bla r11 ; nop }
+    { ldw r0, sp[FRAME_GROUP + 2] ; nop }
+    { ldw r2, sp[FRAME_X_NOW + 2] ; nop }
+    { ldw r3, sp[FRAME_TO_NOW + 2] ; nop }
+    retsp 2
+
 .Lscalar: /* lane by lane, with LiteRT's arithmetic */
     { stw r2, sp[FRAME_X_NOW] ; ldaw r6, sp[FRAME_UPPER] }
     { vstd r6[0] ; add r7, r6, r5 }
@@ -170,7 +184,7 @@ nn_vpu_outputs_xs3:
     { neg r11, r11 ; ldc r5, 1 }
     { sub r11, r11, r2 ; nop }                      /* places to the right, less two */
     { shr r2, r11, 8 ; nop }
-    { bt r2, .Lall_in_c ; nop }
+    { bt r2, .Lto_the_left ; nop }
     xor r2, r1, r0
     ashr r2, r2, 32
     { bt r2, .Lnegative ; shl r5, r5, r11 }
@@ -179,6 +193,7 @@ nn_vpu_outputs_xs3:
     maccs r2, r5, r1, r0
     { add r11, r11, 1 ; nop }
     ashr r2, r2, r11
+.Lscaled:
     { ldw r0, sp[SCALAR_ZERO_POINT] ; nop }
     { ldw r1, sp[SCALAR_LEAST] ; add r2, r2, r0 }
     { ldw r11, sp[SCALAR_MOST] ; lss r0, r2, r1 }
@@ -193,6 +208,19 @@ nn_vpu_outputs_xs3:
 .Lnegative:
     { ldw r5, sp[SCALAR_DOWN] ; add r2, r5, r2 }
     bu .Lrounding
+.Lto_the_left: /* the sum is shifted before it is multiplied */
+    { add r11, r11, 2 ; nop }
+    { neg r11, r11 ; nop }
+    { shr r2, r11, 8 ; ldc r5, 31 }
+    { bf r2, .Lfits ; shl r1, r1, r11 }
+    bu .Lall_in_c
+.Lfits:
+    { mov r11, r5 ; nop }
+    { ldw r5, sp[SCALAR_UP] ; nop }
+    maccs r2, r5, r1, r0
+    { add r2, r2, r2 ; shr r5, r5, r11 }
+    { or r2, r2, r5 ; nop }
+    bu .Lscaled
 .Lleast:
     { mov r2, r1 ; ldc r0, 0 }
     bu .Lstore_lane
@@ -205,20 +233,6 @@ nn_vpu_outputs_xs3:
     { ldw r2, sp[FRAME_X_NOW] ; nop }
     { ldw r3, sp[FRAME_TO_NOW] ; nop }
     retsp 0
-
-.Lall_in_c: /* a factor of a quarter or more */
-    { ldw r4, sp[SCALAR_PIXELS] ; ldc r5, 32 }
-    { ldw r0, sp[FRAME_GROUP] ; nop }
-    { ldw r3, sp[FRAME_TO_NOW] ; nop }
-.Lin_c: /* C gets the group, its sums (upper halves, lower ones), and where outputs go */
-    { mov r2, r3 ; ldaw r1, sp[FRAME_UPPER] }
-    dualentsp 2
-    { ldw r11, r0[VPU_SCALAR] ; nop }
-    { bla r11 ; nop }
-    { ldw r0, sp[FRAME_GROUP + 2] ; nop }
-    { ldw r2, sp[FRAME_X_NOW + 2] ; nop }
-    { ldw r3, sp[FRAME_TO_NOW + 2] ; nop }
-    retsp 2
 
     .align 4
 .Labove_least: /* y above this is an output of -127 at least */

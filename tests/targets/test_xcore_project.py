@@ -70,7 +70,7 @@ def test_xtc_gets_every_source_once_with_folders_that_are_there(built, calls):
     folder = built[1]
     compiled = [words for name, _, *words in calls if name == "xcc" and "-c" in words]
     sources = [words[words.index("-c") + 1] for words in compiled]
-    kernel_sources = list((folder / "kernels").rglob("*.c"))
+    kernel_sources = [path for path in (folder / "kernels").rglob("*") if path.suffix in (".c", ".S")]
     expected = {str(folder / f"{NET}_xtc/main.c"), str(folder / f"{NET}.c"), *map(str, kernel_sources)}
     resolved = [str((folder / f"{NET}_xtc" / source).resolve()) for source in sources]
     assert sorted(resolved) == sorted(expected) and len(kernel_sources) >= 4
