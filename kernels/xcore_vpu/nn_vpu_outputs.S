@@ -1,8 +1,7 @@
 /* From a group's sums in the accumulators to its outputs of one pixel.
  *
  * nn_vpu_outputs_xs3 does what nn_vpu_finish of nn_vpu_requantise.h does: scale, bound and store. Of
- * a scalar group it computes lanes one by one, 31 issues each; C does for dense layers, and where
- * a factor is between a quarter and a half.
+ * a scalar group it computes lanes one by one, 31 issues each; C does for dense layers.
  *
  * Registers: those of nn_vpu_offsets.h. r1 and r6 to r11 change. Of a group that is exact:
  *   r6   the sums' lower halves    r7   the factors' upper halves   r8  which kind of group
@@ -22,6 +21,7 @@
 #define SCALAR_UP (FRAME_NEAR + 3) /* 2^30, its negative */
 #define SCALAR_DOWN (FRAME_NEAR + 4)
 #define SCALAR_PIXELS (FRAME_NEAR + 5)
+#define SCALAR_HALVE (FRAME_NEAR + 6)
 
     .section .text.nn_vpu_outputs_xs3, "ax"
     .issue_mode dual
@@ -132,10 +132,6 @@ nn_vpu_outputs_xs3:
     { vladd r6[0] ; nop }
     bu .Lplain
 
-.Lall_in_c: /* a factor from a quarter to a half */
-    { ldw r4, sp[SCALAR_PIXELS] ; ldc r5, 32 }
-    { ldw r0, sp[FRAME_GROUP] ; nop }
-    { ldw r3, sp[FRAME_TO_NOW] ; nop }
 .Lin_c: /* C gets the group, its sums (upper halves, lower ones), and where outputs go */
     { mov r2, r3 ; ldaw r1, sp[FRAME_UPPER] }
     dualentsp 2
@@ -208,18 +204,19 @@ nn_vpu_outputs_xs3:
 .Lnegative:
     { ldw r5, sp[SCALAR_DOWN] ; add r2, r5, r2 }
     bu .Lrounding
-.Lto_the_left: /* the sum is shifted before it is multiplied */
-    { add r11, r11, 2 ; nop }
-    { neg r11, r11 ; nop }
-    { shr r2, r11, 8 ; ldc r5, 31 }
-    { bf r2, .Lfits ; shl r1, r1, r11 }
-    bu .Lall_in_c
-.Lfits:
-    { mov r11, r5 ; nop }
-    { ldw r5, sp[SCALAR_UP] ; nop }
+.Lto_the_left: /* before it is multiplied; or halved behind that, halves away from zero */
+    { add r11, r11, 2 ; ldc r5, 31 }
+    { eq r2, r11, 1 ; neg r11, r11 }
+    { stw r2, sp[SCALAR_HALVE] ; add r11, r11, r2 }
+    { shl r1, r1, r11 ; ldc r2, 0 }
+    { ldw r5, sp[SCALAR_UP] ; mov r11, r5 }
     maccs r2, r5, r1, r0
     { add r2, r2, r2 ; shr r5, r5, r11 }
-    { or r2, r2, r5 ; nop }
+    { ldw r0, sp[SCALAR_HALVE] ; or r2, r2, r5 }
+    { bf r0, .Lscaled ; nop }
+    { shr r5, r2, r11 ; add r2, r2, 1 }
+    { sub r2, r2, r5 ; nop }
+    ashr r2, r2, 1
     bu .Lscaled
 .Lleast:
     { mov r2, r1 ; ldc r0, 0 }

@@ -74,8 +74,8 @@ CASES = {
     "bounded": of_factors(2, 48, 80, "relu"),
     "bounded, alone": of_factors(2, 35, 16, "relu"),
     "some scalar": of_factors(4, 36, 72, "linear", even=COARSE),
-    "scalar, small factors": of_factors(8, 36, 72, "relu", even=(-16.0, -15.0), odd=(-3.0, -1.1)),
-    "scalar, alone": of_factors(8, 36, 16, "linear", even=(-14.0, -2.1), odd=(-14.0, -2.1)),
+    "scalar, factors of 1 and of a third": of_factors(8, 36, 16, "linear", even=COARSE, odd=(-1.9, -1.1)),
+    "scalar, bounded": of_factors(9, 36, 16, "relu", even=COARSE, odd=(-9.0, -2.1)),
     "scalar, dense": of_factors(5, 40, 40, "linear", odd=COARSE, kernel=0),
 }
 
