@@ -71,7 +71,9 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     w.first = (g->pad_left + g->stride_w - 1) / g->stride_w;
     /* a row of taps is one line, and padding on one side another, or on both two */
     w.by_xs3 = w.direct && g->kernel_w <= 8 &&
-               g->kernel_h * (in->width < g->kernel_w * g->dilation_w ? 3 : 2) <= TAPS_MOST_LINES &&
+               g->kernel_h + nn_min(g->kernel_h, in->height) *
+                                 (in->width < g->kernel_w * g->dilation_w ? 2 : 1) <=
+                   TAPS_MOST_LINES &&
                ((((uintptr_t)out->data | (uint32_t)out->row_stride | (uint32_t)out->pixel_stride) &
                  3) == 0);
     memset(w.padding, b->common->input_zero_point, sizeof(w.padding));

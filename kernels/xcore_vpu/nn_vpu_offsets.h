@@ -65,7 +65,7 @@
 #define TAPS_RING_END 10
 #define TAPS_X 11
 #define TAPS_PADDING 12 /* behind it the step from tap to tap */
-#define TAPS_MOST_LINES 16
+#define TAPS_MOST_LINES 20
 #define LINE_X 0
 #define LINE_STEP 1
 #define LINE_SKIP 2

@@ -58,7 +58,7 @@ WINDOWS = (  # rows and columns of the kernel, inputs, outputs, stride
 )
 DEPTHWISES = (  # size, channels, kernel, stride
     *((6, 16, 3, 1), (7, 80, 3, 2), (9, 20, 5, 1), (9, 32, 7, 2), (4, 8, 3, 1)),
-    *((5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1)),
+    *((5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1), (6, 48, 7, 1)),
 )
 DENSES = ((64, 12), (200, 70), (33, 130), (8, 16))  # inputs, outputs
 # Whole chunks of inputs, odd and even numbers of them, and rests; pairs of groups, and a last one alone; taps
