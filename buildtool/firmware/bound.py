@@ -44,8 +44,9 @@ ESTIMATED_FROM = (
     0,
 )  # other cores' code is estimated from this core's,
 LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for other cores
+_LINE = 4  # bytes of code, the most of a line of assembly
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
-_THREAD_STACK = 2048  # bytes, as in kernels/runtime/nn_parallel.c
+_THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -96,8 +97,8 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     """Estimates the firmware of a core without a compiler as 1.5 times the code for RV32IMAC; not a bound.
 
-    A kernel without a size for RV32IMAC counts as the largest reference kernel. None if code and arena
-    are in different memories, as the code then takes nothing from the arena.
+    A kernel without a size for RV32IMAC counts as the largest reference kernel, assembly by its lines. None
+    if code and arena are in different memories, as the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -119,6 +120,7 @@ def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> 
     kernels = [path for path in paths if path.name not in RUNTIME]  # the runtime is part of the firmware
     each = {path: plain.get(f"{LIKENED_KERNELS}/{path.name}", max(plain.values())) for path in kernels}
     each |= {path: _SHARING for path in kernels if path.name.endswith(_SHARED)}
+    each |= {path: _LINE * path.read_text().count("\n") for path in kernels if path.suffix == ".S"}
     sizes = {needs.KERNELS: sum(each.values()), needs.FIRMWARE: entry.firmware, needs.NETWORK: own}
     code = Counter({f"{needs.CODE} of the {who}": int(LIKENED_FACTOR * size) for who, size in sizes.items()})
     code[f"{needs.STACK} of other threads"] = (target.board.core.threads - 1) * _THREAD_STACK
