@@ -8,23 +8,66 @@ typedef struct {
     nn_mve_division division;
 } pooling;
 
-/* All channels of a pixel, eight at a time. */
+/* Sums of eight channels, `some` of them, from c on. */
+static inline int16x8_t sum_8(const nn_mve_grid *g, int32_t parts, int32_t c, int16x8_t sum,
+                              mve_pred16_t some) {
+#pragma GCC unroll 1
+    for (; parts > 0; parts--, g++) {
+        const int8_t *row = g->data + c;
+        for (int32_t rows = g->rows; rows > 0; rows--, row += g->row_step) {
+            const int8_t *from = row;
+#pragma GCC unroll 1
+            for (int32_t i = g->columns; i > 0; i--, from += g->step) {
+                sum = vaddq_s16(sum, vldrbq_z_s16(from, some));
+            }
+        }
+    }
+    return sum;
+}
+
+/* Sums of sixteen channels from c on. */
+static inline void sum_16(const nn_mve_grid *g, int32_t parts, int32_t c, int16x8_t start,
+                          int16x8_t sums[2]) {
+    int16x8_t first = start, second = start;
+#pragma GCC unroll 1
+    for (; parts > 0; parts--, g++) {
+        const int8_t *row = g->data + c;
+        for (int32_t rows = g->rows; rows > 0; rows--, row += g->row_step) {
+            const int8_t *from = row;
+#pragma GCC unroll 1
+            for (int32_t i = g->columns; i > 0; i--, from += g->step) {
+                first = vaddq_s16(first, vldrbq_s16(from));
+                second = vaddq_s16(second, vldrbq_s16(from + 8));
+            }
+        }
+    }
+    sums[0] = first;
+    sums[1] = second;
+}
+
+/* All channels of a pixel: sixteen at a time, the last ones once more where they are no multiple,
+ * or eight where there are fewer. */
 static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
     const pooling *p = (const pooling *)(const void *)constants;
     const int32_t outside = p->filled.elements - area->rows * area->columns;
     const int16x8_t start = vdupq_n_s16((int16_t)(outside * p->filled.value));
+    const int32_t channels = area->in->channels;
     nn_mve_grid grids[NN_MVE_GRIDS];
     const int32_t parts = nn_mve_grids(area, grids);
-    for (int32_t c = 0; c < area->in->channels; c += 8) {
-        const mve_pred16_t some = vctp16q((uint32_t)(area->in->channels - c));
-        int16x8_t sum = start;
-        for (const nn_mve_grid *g = grids; g < grids + parts; g++) {
-            const int8_t *row = g->data + c;
-            for (int32_t rows = g->rows; rows > 0; rows--, row += g->row_step) {
-                sum = nn_mve_sum_line(sum, row, g->step, g->columns, 0, some);
-            }
+    if (channels < 16) {
+        for (int32_t c = 0; c < channels; c += 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)(channels - c));
+            const int16x8_t sum = sum_8(grids, parts, c, start, some);
+            vstrbq_p_s16(out + c, nn_mve_divide(sum, &p->division), some);
         }
-        vstrbq_p_s16(out + c, nn_mve_divide(sum, &p->division), some);
+        return;
+    }
+    for (int32_t c = 0; c < channels; c += 16) {
+        const int32_t place = nn_min(c, channels - 16);
+        int16x8_t sums[2];
+        sum_16(grids, parts, place, start, sums);
+        vstrbq_s16(out + place, nn_mve_divide(sums[0], &p->division));
+        vstrbq_s16(out + place + 8, nn_mve_divide(sums[1], &p->division));
     }
 }
 
@@ -61,7 +104,9 @@ void nn_avg_pool_filled_s8_mve(const nn_pool_geometry *geometry, const void *con
         const nn_window left = {y, y + 1, window->x0, first}, right = {y, y + 1, end, window->x1};
         const nn_window middle = {y, y + 1, first, end};
         average_borders(g, &p, in, out, &left);
-        nn_avg_pool_s8_mve(g, constants, in, out, &middle);
+        if (first < end) {
+            nn_avg_pool_s8_mve(g, constants, in, out, &middle);
+        }
         average_borders(g, &p, in, out, &right);
     }
 }
