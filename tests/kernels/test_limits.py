@@ -172,16 +172,16 @@ CHOICES = [  # at a limit, and just beyond it
     ("cortex_m_dsp", depthwise((8, 8), 4, (8, 8)), PLAIN),
     ("cortex_m_dsp", pool(OpKind.AVERAGE_POOL_2D, (2, 2), 4), "avg_pool_dsp"),
     ("cortex_m_dsp", pool(OpKind.AVERAGE_POOL_2D, (2, 2), 3), "avg_pool_reference"),
-    ("cortex_m_dsp", filled_pool((5, 37), 4), "avg_pool_filled_dsp"),
-    ("cortex_m_dsp", filled_pool((2, 2), 3), "avg_pool_filled_reference"),
-    ("cortex_m_mve", filled_pool((5, 37), 1), "avg_pool_filled_mve"),
-    ("cortex_m_mve", filled_pool((6, 31), 1), "avg_pool_filled_reference"),
-    ("riscv", filled_pool((6, 31), 1), "avg_pool_filled_riscv"),
     ("riscv", depthwise((9, 7), 4, (9, 7)), "depthwise_w7_riscv"),
     ("riscv", depthwise((9, 8), 4, (9, 8)), PLAIN),
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 2)), "depthwise_w3_by2_riscv"),
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 3)), PLAIN),
     ("riscv_v", depthwise((9, 17), 4, (9, 17)), "depthwise_conv2d_rvv"),
+    ("cortex_m_dsp", filled_pool((5, 37), 4), "avg_pool_filled_dsp"),
+    ("cortex_m_dsp", filled_pool((2, 2), 3), "avg_pool_filled_reference"),
+    ("cortex_m_mve", filled_pool((5, 37), 1), "avg_pool_filled_mve"),
+    ("cortex_m_mve", filled_pool((6, 31), 1), "avg_pool_filled_reference"),
+    ("riscv", filled_pool((6, 31), 1), "avg_pool_filled_riscv"),
 ]
 
 

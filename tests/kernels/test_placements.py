@@ -79,8 +79,7 @@ MODELLED = {
         | {f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"}
         | extreme,
         fast=frozenset(
-            {"small convolution", "large dense", "large elementwise", "large pool", "large filled pool"}
-            | {"square depthwise"}
+            {"small convolution", "large dense", "large elementwise", "large pool", "square depthwise"}
         ),
         least={"small pool": 9},
     ),
