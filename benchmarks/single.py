@@ -36,6 +36,7 @@ from buildtool.graph.types import (
     MeanAttrs,
     OpKind,
     Pad,
+    PadAttrs,
     PoolAttrs,
     Quantization,
     SliceAttrs,
@@ -59,10 +60,16 @@ class Builder(GraphBuilder):
     def __init__(self) -> None:
         super().__init__("single")
         self.rng = np.random.default_rng(1)
+        self.dtype = DType.INT8  # of activations
 
-    def input(self, shape: Sequence[int]) -> int:
+    @property
+    def wide(self) -> bool:
+        """Whether activations are int16, and biases int64."""
+        return self.dtype is DType.INT16
+
+    def input(self, shape: Sequence[int], scale: float = SCALE, zero_point: int = INPUT_ZERO_POINT) -> int:
         """Adds a network input, and returns its tensor."""
-        return self.feed(shape, _per_tensor(SCALE, INPUT_ZERO_POINT))
+        return self.feed(shape, _per_tensor(scale, 0 if self.wide else zero_point), self.dtype)
 
     def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
         """Adds random weights, and a bias for each index of `axis`; returns both tensors."""
@@ -70,17 +77,18 @@ class Builder(GraphBuilder):
         scales = tuple(float(np.float32(s)) for s in self.rng.uniform(0.5, 1.0, count) / 127)
         data = self.rng.integers(-127, 128, shape, dtype=np.int8)
         spread = SPREAD * SPREAD * math.sqrt(math.prod(shape) // count)
-        bias = self.rng.normal(0, spread, count).astype(np.int32)
+        bias = self.rng.normal(0, spread, count).astype(np.int64 if self.wide else np.int32)
         bias_scales = tuple(float(np.float32(s * SCALE)) for s in scales)
         return (
             self.tensor(shape, Quantization(scales, (0,) * count, axis), data=data),
-            self.tensor((count,), Quantization(bias_scales, (0,) * count), DType.INT32, bias),
+            self.tensor((count,), Quantization(bias_scales, (0,) * count), DType(bias.dtype.name), bias),
         )
 
     def scaled(self, kind: OpKind, inputs: Sequence[int], scale: float, attrs: Attrs) -> None:
         """Adds an operator whose output has this scale."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
-        self.op(kind, inputs, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
+        zero_point = -128 if relu else OUTPUT_ZERO_POINT
+        self.op(kind, inputs, attrs, _per_tensor(scale, 0 if self.wide else zero_point), self.dtype)
 
     def whole(self) -> Graph:
         """Returns the graph; the outputs of all operators are network outputs."""
@@ -150,15 +158,17 @@ def depthwise(
     relu: bool = False,
     dilation: int = 1,
     same: bool = True,
+    multiplier: int = 1,
 ) -> Single:
     """Returns a DEPTHWISE_CONV_2D. A single number as `kernel` means a square. `same`: SAME, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
         pad = same_pad((height, width), (kh, kw), (stride,) * 2, (dilation,) * 2) if same else Pad()
-        operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
+        filters = b.weights((1, kh, kw, channels * multiplier), 3)
+        operands = (b.input((1, height, width, channels)), *filters)
         activation = Activation.RELU if relu else Activation.NONE
-        attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)
+        attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, multiplier)
         b.scaled(OpKind.DEPTHWISE_CONV_2D, operands, _sum_scale(kh * kw), attrs)
 
     return add
@@ -167,6 +177,53 @@ def depthwise(
 def dilated_depthwise(height: int, width: int, channels: int, kernel: int, dilation: int) -> Single:
     """Returns a DEPTHWISE_CONV_2D with dilation."""
     return depthwise(height, width, channels, kernel, dilation=dilation)
+
+
+def multiplied(
+    height: int, width: int, channels: int, multiplier: int, kernel: int = 3, stride: int = 1
+) -> Single:
+    """Returns a DEPTHWISE_CONV_2D with `multiplier` outputs for each input channel."""
+    return depthwise(height, width, channels, kernel, stride, multiplier=multiplier)
+
+
+def transposed(height: int, width: int, cin: int, cout: int, kernel: int = 3, stride: int = 2) -> Single:
+    """Returns a TRANSPOSE_CONV with SAME padding: `stride` times as many rows and columns."""
+
+    def add(b: Builder) -> None:
+        sides = (height * stride, width * stride)
+        more = max(kernel - stride, 0)
+        before, after = more // 2, more - more // 2
+        pad = Pad(before, after, before, after)
+        operands = (b.input((1, height, width, cin)), *b.weights((cout, kernel, kernel, cin), 0))
+        quant = _per_tensor(_sum_scale(kernel * kernel * cin), 0 if b.wide else OUTPUT_ZERO_POINT)
+        attrs, shape = ConvAttrs((stride, stride), (1, 1), pad), (1, *sides, cout)
+        b.op(OpKind.TRANSPOSE_CONV, operands, attrs, quant, b.dtype, shape=shape)
+
+    return add
+
+
+def padded(height: int, width: int, channels: int, around: int = 1) -> Single:
+    """Returns a PAD of rows and columns by the zero point."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, height, width, channels))
+        quant = b.tensors[x].quant
+        assert quant is not None
+        sides = ((0, 0), (around, around), (around, around), (0, 0))
+        b.op(OpKind.PAD, (x,), PadAttrs(sides, value=quant.zero_point), quant, b.dtype)
+
+    return add
+
+
+def wide(name: str, *given: Any) -> Single:
+    """Returns another operator of this file, by its name, with int16 activations."""
+
+    def add(b: Builder) -> None:
+        b.dtype = DType.INT16
+        globals()[name](*given)(b)
+        b.dtype = DType.INT8
+
+    return add
 
 
 def dense(inputs: int, outputs: int) -> Single:
@@ -186,9 +243,8 @@ def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: 
     def add(b: Builder) -> None:
         shape = (1, height, width, channels)
         scale = SCALE * 1.7 if OpKind(kind) is OpKind.ADD else SCALE * SCALE * 128
-        first = b.input(shape)
-        b.inputs.append(b.tensor((1, *second) if second else shape, _per_tensor(SCALE * 0.8, 3)))
-        b.scaled(OpKind(kind), (first, b.inputs[-1]), scale, ElementwiseAttrs(Activation.NONE))
+        operands = (b.input(shape), b.input((1, *second) if second else shape, SCALE * 0.8, 3))
+        b.scaled(OpKind(kind), operands, scale, ElementwiseAttrs(Activation.NONE))
 
     return add
 
@@ -214,7 +270,7 @@ def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
         attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
-        b.op(OpKind(kind), (x,), attrs, b.tensors[x].quant)
+        b.op(OpKind(kind), (x,), attrs, b.tensors[x].quant, b.dtype)
 
     return add
 
