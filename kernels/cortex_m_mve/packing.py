@@ -12,13 +12,15 @@ import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, by_group, channel_table, clamp, filter_weights, quantization, words
 from buildtool.emit.packing import packings
+from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.elementwise import add_sub
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
 CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
 DENSE_LEAST = 128  # bytes: the kernel loads the head and the factors of eight outputs, also for one output
+MOST_VECTORS = 4  # of a depthwise channel's taps, for which there are quick tiles
 GROUP = 4  # channels that are requantised together
 SUM_BITS = 22  # fraction bits of a sum of two operands
 HALF_SUM = 1 << (SUM_BITS - 1)
@@ -119,14 +121,17 @@ def _depthwise(graph: Graph, op: Op, axes: tuple[int, ...] = (0, 1, 2, 3)) -> by
     weights = filter_weights(graph, op).transpose(axes)
     channels = _channels(graph, op)
     vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
+    times = attributes(op, DepthwiseAttrs).depth_multiplier
     multiplier, shift = channels.factors.astype(np.int64).T
     greatest = np.abs(channels.bias.astype(np.int64)) + 128 * np.abs(vectors.astype(np.int64)).sum(axis=1)
-    mode = GENERAL if ((shift > 1) | ((shift == 1) & (greatest >= 1 << 30))).any() else PLAIN
+    steep = (shift > 1) | ((shift == 1) & (greatest >= 1 << 30))
+    mode = GENERAL if steep.any() or vectors.shape[1] > MOST_VECTORS * VECTOR else PLAIN
     if mode == PLAIN:
         multiplier, shift = (multiplier << np.maximum(shift, 0)) - (1 << 31), np.minimum(shift, 0)
     numbers = np.column_stack((channels.bias, multiplier, shift, np.zeros_like(shift))).astype("<i4")
     records = np.concatenate((vectors, numbers.view(np.int8)), axis=1)
-    return _head(channels, mode) + bytes(VECTOR) + records.tobytes()
+    by_output = records.reshape(-1, times, records.shape[1]).swapaxes(0, 1)
+    return _head(channels, mode) + bytes(VECTOR) + by_output.tobytes()
 
 
 # ---- sums of two operands -----------------------------------------------------------------------------

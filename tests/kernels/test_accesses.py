@@ -302,6 +302,8 @@ def rare_cases():
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
     for taps in (5, 6, 7, 8):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
+    yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
+    yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
     yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):

@@ -48,13 +48,19 @@ def conv(
 
 
 def depthwise(
-    image: Pair, channels: int, kernel: Pair, stride: Pair = (1, 1), dilation: Pair = (1, 1), pad: int = 0
+    image: Pair,
+    channels: int,
+    kernel: Pair,
+    stride: Pair = (1, 1),
+    dilation: Pair = (1, 1),
+    pad: int = 0,
+    multiplier: int = 1,
 ) -> Case:
     """DEPTHWISE_CONV_2D with padding `pad` on the left and the right."""
     rows, columns = (
         Axis(*sizes) for sizes in zip(image, kernel, stride, dilation, (0, pad), (0, pad), strict=True)
     )
-    return layer(DEPTHWISE, rows, columns, channels, channels)
+    return layer(DEPTHWISE, rows, columns, channels, multiplier * channels)
 
 
 def dense(inputs: int, outputs: int) -> Case:
