@@ -30,6 +30,11 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
                                 void *scratch);
 int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out);
+void nn_transpose_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_transpose_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
 void nn_depthwise_1xn_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);

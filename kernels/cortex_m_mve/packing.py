@@ -5,6 +5,7 @@ The comment at the top of each kernel in this folder describes its layout.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from buildtool.emit.blocks import Packing, by_group, channel_table, clamp, filte
 from buildtool.emit.packing import packings
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.elementwise import add_sub
-from buildtool.graph.types import DepthwiseAttrs, Graph, Op, OpKind
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
@@ -41,9 +42,9 @@ class _Channels:
     factors: Int32s  # channels x (multiplier, shift), for dense layers (multiplier, shift, low)
 
 
-def _channels(graph: Graph, op: Op) -> _Channels:
+def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
     """Returns the values of channel_table. A multiplier of 0 gets a right shift, as all modes allow one."""
-    common, table = channel_table(graph, op)
+    common, table = channel_table(graph, op, fold=fold)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
     return _Channels(common.tolist(), table[:, 0].astype(np.int32), factors)
@@ -70,11 +71,33 @@ def _split_vectors(weights: Int8s) -> Int8s:
 def _conv(graph: Graph, op: Op) -> bytes:
     """Packs the constants of nn_conv2d_s8_mve."""
     channels = _channels(graph, op)
+    return _conv_head(channels) + b"".join(_pack_pairs(filter_weights(graph, op), channels.bias))
+
+
+def _conv_head(channels: _Channels) -> bytes:
+    """Packs nn_mve_head and the channels' factors."""
     _, zero_point, least, _ = channels.common
     greatest = int(channels.factors[:, 1].max(initial=-1))
     mode = PLAIN if greatest <= 0 and least >= zero_point else ODD if greatest < 0 else GENERAL
-    pieces = [_head(channels, mode), _pack_factors(channels.factors)]
-    return b"".join(pieces + _pack_tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
+    return _head(channels, mode) + _pack_factors(channels.factors)
+
+
+def _pack_pairs(weights: Int8s, bias: Int32s) -> list[bytes]:
+    """Packs tiles of three channels, for two pixels."""
+    return _pack_tiles(weights, bias, CONV_TILE, 2, 1)
+
+
+def _transpose_conv(graph: Graph, op: Op) -> bytes:
+    """Packs the constants of nn_transpose_conv2d_s8_mve: each phase is a convolution."""
+    channels, weights = _channels(graph, op, fold=False), filter_weights(graph, op)
+    rows, columns = attributes(op, ConvAttrs).stride
+    pieces = [_conv_head(channels)]
+    for i, j in itertools.product(range(rows), range(columns)):
+        taps = weights[:, i::rows, j::columns][:, ::-1, ::-1]
+        sums = taps.sum(axis=(1, 2, 3), dtype=np.int64)
+        bias = (channels.bias - channels.common[0] * sums).astype(np.int32)
+        pieces += _pack_pairs(taps, bias)
+    return b"".join(pieces)
 
 
 def _pack_tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
@@ -199,5 +222,6 @@ PACKINGS: dict[str, Packing] = {
     "depthwise_row_mve": lambda graph, op: _depthwise(graph, op, (0, 2, 1, 3)),
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
+    "transpose_conv_mve": _transpose_conv,
     "grouped_conv_mve": by_group(_conv),
 }

@@ -25,7 +25,7 @@ from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_emulated_families import STRATEGIES
 from wholecalls import WholeCall, whole_call
-from widecases import conv, depthwise, pool, softmax
+from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
 from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
@@ -304,6 +304,8 @@ def rare_cases():
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
     yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
+    yield transposed((3, 7), 17, 5, (3, 3), (2, 2))
+    yield transposed((3, 7), 20, 4, (2, 2), (2, 2))
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
     yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):

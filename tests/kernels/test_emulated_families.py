@@ -39,7 +39,10 @@ STRATEGIES = {
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
 OF_DSP = ("convolution", "dense", "elementwise", "pool")
-OF_MVE = ("convolution", "depthwise", "dense", "elementwise", "table", "softmax", "pool")
+OF_MVE = (
+    *("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "table", "softmax"),
+    "pool",
+)
 KINDS = {
     "cortex_m_dsp": {
         **{f"small {kind}": small[kind] for kind in OF_DSP},
