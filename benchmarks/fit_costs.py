@@ -259,9 +259,47 @@ def shapes() -> list[single.Single]:
             *[((10, 14, 6), (0, 2, 3, 1)), ((24, 1, 40), (0, 3, 2, 1)), ((6, 8, 64), (0, 2, 1, 3))],
         ]
     ]
+    found += _wide_shapes()
     found += [single.softmax(n) for n in (2, 10, 100, 1000)]
     found += [single.table(*size) for size in [(20, 20, 32), (5, 5, 96), (1, 1, 10), (40, 40, 8)]]
     return found
+
+
+def _wide_shapes() -> list[single.Single]:
+    """Returns operators on int16."""
+    sizes = [(24, 24, 16), (20, 20, 24), (10, 10, 96), (5, 5, 160), (7, 7, 10), (3, 3, 5), (30, 1, 33)]
+    found = [single.wide("binary", kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
+    found += [
+        single.wide("pool", kind, *size)
+        for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
+        for size in [
+            *[(24, 24, 16, 2, 2), (7, 7, 64, 7, 1), (12, 12, 3, 3, 1), (12, 12, 32, 3, 2), (9, 9, 20, 3, 1)],
+            *[(20, 20, 10, 2, 2), (5, 5, 96, 5, 1), (16, 16, 8, 4, 4), (20, 20, 7, 20, 1)],
+        ]
+    ]
+    found += [
+        single.wide("conv", *size)
+        for size in [
+            *[(24, 24, 16, 16), (12, 12, 64, 64), (10, 10, 24, 72), (7, 7, 160, 32), (5, 5, 96, 320)],
+            *[
+                (12, 12, 16, 16, 3),
+                (8, 8, 64, 32, 3),
+                (20, 20, 3, 16, 3, 2),
+                (9, 9, 10, 12, 5),
+                (24, 8, 1, 32, 3),
+            ],
+            *[(30, 1, 13, 24, (3, 1)), (1, 40, 32, 16, (1, 7)), (6, 6, 8, 9, 3), (14, 14, 4, 6)],
+        ]
+    ]
+    found += [
+        single.wide("depthwise", *size)
+        for size in [
+            *[(24, 24, 16, 3), (24, 24, 16, 3, 2), (10, 10, 96, 3), (5, 5, 160, 5), (14, 14, 32, 5, 2)],
+            *[(7, 7, 12, 7), (40, 1, 64, (5, 1)), (1, 40, 40, (1, 9)), (3, 3, 5, 3), (20, 20, 8, 1)],
+        ]
+    ]
+    sizes_of_dense = [(37, 13), (256, 64), (64, 10), (128, 128), (640, 32), (16, 2), (50, 33)]
+    return found + [single.wide("dense", *size) for size in sizes_of_dense]
 
 
 def terms_of(kernel: KernelVariant) -> list[str]:

@@ -184,6 +184,13 @@ def wide_graphs():
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
+    for kind in (OpKind.ADD, OpKind.MUL):
+        for shapes in (((1, 3, 2, 13),) * 2, ((1, 1, 1, 13), (1, 3, 2, 13)), ((1, 3, 2, 5), (1, 3, 2, 1))):
+            net = WideNetBuilder(len(shapes))
+            yield net.graph([net.elementwise(kind, *map(net.input, shapes))])
+    for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
+        net = WideNetBuilder(1)
+        yield net.graph([net.pool(kind, net.input((1, 5, 4, 11)), (3, 2), (2, 1), same=True)])
 
 
 def mean_cases():
@@ -200,8 +207,8 @@ def recurrent_cases():
 def wide_cases():
     rng = np.random.default_rng(0)
     for graph in wide_graphs():
-        shape = graph.tensors[graph.inputs[0]].shape
-        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
+        shapes = [graph.tensors[t].shape for t in graph.inputs]
+        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16) for shape in shapes]
 
 
 # ---- copies of lines for SLICE and CONCATENATION; a call may access only the lines ------------------------
