@@ -219,7 +219,7 @@ def shapes() -> list[single.Single]:
         ]
     ]
     found += [
-        single.transposed(*dimensions)
+        single.transpose(*dimensions)
         for dimensions in [
             *[(8, 8, 8, 8, 2), (8, 8, 16, 8, 3), (8, 8, 32, 16, 4), (8, 8, 64, 16, 3), (12, 12, 12, 3, 2)],
             *[

@@ -95,7 +95,7 @@ class Image:
             self.wanted.append(ids[-1])
             made = b.tensors[op.outputs[0]]
             operands = (source, *op.inputs[1:])
-            result = b.op(op.kind, operands, op.attrs, made.quant, made.dtype, shape=made.shape)
+            result = b.op(op.kind, operands, op.attrs, made.quant, dtype=made.dtype, shape=made.shape)
             if around in ("after", "both"):
                 self._table(result, ids)
             scheme = Scheme.H_CACHED if len(ids) > 1 else Scheme.OPERATOR
@@ -105,7 +105,7 @@ class Image:
         b = self.builder
         ids.append(len(b.ops))
         held = b.tensors[source]
-        return b.op(OpKind.RELU, (source,), Attrs(), held.quant, held.dtype)
+        return b.op(OpKind.RELU, (source,), Attrs(), held.quant, dtype=held.dtype)
 
 
 def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
