@@ -24,6 +24,18 @@ static NN_NOINLINE void copy_twos(const nn_lines *lines) {
     copy_vectors(lines, 2);
 }
 
+/* Lines of up to sixteen bytes. */
+static NN_NOINLINE void copy_short(const nn_lines *l) {
+    const mve_pred16_t all = vctp8q((uint32_t)l->count);
+    const int32_t in_stride = l->in_stride, out_stride = l->out_stride;
+    const int8_t *in = l->in;
+    int8_t *out = l->out;
+#pragma GCC unroll 4
+    for (int32_t lines = l->lines; lines > 0; lines--, in += in_stride, out += out_stride) {
+        vstrbq_p_s8(out, vldrbq_z_s8(in, all), all);
+    }
+}
+
 static NN_NOINLINE void copy_any(const nn_lines *l) {
     const int8_t *in = l->in;
     int8_t *out = l->out;
@@ -40,6 +52,8 @@ void nn_copy_s8_mve(const nn_copy_geometry *geometry, const int8_t *in, int8_t *
         copy_ones(&l);
     } else if (l.count == 32 && l.in_stride == 32) {
         copy_twos(&l);
+    } else if (l.count <= 16) {
+        copy_short(&l);
     } else {
         copy_any(&l);
     }

@@ -28,7 +28,7 @@ from wholecalls import WholeCall, whole_call
 from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
+from buildtool.graph.types import Attrs, AxisAttrs, OpKind, PadAttrs, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -227,6 +227,7 @@ SLICES = (
     ((1, 1, 3, 10), (0, 0, 0, 1), (1, 1, 3, 4), (1, 1, 1, 2)),
 )
 JOINED = ((16, 32), (48, 20, 4), (7, 13))  # channels
+PADDED = ((1, 2, 3, 5), ((0, 0), (1, 0), (2, 1), (0, 0)), (1, 3, 6, 5))
 
 
 def line_calls(target):
@@ -244,6 +245,8 @@ def line_graphs():
     for channels in JOINED:
         shapes = [(1, 2, 3, count) for count in channels]
         yield moving(OpKind.CONCATENATION, AxisAttrs(3), shapes, (1, 2, 3, sum(channels)))
+    shape, sides, out = PADDED
+    yield moving(OpKind.PAD, PadAttrs(sides), [shape], out)
 
 
 def moving(kind, attrs, shapes, out):
