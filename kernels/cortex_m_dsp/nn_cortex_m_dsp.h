@@ -26,6 +26,13 @@ void nn_grouped_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *cons
 int32_t nn_grouped_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                                const nn_view *out);
 
+/* TRANSPOSE_CONV of any kernel size and strides; see nn_phases.h. */
+void nn_transpose_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_transpose_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+
 /* 1 x 1 without padding; groups 1. */
 void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,

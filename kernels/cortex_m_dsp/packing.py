@@ -13,7 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, by_group, channel_table, filter_weights, sum_ends, wide_head, words
+from buildtool.emit.blocks import (
+    Packing,
+    by_group,
+    by_phase,
+    channel_table,
+    filter_weights,
+    sum_ends,
+    wide_head,
+    words,
+)
 from buildtool.emit.recurrent_blocks import Layout, lstm_block, svdf_block
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Graph, Op
@@ -246,4 +255,5 @@ PACKINGS: dict[str, Packing] = {
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,
     "grouped_conv_pairs": by_group(conv_pairs),
+    "transpose_conv_pairs": by_phase(conv_pairs),
 }

@@ -37,7 +37,7 @@ STRATEGIES = {
     **extreme,
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
-OF_DSP = ("convolution", "dense", "elementwise", "pool")
+OF_DSP = ("convolution", "transpose_convolution", "dense", "elementwise", "pool")
 OF_MVE = ("convolution", "depthwise", "dense", "elementwise", "table", "softmax", "pool")
 KINDS = {
     "cortex_m_dsp": {

@@ -75,7 +75,7 @@ class Modelled:
 MODELLED = {
     "dsp": Modelled(
         *("cortex-m4", "cortex_m_dsp"),
-        of(small, "small", "convolution dense elementwise pool")
+        of(small, "small", "convolution transpose_convolution dense elementwise pool")
         | {f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"}
         | extreme,
         fast=frozenset(
