@@ -228,6 +228,7 @@ def _dense_factors(graph: Graph, op: Op) -> Ints:
 #
 # A convolution with groups (its input has a multiple of the filter's channels) is computed as one convolution
 # per group, on a part of the input's channels and of the output's. nn_groups.h calls a kernel for each group.
+# Each input channel of a depthwise convolution is a group.
 
 
 def by_group(packing: Packing) -> Packing:
@@ -238,7 +239,8 @@ def by_group(packing: Packing) -> Packing:
 
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
-        groups = channels // graph.tensors[op.inputs[FILTER]].shape[3]
+        filter_channels = 1 if op.kind is OpKind.DEPTHWISE_CONV_2D else graph.tensors[op.inputs[FILTER]].shape[3]
+        groups = channels // filter_channels
         blocks = [align(packing(_cut_to_group(graph, op, group, groups), op)) for group in range(groups)]
         return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
 

@@ -40,6 +40,23 @@ void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constant
 int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                            const nn_view *out);
 
+/* Any window: with depth multiplier 1 and 4 channels at least, with fewer; with any multiplier. */
+void nn_depthwise_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_depthwise_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+void nn_depthwise_narrow_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_depthwise_narrow_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+void nn_depthwise_multiplied_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                    const nn_view *in, const nn_view *out, const nn_window *window,
+                                    void *scratch);
+int32_t nn_depthwise_multiplied_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                     const nn_view *in, const nn_view *out);
+
 /* Depth multiplier 1, no dilation, 4 channels at least. */
 void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
