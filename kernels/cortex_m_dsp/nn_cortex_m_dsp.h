@@ -108,6 +108,14 @@ void nn_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants, 
 void nn_depthwise_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
                                  void *scratch);
+void nn_avg_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_max_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_add_s16_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_mul_s16_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
 void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const nn_view *out,
                                 const nn_window *window, void *scratch);
 

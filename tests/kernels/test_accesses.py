@@ -20,6 +20,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from kernelboard import DRIVER, Address, Call, Done, Firmware, Memory, results_of
 from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
+from kernelcases import windowed as small
 from loaded import load_target
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
@@ -28,7 +29,7 @@ from wholecalls import WholeCall, whole_call
 from widecases import conv, depthwise, pool, softmax
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
+from buildtool.graph.types import Activation, Attrs, AxisAttrs, OpKind, Pad, PoolAttrs, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -184,6 +185,17 @@ def wide_graphs():
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
+    for seed, kind in enumerate((OpKind.ADD, OpKind.MUL, OpKind.ADD)):
+        net = WideNetBuilder(seed)
+        operands = [net.input((1, 3, 5, 7)) for _ in range(2)]
+        yield net.graph([net.elementwise(kind, *operands)])
+    for kind, (kernel, channels) in itertools.product(
+        (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D), (((2, 2), 6), ((3, 2), 5), ((2, 3), 1))
+    ):
+        net = WideNetBuilder(channels)
+        attrs = PoolAttrs(kernel, (2, 1), Pad(1, 0, 0, 1), Activation.NONE)
+        x = net.input((1, 6, 7, channels))
+        yield net.graph([net.op(kind, (x,), attrs, net.tensors[x].quant)])
 
 
 def mean_cases():
@@ -200,8 +212,8 @@ def recurrent_cases():
 def wide_cases():
     rng = np.random.default_rng(0)
     for graph in wide_graphs():
-        shape = graph.tensors[graph.inputs[0]].shape
-        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
+        shapes = [graph.tensors[t].shape for t in graph.inputs]
+        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16) for shape in shapes]
 
 
 # ---- copies of lines for SLICE and CONCATENATION; a call may access only the lines ------------------------
@@ -300,6 +312,9 @@ def rare_cases():
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
+    yield depthwise((9, 1), 6, (5, 1))
+    yield depthwise((4, 21), 3, (3, 2), pad=1)
+    yield depthwise((2, 5), 1, (2, 5), pad=2)
     for taps in (5, 6, 7, 8):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
@@ -327,6 +342,7 @@ def windowed_calls(family):
     with recording(family) as recorder:
         for kind in STRATEGIES:
             record(recorder, STRATEGIES[kind], 8)
+        record(recorder, small["transpose_convolution"], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)

@@ -44,7 +44,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     values = execute(graph, list(inputs), held)
     after = [values[op.outputs[0]], *next_states(graph, values)]
     memory = Memory(seed)
-    x, out = memory.put(inputs[0], align=2), memory.room(after[0].nbytes, align=2)
+    operands = [memory.put(values, align=2) for values in inputs]
+    x, out = operands[0], memory.room(after[0].nbytes, align=2)
     states = [memory.put(state) for state in held]
     size = scratch_bytes(kernel, graph, op)
     scratch = memory.room(size)
@@ -61,6 +62,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
         Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
         Argument.IN: lambda: _put_view(memory, x, op, source),
+        Argument.IN1: lambda: _put_view(memory, x, op, source),
+        Argument.IN2: lambda: _put_view(memory, operands[1], op, graph.tensors[op.inputs[1]]),
         Argument.OUT: lambda: _put_view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
