@@ -108,6 +108,9 @@ void nn_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants, 
 void nn_depthwise_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
                                  void *scratch);
+void nn_transpose_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
 void nn_avg_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                          const nn_view *out, const nn_window *window);
 void nn_max_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -278,4 +278,5 @@ PACKINGS: dict[str, Packing] = {
     "wide_taps": wide_taps,
     "grouped_conv_pairs": by_group(conv_pairs),
     "transpose_conv_pairs": by_phase(conv_pairs),
+    "wide_transpose_conv_pairs": by_phase(wide_pairs),
 }
