@@ -24,7 +24,16 @@ from buildtool.graph.fixedpoint import (
 )
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.types import Activation, ConvAttrs, FilledPoolAttrs, Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    FilledPoolAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Quantization,
+    Tensor,
+)
 
 ALIGNMENT = 16  # of blocks and of the weights in them, in bytes
 _MOST_SUM = 1 << 47  # LiteRT's multiplication does not allow larger sums
@@ -239,8 +248,8 @@ def by_group(packing: Packing) -> Packing:
 
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
-        filter_channels = 1 if op.kind is OpKind.DEPTHWISE_CONV_2D else graph.tensors[op.inputs[FILTER]].shape[3]
-        groups = channels // filter_channels
+        each = 1 if op.kind is OpKind.DEPTHWISE_CONV_2D else graph.tensors[op.inputs[FILTER]].shape[3]
+        groups = channels // each
         blocks = [align(packing(_cut_to_group(graph, op, group, groups), op)) for group in range(groups)]
         return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
 

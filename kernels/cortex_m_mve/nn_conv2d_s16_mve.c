@@ -3,25 +3,63 @@
 #include "nn_mve_wide.h"
 #include "nn_wide_patch.h"
 
-/* Four channels, or one in 64 bits (`four` NULL). */
-static inline int64_t sum_taps(int32_t *four, const nn_wide_conv *conv, const int8_t *weights) {
+#define MAX_RUNS 12 /* whose places are remembered; they lie on the stack */
+
+/* Inputs of a pixel that lie one after the other, and where their weights are in a channel's. */
+typedef struct {
+    const int16_t *values;
+    int32_t weights, count;
+} tap_run;
+
+/* Divides the taps that meet the input into runs, and returns how many; those from MAX_RUNS on are
+ * only counted. */
+static int32_t find_runs(tap_run *runs, const nn_wide_conv *conv) {
+    const nn_wide_patch *p = &conv->taps;
+    const int32_t channels = p->in->channels;
+    int32_t found = 0, y = p->y;
+    for (int32_t ky = p->rows.first; ky < p->rows.end; ky++, y += p->dilation_h) {
+        int32_t x = p->x, run;
+        for (int32_t kx = p->columns.first; kx < p->columns.end; kx += run, found++) {
+            run = conv->joined ? nn_run(p->in, x, p->columns.end - kx) : 1;
+            if (found < MAX_RUNS) {
+                runs[found].values = nn_wide_in(p->in, y, x);
+                runs[found].weights = (ky * p->kernel_w + kx) * channels;
+                runs[found].count = run * channels;
+            }
+            x += run * p->dilation_w;
+        }
+    }
+    return found;
+}
+
+/* Sums of four channels, whose weights are `apart` bytes from one another. */
+static NN_NOINLINE void sum_four(int32_t sums[4], const tap_run *run, int32_t runs,
+                                 const int8_t *weights, int32_t apart) {
+    for (; runs > 0; runs--, run++) {
+        nn_mve_wide_narrow4(sums, run->values, weights + run->weights, apart, run->count);
+    }
+}
+
+static NN_NOINLINE int64_t sum_long(const tap_run *run, int32_t runs, const int8_t *weights) {
+    int64_t sum = 0;
+    for (; runs > 0; runs--, run++) {
+        sum = nn_mve_wide_long(sum, run->values, weights + run->weights, run->count);
+    }
+    return sum;
+}
+
+/* The same of any number of runs. */
+static NN_NOINLINE int64_t sum_taps(const nn_wide_conv *conv, const int8_t *weights) {
     const nn_wide_patch *p = &conv->taps;
     const int32_t channels = p->in->channels;
     int64_t sum = 0;
     int32_t y = p->y;
     for (int32_t ky = p->rows.first; ky < p->rows.end; ky++, y += p->dilation_h) {
         const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * channels;
-        int32_t x = p->x, run;
-        for (int32_t kx = p->columns.first; kx < p->columns.end; kx += run) {
-            const int16_t *values = nn_wide_in(p->in, y, x);
-            run = conv->joined ? nn_run(p->in, x, p->columns.end - kx) : 1;
-            if (four != NULL) {
-                nn_mve_wide_narrow4(four, values, w, conv->size, run * channels);
-            } else {
-                sum = nn_mve_wide_long(sum, values, w, run * channels);
-            }
-            w += run * channels;
-            x += run * p->dilation_w;
+        int32_t x = p->x;
+        for (int32_t kx = p->columns.first; kx < p->columns.end; kx++, w += channels) {
+            sum = nn_mve_wide_long(sum, nn_wide_in(p->in, y, x), w, channels);
+            x += p->dilation_w;
         }
     }
     return sum;
@@ -30,18 +68,19 @@ static inline int64_t sum_taps(int32_t *four, const nn_wide_conv *conv, const in
 static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block, int32_t outputs,
                           int16_t *out) {
     const nn_wide_channel *channels = (const nn_wide_channel *)block->channels;
-    const nn_wide_constants common = block->common;
     const int8_t *w = block->weights;
+    tap_run list[MAX_RUNS];
+    const int32_t runs = find_runs(list, conv);
     int32_t c = 0;
-    for (; common.sum_bits == 32 && c + 4 <= outputs; c += 4, w += 4 * conv->size) {
+    for (; block->common.sum_bits == 32 && runs <= MAX_RUNS && c + 4 <= outputs; c += 4) {
         int32_t sums[4] = {0, 0, 0, 0};
-        (void)sum_taps(sums, conv, w);
-        for (int32_t i = 0; i < 4; i++) {
-            out[c + i] = nn_wide_output(sums[i], channels + c + i, &common);
-        }
+        sum_four(sums, list, runs, w, conv->size);
+        nn_mve_wide_put(out + c, vldrwq_s32(sums), channels + c, &block->common, 4);
+        w += 4 * conv->size;
     }
     for (; c < outputs; c++, w += conv->size) {
-        out[c] = nn_wide_output(sum_taps(NULL, conv, w), channels + c, &common);
+        const int64_t sum = runs <= MAX_RUNS ? sum_long(list, runs, w) : sum_taps(conv, w);
+        out[c] = nn_wide_output(sum, channels + c, &block->common);
     }
 }
 

@@ -46,18 +46,20 @@ static inline int16x8_t nn_mve_narrow(int32x4_t first, int32x4_t second, int32_t
 
 /* Calls `compute` for runs that cover the window: element i of a run is made of the elements i of
  * both operands, or of the only one that an operand with one channel has. Where something lies
- * between the pixels of a view, or an operand repeats itself, a run is one pixel. */
+ * between the pixels of a view, or an operand repeats itself, a run is one pixel. Elements have
+ * `bytes` bytes. */
 typedef void nn_mve_run_of_two(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
                                int32_t count);
 
 static inline __attribute__((always_inline)) void
-nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
-                const nn_view *in2, const nn_view *out, const nn_window *window) {
+nn_mve_for_runs_of(int32_t bytes, nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
+                   const nn_view *in2, const nn_view *out, const nn_window *window) {
     const int moves1 = in1->ring_cols > 1,
               moves2 = in2->ring_cols > 1; /* else one column serves all */
     const int32_t channels = out->channels;
     const int32_t step1 = moves1 ? in1->pixel_stride : 0, step2 = moves2 ? in2->pixel_stride : 0;
-    const int joined = step1 == channels && step2 == channels && nn_dense(out);
+    const int32_t dense = bytes * channels;
+    const int joined = step1 == dense && step2 == dense && out->pixel_stride == dense;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
@@ -77,6 +79,12 @@ nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1
             }
         }
     }
+}
+
+static inline __attribute__((always_inline)) void
+nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
+                const nn_view *in2, const nn_view *out, const nn_window *window) {
+    nn_mve_for_runs_of(1, compute, plan, in1, in2, out, window);
 }
 
 /* Pixels of a view at even distances: `rows` times `columns` of them from `data` on. */

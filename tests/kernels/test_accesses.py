@@ -20,16 +20,15 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from kernelboard import DRIVER, Address, Call, Done, Firmware, Memory, results_of
 from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
-from kernelcases import windowed as small
 from loaded import load_target
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_emulated_families import STRATEGIES
 from wholecalls import WholeCall, whole_call
-from widecases import conv, depthwise, pool, softmax
+from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Activation, Attrs, AxisAttrs, OpKind, Pad, PoolAttrs, SliceAttrs
+from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -185,17 +184,17 @@ def wide_graphs():
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
-    for seed, kind in enumerate((OpKind.ADD, OpKind.MUL, OpKind.ADD)):
-        net = WideNetBuilder(seed)
-        operands = [net.input((1, 3, 5, 7)) for _ in range(2)]
-        yield net.graph([net.elementwise(kind, *operands)])
-    for kind, (kernel, channels) in itertools.product(
-        (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D), (((2, 2), 6), ((3, 2), 5), ((2, 3), 1))
+    net = WideNetBuilder(1)
+    yield net.graph([net.transpose_conv(net.input((1, 3, 4, 5)), 7, kernel=(3, 2), stride=(2, 3), same=True)])
+    for kind in (OpKind.ADD, OpKind.MUL):
+        for shapes in (((1, 3, 2, 13),) * 2, ((1, 1, 1, 13), (1, 3, 2, 13)), ((1, 3, 2, 5), (1, 3, 2, 1))):
+            net = WideNetBuilder(len(shapes))
+            yield net.graph([net.elementwise(kind, *map(net.input, shapes))])
+    for kind, (window, channels) in itertools.product(
+        (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D), (((3, 2), 11), ((2, 2), 6), ((2, 3), 1))
     ):
-        net = WideNetBuilder(channels)
-        attrs = PoolAttrs(kernel, (2, 1), Pad(1, 0, 0, 1), Activation.NONE)
-        x = net.input((1, 6, 7, channels))
-        yield net.graph([net.op(kind, (x,), attrs, net.tensors[x].quant)])
+        net = WideNetBuilder(1)
+        yield net.graph([net.pool(kind, net.input((1, 5, 4, channels)), window, (2, 1), same=True)])
 
 
 def mean_cases():
@@ -317,6 +316,10 @@ def rare_cases():
     yield depthwise((2, 5), 1, (2, 5), pad=2)
     for taps in (5, 6, 7, 8):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
+    yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
+    yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
+    yield transposed((3, 7), 17, 5, (3, 3), (2, 2))
+    yield transposed((3, 7), 20, 4, (2, 2), (2, 2))
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
     yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
@@ -342,7 +345,6 @@ def windowed_calls(family):
     with recording(family) as recorder:
         for kind in STRATEGIES:
             record(recorder, STRATEGIES[kind], 8)
-        record(recorder, small["transpose_convolution"], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)

@@ -13,6 +13,7 @@ from largecases import (
     depthwise_rows,
     extreme,
     grouped,
+    large_windows,
     spread_depthwise,
     taps,
 )
@@ -38,7 +39,10 @@ STRATEGIES = {
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
 OF_DSP = ("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "pool")
-OF_MVE = ("convolution", "depthwise", "dense", "elementwise", "table", "softmax", "pool")
+OF_MVE = (
+    *("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "table", "softmax"),
+    "pool",
+)
 KINDS = {
     "cortex_m_dsp": {
         **{f"small {kind}": small[kind] for kind in OF_DSP},
@@ -53,6 +57,8 @@ KINDS = {
         **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
+        "large windows": large_windows(),
+        "multipliers": spread_depthwise(),
         "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8)]),
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,

@@ -79,7 +79,14 @@ MODELLED = {
         | {f"large {kind}": strategy for kind, strategy in large.items()}
         | extreme,
         fast=frozenset(
-            {"small convolution", "small depthwise", "large dense", "large elementwise", "large pool", "square depthwise"}
+            {
+                "small convolution",
+                "small depthwise",
+                "large dense",
+                "large elementwise",
+                "large pool",
+                "square depthwise",
+            }
         ),
         least={"small pool": 9},
     ),

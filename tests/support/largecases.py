@@ -144,6 +144,19 @@ def depthwise_rows(draw, kernel: Pair = (0, 0), most_stride: int = 2, most_size:
     )
 
 
+@st.composite
+def large_windows(draw) -> Case:
+    """Depthwise layers of windows of more than 8 rows or more than 16 columns, and any depth multiplier."""
+    kernel = draw(st.sampled_from([(9, 1), (9, 3), (12, 9), (13, 2), (1, 17), (5, 9), (17, 5)]))
+    sizes = zip(kernel, (draw(st.integers(1, 12)), draw(st.integers(1, 20))), strict=True)
+    walked = []
+    for taps, size in sizes:
+        before, after = draw(st.integers(0, taps)), draw(st.integers(0, taps))
+        walked.append(Axis(size, taps, draw(st.integers(1, 2)), 1, before, max(after, taps - size - before)))
+    count, multiplier = draw(st.sampled_from([1, 3, 8, 16, 21])), draw(st.sampled_from([1, 1, 2, 3]))
+    return draw_layer(draw, DEPTHWISE, *walked, count, count * multiplier)
+
+
 def depthwise_3x3() -> st.SearchStrategy[Case]:
     """3 x 3 kernels of any size, stride and padding. Rows may be dilated."""
     return depthwise_rows((3, 3), 4, (12, 16))
