@@ -65,7 +65,7 @@ def depthwise_pairs(graph: Graph, op: Op) -> bytes:
     return _pack_columns(graph, op, weights.reshape(-1, 1, weights.shape[3]))
 
 
-def depthwise_rows(graph: Graph, op: Op) -> bytes:
+def depthwise_multiplied_pairs(graph: Graph, op: Op) -> bytes:
     """Packs an input channel's output channels in pairs, each with all taps as one row."""
     weights = filter_weights(graph, op)
     return _pack_pairs(graph, op, _pad_axis(weights.reshape(-1, weights.shape[3]).T, 1))
@@ -268,7 +268,7 @@ PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
     "depthwise_pairs": depthwise_pairs,
-    "depthwise_rows": by_group(depthwise_rows),
+    "depthwise_multiplied_pairs": by_group(depthwise_multiplied_pairs),
     "fully_connected_groups": fully_connected_groups,
     # The plain blocks, with the weights of four features, or of a cell's four gates, together.
     "svdf_quads": lambda graph, op: svdf_block(graph, op, QUADS),
