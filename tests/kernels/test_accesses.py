@@ -184,13 +184,17 @@ def wide_graphs():
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
+    net = WideNetBuilder(1)
+    yield net.graph([net.transpose_conv(net.input((1, 3, 4, 5)), 7, kernel=(3, 2), stride=(2, 3), same=True)])
     for kind in (OpKind.ADD, OpKind.MUL):
         for shapes in (((1, 3, 2, 13),) * 2, ((1, 1, 1, 13), (1, 3, 2, 13)), ((1, 3, 2, 5), (1, 3, 2, 1))):
             net = WideNetBuilder(len(shapes))
             yield net.graph([net.elementwise(kind, *map(net.input, shapes))])
-    for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
+    for kind, (window, channels) in itertools.product(
+        (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D), (((3, 2), 11), ((2, 2), 6), ((2, 3), 1))
+    ):
         net = WideNetBuilder(1)
-        yield net.graph([net.pool(kind, net.input((1, 5, 4, 11)), (3, 2), (2, 1), same=True)])
+        yield net.graph([net.pool(kind, net.input((1, 5, 4, channels)), window, (2, 1), same=True)])
 
 
 def mean_cases():
@@ -310,6 +314,9 @@ def rare_cases():
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
+    yield depthwise((9, 1), 6, (5, 1))
+    yield depthwise((4, 21), 3, (3, 2), pad=1)
+    yield depthwise((2, 5), 1, (2, 5), pad=2)
     for taps in (5, 6, 7, 8):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)

@@ -38,7 +38,7 @@ STRATEGIES = {
     **extreme,
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
-OF_DSP = ("convolution", "dense", "elementwise", "pool")
+OF_DSP = ("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "pool")
 OF_MVE = (
     *("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "table", "softmax"),
     "pool",
@@ -46,10 +46,10 @@ OF_MVE = (
 KINDS = {
     "cortex_m_dsp": {
         **{f"small {kind}": small[kind] for kind in OF_DSP},
-        **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
+        **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
-        "spread": taps([(3, 3, 3), (5, 5, 2), (7, 7, 2)]),
+        "spread": taps([(3, 3, 3), (5, 5, 2), (7, 7, 2), (9, 1, 1), (2, 5, 3)]),
         **extreme,
     },
     "cortex_m_mve": {
