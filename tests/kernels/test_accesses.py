@@ -317,8 +317,10 @@ def rare_cases():
     yield depthwise((9, 1), 6, (5, 1))
     yield depthwise((4, 21), 3, (3, 2), pad=1)
     yield depthwise((2, 5), 1, (2, 5), pad=2)
-    for taps in (5, 6, 7, 8):
+    for taps in (5, 6, 7, 8, 11):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
+    for taps in (3, 6, 13):
+        yield depthwise((23, 1), 19, (taps, 1))
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
     yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
     yield transposed((3, 7), 17, 5, (3, 3), (2, 2))
