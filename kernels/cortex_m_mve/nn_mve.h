@@ -90,7 +90,8 @@ static NN_NOINLINE void nn_mve_for_runs_of(int32_t bytes, nn_mve_run_of_two *com
                                            const void *plan, const nn_view *in1, const nn_view *in2,
                                            const nn_view *out, const nn_window *window) {
     const int32_t channels = out->channels, dense = bytes * channels;
-    const int32_t step1 = in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
+    const int32_t step1 =
+        in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
     const int32_t step2 = in2->ring_cols > 1 ? in2->pixel_stride : 0;
     const int32_t columns = window->x1 - window->x0;
     const int joined = step1 == dense && step2 == dense && out->pixel_stride == dense;

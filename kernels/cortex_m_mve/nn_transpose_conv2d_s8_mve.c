@@ -52,8 +52,8 @@ void nn_transpose_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
         const int32_t i = phase / g->stride_w, j = phase % g->stride_w;
         const int32_t rows = taps_of(g->kernel_h, g->stride_h, i);
         const int32_t columns = taps_of(g->kernel_w, g->stride_w, j);
-        const nn_conv_geometry taps = {columns > 0 ? rows : 0, rows > 0 ? columns : 0, 1, 1, 1, 1,
-                                       0,                      0,                      1};
+        const nn_conv_geometry taps = {
+            columns > 0 ? rows : 0, rows > 0 ? columns : 0, 1, 1, 1, 1, 0, 0, 1};
         const int32_t x = first_of(window->x0, g->pad_left, g->stride_w, j);
         nn_mve_patches patches;
         nn_mve_pairs p;
