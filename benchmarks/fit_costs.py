@@ -346,6 +346,32 @@ def _wide_shapes() -> list[single.Single]:
             (1, 20, 16, 12, 2),
         ]
     ]
+    found += [
+        single.wide("multiplied", *size)
+        for size in [
+            (16, 16, 12, 2),
+            (16, 16, 3, 4),
+            (10, 10, 33, 3, 3, 2),
+            (12, 12, 6, 2, 5),
+            (7, 7, 2, 8, 1),
+        ]
+    ]
+    shapes_ = [((24, 24, 16), (1, 0, 0), (20, 24, 16)), ((12, 12, 32), (0, 0, 8), (12, 12, 16))]
+    shapes_ += [((30, 1, 33), (1, 0, 0), (29, 1, 33)), ((16, 16, 24), (0, 0, 0), (16, 8, 24), 2)]
+    found += [single.wide("cut", *shape) for shape in shapes_]
+    found += [
+        single.wide("concat", *size)
+        for size in [(16, 16, 8, 8), (10, 10, 3, 5), (7, 7, 33, 20), (20, 1, 64, 32), (5, 5, 96, 96)]
+    ]
+    found += [
+        single.wide("padded", *size)
+        for size in [
+            (24, 24, 16, 1, 1, 1, 1),
+            (5, 5, 7, 2, 1, 0, 3),
+            (40, 1, 32, 2, 2, 0, 0),
+            (12, 12, 3, 0, 1, 0, 1),
+        ]
+    ]
     sizes_of_dense = [(37, 13), (256, 64), (64, 10), (128, 128), (640, 32), (16, 2), (50, 33)]
     return found + [single.wide("dense", *size) for size in sizes_of_dense]
 
