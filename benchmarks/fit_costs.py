@@ -144,7 +144,8 @@ def shapes() -> list[single.Single]:
     ]
     found += [single.dense(128, 640), single.dense(1280, 100), single.dense(160, 2)]
     sizes = [(40, 40, 24), (20, 20, 32), (10, 10, 96), (5, 5, 160), (32, 32, 16), (7, 7, 10), (3, 3, 5)]
-    found += [single.binary(kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
+    kinds = (OpKind.ADD, OpKind.MUL, OpKind.MAXIMUM, OpKind.MINIMUM)
+    found += [single.binary(kind, *size) for kind in kinds for size in sizes]
     found += [
         single.widened(*size)
         for size in [
@@ -190,6 +191,12 @@ def shapes() -> list[single.Single]:
             *[(25, 1, 64, (15, 1), False), (64, 1, 24, (3, 1), True), (1, 49, 32, (1, 9), True)],
             *[(1, 60, 48, (1, 15), False), (20, 10, 64, (4, 4), True), (25, 5, 8, (10, 8), True)],
             *[(1, 29, 128, (1, 29), False), (96, 1, 16, (13, 1), True), (20, 1, 256, (9, 1), False)],
+            *[
+                (40, 1, 32, (3, 1), True),
+                (60, 1, 16, (2, 1), False),
+                (1, 50, 24, (1, 12), True),
+                (1, 33, 48, (1, 16), False),
+            ],
         ]
     ]
     found += [
@@ -252,6 +259,23 @@ def shapes() -> list[single.Single]:
             *[(3, (12, 12, 32), (12, 12, 16)), (3, (7, 7, 10), (7, 7, 6)), (3, (20, 20, 9), (20, 20, 9))],
             *[(2, (6, 4, 24), (6, 8, 24)), (1, (30, 1, 33), (2, 1, 33)), (3, (5, 5, 96), (5, 5, 32))],
             *[(3, (10, 10, 12), (10, 10, 12), (10, 10, 12)), (1, (12, 40, 1), (3, 40, 1))],
+        ]
+    ]
+    found += [
+        single.padded(*sizes)
+        for sizes in [
+            *[
+                (24, 24, 3, 1, 1, 1, 1),
+                (24, 24, 16, 1, 1, 1, 1),
+                (12, 12, 64, 0, 1, 0, 1),
+                (5, 5, 7, 2, 1, 0, 3),
+            ],
+            *[
+                (49, 10, 1, 4, 5, 1, 1),
+                (40, 1, 32, 2, 2, 0, 0),
+                (10, 10, 96, 1, 1, 1, 1),
+                (32, 32, 4, 0, 0, 2, 2),
+            ],
         ]
     ]
     found += [

@@ -84,7 +84,7 @@ def _among(rng: Rng, *choices: Any) -> Any:
 
 
 def _image(rng: Rng, channels: int, products: int) -> tuple[int, int]:
-    """Draws rows and columns for so many channels, with `products` a pixel; a fifth are signals."""
+    """Draws rows and columns for this many channels, with `products` a pixel; a fifth are signals."""
     most = max(1, min(32, int((MOST_PRODUCTS / max(1, products * channels)) ** 0.5)))
     sides = [int(rng.integers(max(1, most // 3), most + 1)) for _ in range(2)]
     if rng.integers(5) == 0:

@@ -3,7 +3,7 @@
 #include "nn_mve_wide.h"
 #include "nn_wide_patch.h"
 
-#define MAX_RUNS 12 /* whose places are remembered; they lie on the stack */
+#define MAX_RUNS 8 /* whose places are remembered; they lie on the stack */
 
 /* Inputs of a pixel that lie one after the other, and where their weights are in a channel's. */
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
 
 /* Divides the taps that meet the input into runs, and returns how many; those from MAX_RUNS on are
  * only counted. */
-static int32_t find_runs(tap_run *runs, const nn_wide_conv *conv) {
+static NN_NOINLINE int32_t find_runs(tap_run *runs, const nn_wide_conv *conv) {
     const nn_wide_patch *p = &conv->taps;
     const int32_t channels = p->in->channels;
     int32_t found = 0, y = p->y;
@@ -65,8 +65,8 @@ static NN_NOINLINE int64_t sum_taps(const nn_wide_conv *conv, const int8_t *weig
     return sum;
 }
 
-static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block, int32_t outputs,
-                          int16_t *out) {
+static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block,
+                                      int32_t outputs, int16_t *out) {
     const nn_wide_channel *channels = (const nn_wide_channel *)block->channels;
     const int8_t *w = block->weights;
     tap_run list[MAX_RUNS];

@@ -14,6 +14,12 @@ static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
 static inline void nn_mve_choose(const int8_t *a, const int8_t *b, int8_t *out, int32_t count,
                                  int single) {
     int8x16_t second = vdupq_n_s8(*b);
+#pragma GCC unroll 4
+    for (; count >= 16; count -= 16, a += 16, out += 16) {
+        second = single ? second : vldrbq_s8(b);
+        b += single ? 0 : 16;
+        vstrbq_s8(out, nn_mve_chosen(vldrbq_s8(a), second));
+    }
     for (; count > 0; count -= 16, a += 16, out += 16) {
         const mve_pred16_t some = vctp8q((uint32_t)count); /* nothing outside is read or written */
         if (!single) {
@@ -43,8 +49,9 @@ static inline void nn_mve_choose_all(const nn_view *in1, const nn_view *in2, con
         in1 = in2;
         in2 = other;
     }
-    nn_mve_for_runs(in2->channels != out->channels ? nn_mve_choose_with_one : nn_mve_choose_each,
-                    NULL, in1, in2, out, window);
+    nn_mve_for_runs_of(1,
+                       in2->channels != out->channels ? nn_mve_choose_with_one : nn_mve_choose_each,
+                       NULL, in1, in2, out, window);
 }
 
 #endif

@@ -4,13 +4,13 @@
  * constants: nn_mve_head and the channels' factors as nn_conv2d_s8_mve's; then for each phase, the
  * columns' phases innermost, its biases and weights as a convolution has them. Phase (i, j) has the
  * taps of the rows i, i + stride_h, ... and the columns j, j + stride_w, ..., the last ones first.
- * No stride is greater than the kernel: every phase has a tap.
+ * A phase without taps has a vector of zeros for each channel, which meets whatever is in scratch.
  */
 #include "nn_mve_conv.h"
 
 /* How many taps a phase has along an axis. */
 static inline int32_t taps_of(int32_t kernel, int32_t stride, int32_t phase) {
-    return (kernel - phase + stride - 1) / stride;
+    return kernel > phase ? (kernel - phase + stride - 1) / stride : 0;
 }
 
 /* The first place from `from` on that is in the phase, in the frame that `pad` is not yet cut from.
@@ -50,20 +50,15 @@ void nn_transpose_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
     const int8_t *weights = NULL;
     for (int32_t phase = 0; phase < g->stride_h * g->stride_w; phase++) {
         const int32_t i = phase / g->stride_w, j = phase % g->stride_w;
-        const nn_conv_geometry taps = {taps_of(g->kernel_h, g->stride_h, i),
-                                       taps_of(g->kernel_w, g->stride_w, j),
-                                       1,
-                                       1,
-                                       1,
-                                       1,
-                                       0,
-                                       0,
-                                       1};
+        const int32_t rows = taps_of(g->kernel_h, g->stride_h, i);
+        const int32_t columns = taps_of(g->kernel_w, g->stride_w, j);
+        const nn_conv_geometry taps = {
+            columns > 0 ? rows : 0, rows > 0 ? columns : 0, 1, 1, 1, 1, 0, 0, 1};
         const int32_t x = first_of(window->x0, g->pad_left, g->stride_w, j);
         nn_mve_patches patches;
         nn_mve_pairs p;
         nn_mve_set_patches(&patches, &taps, in, zero_point);
-        nn_mve_open_pairs(&p, constants, taps.kernel_h * patches.segment, out, 0);
+        nn_mve_open_pairs(&p, constants, nn_max(taps.kernel_h * patches.segment, 1), out, 0);
         p.out_step *= g->stride_w;
         p.weights = weights == NULL ? p.weights : weights;
         weights = p.weights + channels * (8 + ((p.inputs + 15) & ~15));

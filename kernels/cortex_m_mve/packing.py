@@ -95,6 +95,7 @@ def _transpose_conv(graph: Graph, op: Op) -> bytes:
     for i, j in itertools.product(range(rows), range(columns)):
         taps = weights[:, i::rows, j::columns][:, ::-1, ::-1]
         sums = taps.sum(axis=(1, 2, 3), dtype=np.int64)
+        taps = taps if taps.size else np.zeros((len(weights), 1), np.int8)
         bias = (channels.bias - channels.common[0] * sums).astype(np.int32)
         pieces += _pack_pairs(taps, bias)
     return b"".join(pieces)

@@ -28,7 +28,7 @@ from wholecalls import WholeCall, whole_call
 from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
+from buildtool.graph.types import Attrs, AxisAttrs, OpKind, PadAttrs, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -231,6 +231,7 @@ SLICES = (
     ((1, 1, 3, 10), (0, 0, 0, 1), (1, 1, 3, 4), (1, 1, 1, 2)),
 )
 JOINED = ((16, 32), (48, 20, 4), (7, 13))  # channels
+PADDED = ((1, 2, 3, 5), ((0, 0), (1, 0), (2, 1), (0, 0)), (1, 3, 6, 5))
 
 
 def line_calls(target):
@@ -248,6 +249,8 @@ def line_graphs():
     for channels in JOINED:
         shapes = [(1, 2, 3, count) for count in channels]
         yield moving(OpKind.CONCATENATION, AxisAttrs(3), shapes, (1, 2, 3, sum(channels)))
+    shape, sides, out = PADDED
+    yield moving(OpKind.PAD, PadAttrs(sides), [shape], out)
 
 
 def moving(kind, attrs, shapes, out):
@@ -314,8 +317,10 @@ def rare_cases():
     yield depthwise((9, 1), 6, (5, 1))
     yield depthwise((4, 21), 3, (3, 2), pad=1)
     yield depthwise((2, 5), 1, (2, 5), pad=2)
-    for taps in (5, 6, 7, 8):
+    for taps in (5, 6, 7, 8, 11):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
+    for taps in (3, 6, 13):
+        yield depthwise((23, 1), 19, (taps, 1))
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
     yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
     yield transposed((3, 7), 17, 5, (3, 3), (2, 2))

@@ -112,17 +112,17 @@ def spread_depthwise(draw) -> Case:
 
 
 @st.composite
-def taps(draw, kernels: list[tuple[int, int, int]]) -> Case:
+def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -> Case:
     """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).
 
-    It has stride 1, up to 40 columns and 24 channels, and any padding.
+    It has stride 1, up to 24 channels, and any padding (none along an axis of one element).
     """
     *kernel, most = draw(st.sampled_from(kernels))
     spread = (draw(st.integers(1, most)), draw(st.integers(min(2, most), most)))
     walked = []
-    for longest, size, dilation in zip((8, 40), kernel, spread, strict=True):
+    for longest, size, dilation in zip(most_size, kernel, spread, strict=True):
         length, extent = draw(st.integers(1, longest)), (size - 1) * dilation + 1
-        before, after = draw(st.integers(0, extent)), draw(st.integers(0, extent))
+        before, after = (draw(st.integers(0, extent if longest > 1 else 0)) for _ in range(2))
         walked.append(Axis(length, size, 1, dilation, before, max(after, extent - length - before)))
     count = draw(st.one_of(st.integers(4, 24), st.just(16)))
     return draw_layer(draw, DEPTHWISE, *walked, count, count)
