@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) void average_two(const nn_dsp_windo
     int32_t first = 0, second = 0;
     for (int32_t rows = w->rows; rows > 0; rows--, from += w->row_step) {
         const int8_t *pixel = from;
-#pragma GCC unroll 1
+#pragma GCC unroll 2
         for (int32_t left = columns; left > 0; left--, pixel += w->step) {
             const uint32_t word = nn_load4(pixel);
             first += low_half(word);
