@@ -30,7 +30,8 @@ NN_OUTLINE void compute_run(const nn_dsp_windows *windows) {
         const int8_t *const in = w.data + i * w.in_step;
         int16_t *const out = (int16_t *)(void *)(w.out + i * w.out_step);
         for (int32_t c = 0; c < w.channels; c += 2) {
-            const int32_t first = nn_min(c, w.channels - 2); /* the last two end with the channels */
+            const int32_t first =
+                nn_min(c, w.channels - 2); /* the last two end with the channels */
             if (w.columns == 2) {
                 average_two(&w, in + 2 * first, out + first, 2, count);
             } else {
@@ -40,12 +41,12 @@ NN_OUTLINE void compute_run(const nn_dsp_windows *windows) {
     }
 }
 
+NN_OUTLINE void compute_narrow(const nn_dsp_windows *windows) {
+    nn_dsp_narrow_windows(windows, compute_run, 0, nn_fold_sum, nn_divide, 2);
+}
+
 void nn_avg_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                          const nn_view *out, const nn_window *window) {
-    if (in->channels < 2) {
-        nn_avg_pool_s16(geometry, constants, in, out, window);
-    } else {
-        nn_dsp_pool(compute_run, NULL, nn_avg_pool_s16, geometry,
-                    (const nn_pool_constants *)constants, in, out, window, 2);
-    }
+    nn_dsp_pool(in->channels < 2 ? compute_narrow : compute_run, NULL, nn_avg_pool_s16, geometry,
+                (const nn_pool_constants *)constants, in, out, window, 2);
 }

@@ -170,7 +170,7 @@ static void compute_run(const nn_dsp_windows *windows) {
 }
 
 NN_OUTLINE void compute_narrow(const nn_dsp_windows *windows) {
-    nn_dsp_narrow_windows(windows, compute_run, 0, nn_fold_sum, nn_divide);
+    nn_dsp_narrow_windows(windows, compute_run, 0, nn_fold_sum, nn_divide, 1);
 }
 
 void nn_avg_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

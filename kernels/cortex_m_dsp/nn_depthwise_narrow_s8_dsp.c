@@ -39,7 +39,8 @@ NN_OUTLINE void widen_row(uint32_t *to, const nn_view *in, const int8_t *row, in
     while (i < taps.end) {
         const int8_t *from = row + nn_column(in, left + i) * in->pixel_stride;
         const int32_t end = i + nn_run(in, left + i, taps.end - i);
-        const int8_t *const last = from + (end - 1 - i) * in->pixel_stride + channels - NN_DSP_BLOCK;
+        const int8_t *const last =
+            from + (end - 1 - i) * in->pixel_stride + channels - NN_DSP_BLOCK;
         for (; from <= last; i++, from += in->pixel_stride) { /* the next pixels lie behind it */
             to[i] = nn_load4(from);
         }
@@ -81,7 +82,8 @@ void nn_depthwise_narrow_s8_dsp(const nn_conv_geometry *geometry, const void *co
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, count; x < window->x1; x += count) {
             const int32_t left = x * g->stride_w - g->pad_left;
-            nn_view from = {.data = (const int8_t *)columns}, to = {.data = (const int8_t *)outputs};
+            nn_view from = {.data = (const int8_t *)columns},
+                    to = {.data = (const int8_t *)outputs};
             nn_window all = {0, 1, 0, 0};
             count = nn_min(tile, nn_run(out, x, window->x1 - x));
             all.x1 = count;

@@ -73,8 +73,8 @@ static inline int32_t nn_dsp_alike(const nn_dsp_windows *run, const nn_pool_geom
 typedef void nn_dsp_pool_kernel(const nn_pool_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window);
 
-/* Has all pixels of a window computed: `runs` those that it can, `blocks` the rest, or `plain` where
- * that is NULL. Elements have `bytes` bytes. */
+/* Has all pixels of a window computed: `runs` those that it can, `blocks` the rest, or `plain`
+ * where that is NULL. Elements have `bytes` bytes. */
 static inline __attribute__((always_inline)) void
 nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, nn_dsp_pool_kernel *plain,
             const nn_pool_geometry *g, const nn_pool_constants *constants, const nn_view *in,
@@ -122,40 +122,47 @@ nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, nn_dsp_pool_kernel
     }
 }
 
-/* ---- fewer than four channels -----------------------------------------------------------------
+/* ---- few channels ------------------------------------------------------------------------------
  */
 
-/* Windows of fewer than four channels. Where the next pixels lie behind, in the input and in the
- * output, a pixel is computed as if it had four (`runs`): the next ones' outputs are written after
- * it. */
+/* Windows of fewer channels than a word holds. Where the next pixels lie behind, in the input and
+ * in the output, a pixel is computed as if it had as many (`runs`): the next ones' outputs are
+ * written after it. Elements have `bytes` bytes. */
 static inline __attribute__((always_inline)) void
 nn_dsp_narrow_windows(const nn_dsp_windows *windows, nn_dsp_pool_run *runs, int32_t start,
-                      nn_fold_step *step, nn_fold_end *end) {
+                      nn_fold_step *step, nn_fold_end *end, int32_t bytes) {
     nn_dsp_windows w = *windows;
-    const int32_t alike = w.out_step == w.channels ? w.pixels - 3 / w.channels : 0;
+    const int32_t word = 4 / bytes;
+    const int is_dense = w.out_step == bytes * w.channels;
+    const int32_t alike = is_dense ? w.pixels - (word - 1) / w.channels : 0;
     const int8_t *in = w.data;
     int8_t *out = w.out;
     if (alike > 0) {
-        nn_dsp_windows four = w;
-        four.pixels = alike;
-        four.channels = NN_DSP_BLOCK;
-        runs(&four);
+        nn_dsp_windows filled = w;
+        filled.pixels = alike;
+        filled.channels = word;
+        runs(&filled);
         in += alike * w.in_step;
         out += alike * w.out_step;
         w.pixels -= alike;
     }
     for (int32_t i = w.pixels; i > 0; i--, in += w.in_step, out += w.out_step) {
         for (int32_t c = 0; c < w.channels; c++) {
-            const int8_t *row = in + c;
+            const int8_t *row = in + bytes * c;
             int32_t found = start;
             for (int32_t rows = w.rows; rows > 0; rows--, row += w.row_step) {
                 const int8_t *value = row;
 #pragma GCC unroll 2
                 for (int32_t left = w.columns; left > 0; left--, value += w.step) {
-                    found = step(found, *value);
+                    found = step(found, nn_fold_element(value, 0, bytes));
                 }
             }
-            out[c] = (int8_t)end(found, w.rows * w.columns);
+            found = end(found, w.rows * w.columns);
+            if (bytes == 1) {
+                out[c] = (int8_t)found;
+            } else {
+                ((int16_t *)(void *)out)[c] = (int16_t)found;
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED on int16: two or four outputs at a time, from weights as nn_dsp_wide.h has them. */
+/* FULLY_CONNECTED on int16: two or four outputs at a time, from weights as nn_dsp_wide.h has them.
+ */
 #include "nn_dsp_wide.h"
 
 void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const nn_view *out,

@@ -26,12 +26,12 @@ NN_OUTLINE void compute_run(const nn_dsp_windows *windows) {
     }
 }
 
+NN_OUTLINE void compute_narrow(const nn_dsp_windows *windows) {
+    nn_dsp_narrow_windows(windows, compute_run, -32768, nn_max, nn_fold_found, 2);
+}
+
 void nn_max_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                          const nn_view *out, const nn_window *window) {
-    if (in->channels < 2) {
-        nn_max_pool_s16(geometry, constants, in, out, window);
-    } else {
-        nn_dsp_pool(compute_run, NULL, nn_max_pool_s16, geometry,
-                    (const nn_pool_constants *)constants, in, out, window, 2);
-    }
+    nn_dsp_pool(in->channels < 2 ? compute_narrow : compute_run, NULL, nn_max_pool_s16, geometry,
+                (const nn_pool_constants *)constants, in, out, window, 2);
 }

@@ -96,7 +96,7 @@ static void compute_run(const nn_dsp_windows *windows) {
 }
 
 NN_OUTLINE void compute_narrow(const nn_dsp_windows *windows) {
-    nn_dsp_narrow_windows(windows, compute_run, -128, nn_max, nn_fold_found);
+    nn_dsp_narrow_windows(windows, compute_run, -128, nn_max, nn_fold_found, 1);
 }
 
 void nn_max_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -21,12 +21,12 @@ static inline int32_t nn_fold_sum(int32_t found, int32_t value) {
 
 /* Where the elements of a window lie. */
 typedef struct {
-    const int8_t *row;     /* the first one; of it, */
-    int32_t place, run;    /* where the window begins, its pixels up to the end of the ring, */
-    int32_t rest;          /* and those behind, from the ring's first on */
-    int32_t rows, apart;   /* bytes from pixel to pixel, */
+    const int8_t *row;      /* the first one; of it, */
+    int32_t place, run;     /* where the window begins, its pixels up to the end of the ring, */
+    int32_t rest;           /* and those behind, from the ring's first on */
+    int32_t rows, apart;    /* bytes from pixel to pixel, */
     int32_t row_step, ring; /* from row to row, and of all rows, */
-    const int8_t *end;     /* which end here */
+    const int8_t *end;      /* which end here */
 } nn_fold_walk;
 
 static inline nn_fold_walk nn_fold_walk_of(const nn_area *window) {

@@ -15,35 +15,39 @@ static inline int32_t nn_phase_taps(int32_t kernel, int32_t stride, int32_t phas
     return nn_max(1, (kernel - phase + stride - 1) / stride);
 }
 
-/* The outputs from (y, x) on of one phase, `count` of them. */
-static inline void nn_phases_row(nn_conv_geometry *one, const void *block, const nn_view *in,
-                                 const nn_view *out, int32_t y, int32_t x, int32_t count,
-                                 int32_t step, void *scratch, nn_conv_kernel *kernel) {
-    nn_view row = *out;
-    row.row_stride = 0;
-    row.pixel_stride = step * out->pixel_stride;
-    row.ring_rows = 1;
-    row.x0 = 0;
-    row.height = 1;
-    while (count > 0) {
+/* The outputs of one phase from (y, x) on: `rows` and `columns` of them, `step` columns apart. */
+static inline void nn_phases_part(nn_conv_geometry *one, const void *block, const nn_view *in,
+                                  const nn_view *out, int32_t y, int32_t x, int32_t rows,
+                                  int32_t row_step, int32_t columns, int32_t step, void *scratch,
+                                  nn_conv_kernel *kernel) {
+    nn_view part = *out;
+    part.row_stride = row_step * out->row_stride;
+    part.pixel_stride = step * out->pixel_stride;
+    part.ring_rows = rows;
+    part.x0 = 0;
+    part.height = rows;
+    while (columns > 0) {
         const int32_t room = out->ring_cols - nn_column(out, x);
-        const int32_t run = nn_min(count, (room + step - 1) / step);
-        const nn_window all = {0, 1, 0, run};
-        row.data = nn_out_pixel(out, y, x);
-        row.ring_cols = run;
-        row.width = run;
-        kernel(one, block, in, &row, &all, scratch);
+        const int32_t run = nn_min(columns, (room + step - 1) / step);
+        const nn_window all = {0, rows, 0, run};
+        part.data = nn_out_pixel(out, y, x);
+        part.ring_cols = run;
+        part.width = run;
+        kernel(one, block, in, &part, &all, scratch);
         one->pad_left -= run;
-        count -= run;
+        columns -= run;
         x += run * step;
     }
 }
 
+/* Rows of one phase go together where the output is no ring of rows. */
 static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *constants,
                                   const nn_view *in, const nn_view *out, const nn_window *window,
                                   void *scratch, nn_conv_kernel *kernel) {
     const nn_conv_geometry *g = geometry;
     const int32_t *offsets = (const int32_t *)constants;
+    const int is_ring = out->ring_rows < out->height;
+    const int32_t last = is_ring ? window->y1 : nn_min(window->y1, window->y0 + g->stride_h);
     nn_conv_geometry one = *geometry;
     nn_view none = *in; /* what a phase without taps meets: nothing but padding */
     none.height = 0;
@@ -53,9 +57,10 @@ static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *
     one.stride_h = 1;
     one.stride_w = 1;
     one.groups = 1;
-    for (int32_t y = window->y0; y < window->y1; y++) {
+    for (int32_t y = window->y0; y < last; y++) {
         const int32_t bottom = y + g->pad_top, row = bottom % g->stride_h;
         const int32_t above = nn_phase_taps(g->kernel_h, g->stride_h, row) - 1;
+        const int32_t rows = is_ring ? 1 : (window->y1 - y + g->stride_h - 1) / g->stride_h;
         one.kernel_h = above + 1;
         one.pad_top = above - bottom / g->stride_h;
         for (int32_t x = window->x0; x < nn_min(window->x1, window->x0 + g->stride_w); x++) {
@@ -64,9 +69,9 @@ static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *
             const int has_taps = row < g->kernel_h && column < g->kernel_w;
             one.kernel_w = nn_phase_taps(g->kernel_w, g->stride_w, column);
             one.pad_left = one.kernel_w - 1 - right / g->stride_w;
-            nn_phases_row(&one, (const int8_t *)constants + offset, has_taps ? in : &none, out, y, x,
-                          (window->x1 - x + g->stride_w - 1) / g->stride_w, g->stride_w, scratch,
-                          kernel);
+            nn_phases_part(&one, (const int8_t *)constants + offset, has_taps ? in : &none, out, y,
+                           x, rows, g->stride_h, (window->x1 - x + g->stride_w - 1) / g->stride_w,
+                           g->stride_w, scratch, kernel);
         }
     }
 }

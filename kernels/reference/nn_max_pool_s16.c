@@ -2,7 +2,7 @@
 #include "nn_fold.h"
 
 NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
-                             int8_t *out) {
+                            int8_t *out) {
     nn_fold_wide_pixel(window, constants, out, -32768, nn_max, nn_fold_found, 0);
 }
 
