@@ -378,7 +378,16 @@ def _wide_shapes() -> list[single.Single]:
     found += [single.wide("cut", *shape) for shape in shapes_]
     found += [
         single.wide("concat", *size)
-        for size in [(16, 16, 8, 8), (10, 10, 3, 5), (7, 7, 33, 20), (20, 1, 64, 32), (5, 5, 96, 96)]
+        for size in [
+            (16, 16, 8, 8),
+            (10, 10, 3, 5),
+            (7, 7, 33, 20),
+            (20, 1, 64, 32),
+            (5, 5, 96, 96),
+            (2, 2, 4, 4),
+            (30, 30, 8, 4),
+            (14, 14, 12, 24),
+        ]
     ]
     found += [
         single.wide("padded", *size)
