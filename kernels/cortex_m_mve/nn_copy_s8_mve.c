@@ -24,7 +24,7 @@ static NN_NOINLINE void copy_twos(const nn_lines *lines) {
     copy_vectors(lines, 2);
 }
 
-/* Lines of up to sixteen bytes, and as many more as are `whole`: 0 or 16. */
+/* Lines of up to sixteen bytes and `whole` more, a multiple of 16. */
 static inline __attribute__((always_inline)) void copy_short(const nn_lines *l, int32_t whole) {
     const mve_pred16_t some = vctp8q((uint32_t)(l->count - whole));
     const int32_t in_stride = l->in_stride, out_stride = l->out_stride;
@@ -32,11 +32,10 @@ static inline __attribute__((always_inline)) void copy_short(const nn_lines *l, 
     int8_t *out = l->out;
 #pragma GCC unroll 4
     for (int32_t lines = l->lines; lines > 0; lines--, in += in_stride, out += out_stride) {
-        const int8x16_t last = vldrbq_z_s8(in + whole, some);
-        if (whole > 0) {
-            vstrbq_s8(out, vldrbq_s8(in));
+        for (int32_t i = 0; i < whole; i += 16) {
+            vstrbq_s8(out + i, vldrbq_s8(in + i));
         }
-        vstrbq_p_s8(out + whole, last, some);
+        vstrbq_p_s8(out + whole, vldrbq_z_s8(in + whole, some), some);
     }
 }
 
@@ -46,6 +45,10 @@ static NN_NOINLINE void copy_vector(const nn_lines *l) {
 
 static NN_NOINLINE void copy_two_vectors(const nn_lines *l) {
     copy_short(l, 16);
+}
+
+static NN_NOINLINE void copy_three_vectors(const nn_lines *l) {
+    copy_short(l, 32);
 }
 
 static NN_NOINLINE void copy_any(const nn_lines *l) {
@@ -76,6 +79,8 @@ void nn_copy_s8_mve(const nn_copy_geometry *geometry, const int8_t *in, int8_t *
         copy_vector(&l);
     } else if (l.count <= 32) {
         copy_two_vectors(&l);
+    } else if (l.count <= 48) {
+        copy_three_vectors(&l);
     } else {
         copy_any(&l);
     }

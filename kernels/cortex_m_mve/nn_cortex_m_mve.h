@@ -65,6 +65,7 @@ void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants,
 void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
 void nn_fill_s8_mve(const void *constants, int8_t *out, int32_t bytes);
+void nn_fill_s16_mve(const void *constants, int8_t *out, int32_t bytes);
 void nn_copy_s8_mve(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_softmax_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
                        const nn_window *window);

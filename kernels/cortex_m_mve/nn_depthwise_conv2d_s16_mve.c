@@ -1,5 +1,6 @@
-/* DEPTHWISE_CONV_2D on int16, depth multiplier 1, Helium: eight channels at a time over the taps
- * that meet the input. Constants as nn_depthwise_conv2d_s16's. 511 taps at most: sums fit int32. */
+/* DEPTHWISE_CONV_2D on int16, Helium: eight channels at a time over the taps that meet the input.
+ * With a depth multiplier, their inputs are gathered. Constants as nn_depthwise_conv2d_s16's. 511
+ * taps at most: sums fit int32. */
 #include "nn_mve_wide.h"
 #include "nn_wide_patch.h"
 
@@ -11,10 +12,11 @@ typedef struct {
     int32_t ring, row_step;    /* bytes of the ring; from row to row */
     int32_t rows, columns, step;
     int joined;
+    int32_t multiplier, outputs;
     const int8_t *weights; /* of the first tap */
 } taps;
 
-static inline taps find_taps(const nn_wide_patch *p, const int8_t *weights) {
+static inline taps find_taps(const nn_wide_patch *p, const int8_t *weights, int32_t multiplier) {
     const nn_view *const in = p->in;
     const int32_t column = nn_column(in, p->x);
     taps t;
@@ -27,7 +29,9 @@ static inline taps find_taps(const nn_wide_patch *p, const int8_t *weights) {
     t.row_step = p->dilation_h % in->ring_rows * in->row_stride;
     t.end = in->data + t.ring;
     t.first = nn_row(in, p->y) + (t.joined ? column * in->pixel_stride : 0);
-    t.weights = weights + (p->rows.first * p->kernel_w + p->columns.first) * in->channels;
+    t.multiplier = multiplier;
+    t.outputs = in->channels * multiplier;
+    t.weights = weights + (p->rows.first * p->kernel_w + p->columns.first) * t.outputs;
     return t;
 }
 
@@ -36,29 +40,43 @@ typedef struct {
     int32x4_t even, odd;
 } wide_sums;
 
+/* `inputs`: their offsets, where they are gathered. */
 static inline wide_sums add_tap(wide_sums sums, const int8_t *place, const int8_t *w,
-                                mve_pred16_t some) {
-    const int16x8_t values = vldrhq_z_s16((const int16_t *)(const void *)place, some);
+                                mve_pred16_t some, int gathered, uint16x8_t inputs) {
+    const int16_t *const from = (const int16_t *)(const void *)place;
+    const int16x8_t values =
+        gathered ? vldrhq_gather_offset_z_s16(from, inputs, some) : vldrhq_z_s16(from, some);
     const int16x8_t factors = vldrbq_z_s16(w, some);
     sums.even = vaddq_s32(sums.even, vmullbq_int_s16(values, factors));
     sums.odd = vaddq_s32(sums.odd, vmulltq_int_s16(values, factors));
     return sums;
 }
 
-/* The sums of `count` (at most 8) channels from c on. */
-static inline void sum_taps(int32_t result[8], const taps *t, int32_t c, int32_t count) {
-    const int32_t channels = t->patch->in->channels, kernel_row = t->patch->kernel_w * channels;
+/* The offsets of the inputs of eight channels from c on, from the first one's input. (c % m +
+ * 7) * m < 2^16 for multipliers m of up to 128: the quotients are exact. */
+static inline uint16x8_t offsets_of(const taps *t, int32_t c) {
+    const uint16x8_t places = vidupq_n_u16((uint32_t)(c % t->multiplier), 1);
+    const uint32_t inverse = 65535U / (uint32_t)t->multiplier + 1;
+    return vshlq_n_u16(vmulhq_u16(places, vdupq_n_u16((uint16_t)inverse)), 1);
+}
+
+/* The sums of `count` (at most 8) channels from c on; `gathered`: of a multiplier above 1. */
+static inline __attribute__((always_inline)) void sum_taps(int32_t result[8], const taps *t,
+                                                           int32_t c, int32_t count, int gathered) {
+    const int32_t channels = t->outputs, kernel_row = t->patch->kernel_w * channels;
+    const int32_t input = 2 * (gathered ? c / t->multiplier : c);
+    const uint16x8_t inputs = gathered ? offsets_of(t, c) : vdupq_n_u16(0);
     const mve_pred16_t some = vctp16q((uint32_t)count);
     wide_sums sums = {vdupq_n_s32(0), vdupq_n_s32(0)};
     const int8_t *row = t->first, *w_row = t->weights + c;
     for (int32_t rows = t->columns > 0 ? t->rows : 0; rows > 0; rows--, w_row += kernel_row) {
-        const int8_t *w = w_row, *place = row + 2 * c;
+        const int8_t *w = w_row, *place = row + input;
         for (int32_t i = 0; i < t->columns; i++, w += channels, place += t->step) {
             if (!t->joined) {
                 const int32_t x = t->patch->x + i * t->patch->dilation_w;
-                place = row + 2 * c + nn_column(t->patch->in, x) * t->patch->in->pixel_stride;
+                place = row + input + nn_column(t->patch->in, x) * t->patch->in->pixel_stride;
             }
-            sums = add_tap(sums, place, w, some);
+            sums = add_tap(sums, place, w, some, gathered, inputs);
         }
         row += t->row_step;
         row -= row >= t->end ? t->ring : 0;
@@ -93,11 +111,15 @@ void nn_depthwise_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *c
         for (int32_t x = window->x0; x < window->x1; x++) {
             int16_t *result = nn_wide_out(out, y, x);
             nn_wide_at_column(&p, g, x);
-            const taps t = find_taps(&p, block.weights);
+            const taps t = find_taps(&p, block.weights, g->groups);
             for (int32_t c = 0; c < out->channels; c += 8) {
                 const int32_t count = nn_min(8, out->channels - c);
                 int32_t sums[8];
-                sum_taps(sums, &t, c, count);
+                if (t.multiplier == 1) {
+                    sum_taps(sums, &t, c, count, 0);
+                } else {
+                    sum_taps(sums, &t, c, count, 1);
+                }
                 put(result + c, sums, channels + c, &block.common, count);
             }
         }

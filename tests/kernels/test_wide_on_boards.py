@@ -59,7 +59,7 @@ def layer(net, kind):
         stride=(1, 1) if dilation > 1 else tuple(int(n) for n in net.rng.integers(1, 3, 2)),
         dilation=(dilation, dilation),
         same=True,
-        depth_multiplier=1 if depthwise else 0,
+        depth_multiplier=int(net.rng.choice([1, 1, 2, 3, 7])) if depthwise else 0,
         activation=draw_activation(net),
         bias=bool(net.rng.integers(2)),
     )
@@ -115,6 +115,6 @@ def test_int16_kernels_equal_the_reference(family, toolchain):
     with recording(family) as recorder:
         firmware = recorder.firmware(toolchain)
     found = calls(family)
-    assert len(found) >= (len(MAKERS) - 1) * COUNT - 2
+    assert len(found) >= (len(MAKERS) - 2) * COUNT
     for whole, result in zip(found, firmware.run([whole.call for whole in found]), strict=True):
         assert whole.left(result) == whole.wanted, whole.kernel.name
