@@ -78,10 +78,10 @@ def _pack_columns(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
     starts = block_starts(channels)
     members = [range(start, min(start + QUAD, channels)) for start in starts]
     head, table = _channels(graph, op, weights.reshape(-1, channels).T, members)
-    table, weights = _pad_axis(table, 0), _pad_axis(weights, 2)
+    filled_table, filled_weights = _pad_axis(table, 0), _pad_axis(weights, 2)
     for start in starts:
-        four = weights[:, :, start : start + QUAD]
-        blocks.append(table[start : start + QUAD].astype("<i4").tobytes())
+        four = filled_weights[:, :, start : start + QUAD]
+        blocks.append(filled_table[start : start + QUAD].astype("<i4").tobytes())
         for column in range(kernel_w):
             for row in range(0, kernel_h - 1, 2):
                 first, second = four[row, column], four[row + 1, column]

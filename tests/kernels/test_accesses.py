@@ -247,6 +247,9 @@ def line_graphs():
     for shape, begin, extent, step in SLICES:
         kind = OpKind.SLICE if step[-1] == 1 else OpKind.STRIDED_SLICE
         yield moving(kind, SliceAttrs(begin, step, extent), [shape], extent)
+    for channels in (8, 5):
+        around = ((0, 0), (1, 0), (2, 1), (0, 0))
+        yield moving(OpKind.PAD, PadAttrs(around), [(1, 3, 4, channels)], (1, 4, 7, channels))
     for channels in JOINED:
         shapes = [(1, 2, 3, count) for count in channels]
         yield moving(OpKind.CONCATENATION, AxisAttrs(3), shapes, (1, 2, 3, sum(channels)))
