@@ -12,7 +12,17 @@ from loaded import load_target
 from placement import run_parts, run_whole
 from recurrentnets import inputs_for_steps
 from wholecalls import whole_call
-from widecases import LONG, WIDE, conv, dense, depthwise, elementwise, pool, transposed
+from widecases import (
+    LONG,
+    WIDE,
+    conv,
+    dense,
+    depthwise,
+    elementwise,
+    filled_pool,
+    pool,
+    transposed,
+)
 
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
@@ -183,6 +193,11 @@ CHOICES = [  # at a limit, and just beyond it
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 2)), "depthwise_w3_by2_riscv"),
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 3)), PLAIN),
     ("riscv_v", depthwise((9, 17), 4, (9, 17)), "depthwise_conv2d_rvv"),
+    ("cortex_m_dsp", filled_pool((5, 37), 4), "avg_pool_filled_dsp"),
+    ("cortex_m_dsp", filled_pool((2, 2), 3), "avg_pool_filled_reference"),
+    ("cortex_m_mve", filled_pool((5, 37), 1), "avg_pool_filled_mve"),
+    ("cortex_m_mve", filled_pool((6, 31), 1), "avg_pool_filled_reference"),
+    ("riscv", filled_pool((6, 31), 1), "avg_pool_filled_riscv"),
 ]
 
 
