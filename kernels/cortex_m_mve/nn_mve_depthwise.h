@@ -80,9 +80,7 @@ typedef struct {
     int32_t columns;         /* of input under an output */
     int32_t tile;            /* output columns computed together, at most */
     int32_t apart;           /* bytes from an output's words to the next one's */
-    int32_t multiplier;      /* outputs of an input channel */
-    int8_t *zeros;           /* scratch: 16 zero points */
-    nn_mve_rows *rows;       /* scratch: of more than NN_MVE_FEW_GROUPS */
+    int8_t *zeros;           /* scratch: 16 zero points; behind them the rows, if they are many */
     int8_t *words;           /* scratch: the spread inputs */
 } nn_mve_depthwise;
 
@@ -210,9 +208,7 @@ static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geo
     d.step = WORD_PITCH;
     d.met = 3;
     d.apart = geometry->stride_w * d.pitch;
-    d.multiplier = geometry->groups;
     d.zeros = (int8_t *)scratch;
-    d.rows = (nn_mve_rows *)(void *)(d.zeros + 16);
     d.words = d.zeros + 16 + nn_mve_rows_bytes(geometry);
     return d;
 }

@@ -47,6 +47,6 @@ void nn_mve_depthwise_general(const nn_mve_depthwise *d, const int8_t *record, i
                               int32_t count, int8_t *out) {
     for (int32_t i = 0; i < channels; i++, record += d->record) {
         const uint32x4_t place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)(4 * i));
-        compute_channel(d, place, record, count, out + i * d->multiplier);
+        compute_channel(d, place, record, count, out + i * d->geometry->groups);
     }
 }
