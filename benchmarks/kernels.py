@@ -1,8 +1,14 @@
 """Prints the table of kernels beside a library's: python benchmarks/kernels.py [BOARD...] [--toolchain NAME]
 
+    python benchmarks/kernels.py cortex-m4 --odd named|tune|show [--first N] [--library PATH]
+
 Executed instructions of one call, counted exactly in QEMU, the code that makes the views included; the
 results are compared with the executor. The library's figures and which board belongs to which column are
 in library_counts.toml. Without boards: every one of the columns that this checkout has. Nothing is written.
+
+`--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the N first of either half
+of those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc: the
+fewer instructions stand in the table. `--only TEXT`: those with the text in their names.
 """
 
 from __future__ import annotations
@@ -14,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import library
+import odd_shapes
 import single
 
 from buildtool.target.registry import board_names
@@ -89,6 +97,33 @@ def shown(ratios: Sequence[float]) -> str:
     return f"median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}"
 
 
+def odd_entries(which: str, first: int, only: str) -> list[Entry]:
+    """Returns the entries that `--odd` and the options beside it ask for."""
+    halves = {"named": odd_shapes.named, "tune": lambda: odd_shapes.drawn()[::2]}
+    entries = halves.get(which, lambda: odd_shapes.drawn()[1::2])()
+    return [entry for entry in entries[:first] if only in entry["name"]]
+
+
+def print_odd(entries: list[Entry], board: str, toolchain: str, path: str) -> None:
+    """Prints the row of each entry: the kernel that serves it, our count, the library's, and their ratio."""
+    operators = [getattr(single, name)(*given) for entry in entries for name, given in entry["call"].items()]
+    rows = single.count(operators, board, toolchain)
+    best = library.strongest(entries, board, path) if path else []
+    print("| operator | kernel | ours | per MAC | library | ratio |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    ratios = []
+    for i, (entry, row) in enumerate(zip(entries, rows, strict=True)):
+        ours = row["instructions"]
+        per_mac = f"{ours / row['macs']:.2f}" if row["macs"] else ""
+        beside = ["-", "-"]
+        if best:
+            ratios.append(ours / best[i][0])
+            beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
+        print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")
+    compilers = {rows[0]["compiler"], *(compiler for _, compiler in best)}
+    print(f"\n{board}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
+
+
 def main() -> None:
     """Parses the command line, and prints."""
     parser = argparse.ArgumentParser(
@@ -96,7 +131,16 @@ def main() -> None:
     )
     parser.add_argument("boards", nargs="*")
     parser.add_argument("--toolchain", default="")
+    parser.add_argument("--odd", choices=("named", "tune", "show"))
+    parser.add_argument("--first", type=int, default=odd_shapes.COUNT)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--library", default="", metavar="PATH")
     given = parser.parse_args()
+    if given.odd:
+        for board in given.boards or ["cortex-m4"]:
+            entries = odd_entries(given.odd, given.first, given.only)
+            print_odd(entries, board, given.toolchain, given.library)
+        return
     table = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
     known = table["columns"]
     wanted = given.boards or [board for board in known.values() if board in board_names()]

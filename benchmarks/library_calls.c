@@ -117,3 +117,130 @@ int32_t library_dense(int32_t *sums, const int8_t *in, const int8_t *weights, co
     return arm_fully_connected_s8(&context, &params, &factors, &input, in, &filter, weights,
                                   &bias_dims, bias, &output, out);
 }
+
+/* TRANSPOSE_CONV. */
+int32_t library_transpose(const conv_words *c, const nn_conv_constants *constants, const int8_t *in,
+                          int8_t *out, void *scratch, void *reversed) {
+    const int32_t *const bias = (const int32_t *)(constants + 1);
+    int32_t *const multiplier = (int32_t *)bias + c->cout, *const shift = multiplier + c->cout;
+    const uintptr_t end = (uintptr_t)(shift + c->cout);
+    const int8_t *const weights = (const int8_t *)((end + 15) / 16 * 16);
+    const cmsis_nn_per_channel_quant_params factors = {multiplier, shift};
+    const cmsis_nn_transpose_conv_params params = {
+        .input_offset = -constants->input_zero_point,
+        .output_offset = constants->output_zero_point,
+        .stride = {.w = c->stride, .h = c->stride},
+        .padding = {.w = c->pad_w, .h = c->pad_h},
+        .dilation = {.w = 1, .h = 1},
+        .activation = {.min = constants->clamp_min, .max = constants->clamp_max}};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims filter = {c->cout, c->kernel_h, c->kernel_w, c->cin};
+    const cmsis_nn_dims biases = {1, 1, 1, c->cout};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    const cmsis_nn_context reverse = {.buf = reversed, .size = c->scratch_bytes};
+    if (arm_transpose_conv_s8_get_buffer_size(&params, &input, &filter, &output) >
+        c->scratch_bytes) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return arm_transpose_conv_wrapper_s8(&context, &reverse, &params, &factors, &input, in, &filter,
+                                         weights, &biases, bias, &output, out);
+}
+
+/* PAD of rows and columns. */
+int32_t library_pad(const int8_t *in, int8_t *out, int32_t value, const cmsis_nn_dims *size,
+                    const cmsis_nn_dims *before, const cmsis_nn_dims *behind) {
+    return arm_pad_s8(in, out, (int8_t)value, size, before, behind);
+}
+
+int32_t library_maximum(const int8_t *a, const int8_t *b, int8_t *out, const cmsis_nn_dims *size) {
+    const cmsis_nn_context none = {NULL, 0};
+    return arm_maximum_s8(&none, a, size, b, size, out, size);
+}
+
+/* ---- int16 activations ----------------------------------------------------------------------- */
+
+/* CONV_2D, or DEPTHWISE_CONV_2D if `multiplier` is above 0; zero points are 0. */
+typedef struct {
+    conv_words shape;
+    int32_t multiplier, low, high;
+} wide_words;
+
+int32_t library_wide_conv(const wide_words *w, const int32_t *multipliers, const int32_t *shifts,
+                          const int64_t *bias, const int8_t *weights, const int16_t *in,
+                          int16_t *out, void *scratch) {
+    const conv_words *const c = &w->shape;
+    const cmsis_nn_per_channel_quant_params factors = {(int32_t *)multipliers, (int32_t *)shifts};
+    const cmsis_nn_tile stride = {.w = c->stride, .h = c->stride};
+    const cmsis_nn_tile padding = {.w = c->pad_w, .h = c->pad_h}, dilation = {.w = 1, .h = 1};
+    const cmsis_nn_activation limits = {.min = w->low, .max = w->high};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims biases = {1, 1, 1, c->cout};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    if (w->multiplier > 0) {
+        const cmsis_nn_dw_conv_params params = {.ch_mult = w->multiplier,
+                                                .stride = stride,
+                                                .padding = padding,
+                                                .dilation = dilation,
+                                                .activation = limits};
+        const cmsis_nn_dims filter = {1, c->kernel_h, c->kernel_w, c->cout};
+        if (arm_depthwise_conv_wrapper_s16_get_buffer_size(&params, &input, &filter, &output) >
+            c->scratch_bytes) {
+            return ARM_CMSIS_NN_ARG_ERROR;
+        }
+        return arm_depthwise_conv_wrapper_s16(&context, &params, &factors, &input, in, &filter,
+                                              weights, &biases, bias, &output, out);
+    }
+    const cmsis_nn_conv_params params = {
+        .stride = stride, .padding = padding, .dilation = dilation, .activation = limits};
+    const cmsis_nn_dims filter = {c->cout, c->kernel_h, c->kernel_w, c->filter_channels};
+    const cmsis_nn_bias_data given = {bias, false};
+    if (arm_convolve_wrapper_s16_get_buffer_size(&params, &input, &filter, &output) >
+        c->scratch_bytes) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return arm_convolve_wrapper_s16(&context, &params, &factors, &input, in, &filter, weights,
+                                    &biases, &given, &output, out);
+}
+
+int32_t library_wide_dense(const wide_words *w, const int32_t *factor, const int64_t *bias,
+                           const int8_t *weights, const int16_t *in, int16_t *out) {
+    const cmsis_nn_context none = {NULL, 0};
+    const cmsis_nn_fc_params params = {.activation = {.min = w->low, .max = w->high}};
+    const cmsis_nn_per_tensor_quant_params factors = {factor[0], factor[1]};
+    const int32_t inputs = w->shape.cin, outputs = w->shape.cout;
+    const cmsis_nn_dims input = {1, 1, 1, inputs}, filter = {inputs, 1, 1, outputs};
+    const cmsis_nn_dims row = {1, 1, 1, outputs};
+    return arm_fully_connected_s16(&none, &params, &factors, &input, in, &filter, weights, &row,
+                                   bias, &row, out);
+}
+
+/* Poolings; an average if `multiplier` is 1. */
+int32_t library_wide_pool(const wide_words *w, const int16_t *in, int16_t *out, void *scratch) {
+    const conv_words *const c = &w->shape;
+    const cmsis_nn_pool_params params = {.stride = {.w = c->stride, .h = c->stride},
+                                         .padding = {.w = c->pad_w, .h = c->pad_h},
+                                         .activation = {.min = w->low, .max = w->high}};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims filter = {1, c->kernel_h, c->kernel_w, 1};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    return w->multiplier == 1
+               ? arm_avgpool_s16(&context, &params, &input, in, &filter, &output, out)
+               : arm_max_pool_s16(&context, &params, &input, in, &filter, &output, out);
+}
+
+int32_t library_wide_add(const nn_add_constants *c, const int16_t *a, const int16_t *b,
+                         int16_t *out, int32_t elements) {
+    return arm_elementwise_add_s16(a, b, 0, c->input1_multiplier, c->input1_shift, 0,
+                                   c->input2_multiplier, c->input2_shift, c->left_shift, out, 0,
+                                   c->output_multiplier, c->output_shift, c->clamp_min,
+                                   c->clamp_max, elements);
+}
+
+int32_t library_wide_mul(const nn_mul_constants *c, const int16_t *a, const int16_t *b,
+                         int16_t *out, int32_t elements) {
+    return arm_elementwise_mul_s16(a, b, 0, 0, out, 0, c->output_multiplier, c->output_shift,
+                                   c->clamp_min, c->clamp_max, elements);
+}

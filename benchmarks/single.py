@@ -37,6 +37,7 @@ from buildtool.graph.types import (
     MeanAttrs,
     OpKind,
     Pad,
+    PadAttrs,
     PoolAttrs,
     Quantization,
     SliceAttrs,
@@ -60,10 +61,19 @@ class Builder(GraphBuilder):
     def __init__(self) -> None:
         super().__init__("single")
         self.rng = np.random.default_rng(1)
+        self.is_wide = False  # whether activations are int16
 
-    def input(self, shape: Sequence[int]) -> int:
+    def quant(self, scale: float, zero_point: int) -> Quantization:
+        """Returns the quantisation of an activation; int16 has finer steps and no zero point."""
+        return _per_tensor(scale / 256, 0) if self.is_wide else _per_tensor(scale, zero_point)
+
+    def input(self, shape: Sequence[int], scale: float = SCALE, zero_point: int = INPUT_ZERO_POINT) -> int:
         """Adds a network input, and returns its tensor."""
-        return self.feed(shape, _per_tensor(SCALE, INPUT_ZERO_POINT))
+        return self.feed(shape, self.quant(scale, zero_point), DType.INT16 if self.is_wide else DType.INT8)
+
+    def op(self, *given: Any, dtype: DType = DType.INT8, **named: Any) -> int:
+        """Adds an operator with one output, of int16 where inputs are."""
+        return super().op(*given, dtype=DType.INT16 if self.is_wide else dtype, **named)
 
     def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
         """Adds random weights, and a bias for each index of `axis`; returns both tensors."""
@@ -71,17 +81,17 @@ class Builder(GraphBuilder):
         scales = tuple(float(np.float32(s)) for s in self.rng.uniform(0.5, 1.0, count) / 127)
         data = self.rng.integers(-127, 128, shape, dtype=np.int8)
         spread = SPREAD * SPREAD * math.sqrt(math.prod(shape) // count)
-        bias = self.rng.normal(0, spread, count).astype(np.int32)
-        bias_scales = tuple(float(np.float32(s * SCALE)) for s in scales)
+        bias = self.rng.normal(0, spread, count).astype(np.int64 if self.is_wide else np.int32)
+        bias_scales = tuple(float(np.float32(s * self.quant(SCALE, 0).scale)) for s in scales)
         return (
             self.tensor(shape, Quantization(scales, (0,) * count, axis), data=data),
-            self.tensor((count,), Quantization(bias_scales, (0,) * count), DType.INT32, bias),
+            self.tensor((count,), Quantization(bias_scales, (0,) * count), DType(bias.dtype.name), bias),
         )
 
     def scaled(self, kind: OpKind, inputs: Sequence[int], scale: float, attrs: Attrs) -> None:
         """Adds an operator whose output has this scale."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
-        self.op(kind, inputs, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
+        self.op(kind, inputs, attrs, self.quant(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
     def whole(self) -> Graph:
         """Returns the graph; the outputs of all operators are network outputs."""
@@ -151,16 +161,66 @@ def depthwise(
     relu: bool = False,
     dilation: int = 1,
     same: bool = True,
+    multiplier: int = 1,
 ) -> Single:
     """Returns a DEPTHWISE_CONV_2D. A single number as `kernel` means a square. `same`: SAME, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
         pad = same_pad((height, width), (kh, kw), (stride,) * 2, (dilation,) * 2) if same else Pad()
-        operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
+        operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels * multiplier), 3))
         activation = Activation.RELU if relu else Activation.NONE
-        attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)
+        attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, multiplier)
         b.scaled(OpKind.DEPTHWISE_CONV_2D, operands, _sum_scale(kh * kw), attrs)
+
+    return add
+
+
+def multiplied(
+    height: int, width: int, channels: int, multiplier: int, kernel: int | Sequence[int] = 3, stride: int = 1
+) -> Single:
+    """Returns a DEPTHWISE_CONV_2D with `multiplier` output channels for each input channel."""
+    return depthwise(height, width, channels, kernel, stride, multiplier=multiplier)
+
+
+def transpose(
+    height: int, width: int, cin: int, cout: int, kernel: int | Sequence[int] = 3, stride: int = 2
+) -> Single:
+    """Returns a TRANSPOSE_CONV with SAME padding."""
+    kernels = _sides(kernel)
+
+    def add(b: Builder) -> None:
+        operands = (b.input((1, height, width, cin)), *b.weights((cout, *kernels, cin), 0))
+        total = [max(k - stride, 0) for k in kernels]
+        pad = Pad(total[0] // 2, total[0] - total[0] // 2, total[1] // 2, total[1] - total[1] // 2)
+        attrs = ConvAttrs((stride, stride), (1, 1), pad, Activation.NONE)
+        taps = max(1, math.prod(kernels) // stride**2)
+        quant = b.quant(_sum_scale(taps * cin), OUTPUT_ZERO_POINT)
+        shape = (1, height * stride, width * stride, cout)
+        b.op(OpKind.TRANSPOSE_CONV, operands, attrs, quant, shape=shape)
+
+    return add
+
+
+def padded(height: int, width: int, channels: int, *sides: int) -> Single:
+    """Returns a PAD; `sides`: rows above and below, columns left and right."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, height, width, channels))
+        attrs = PadAttrs(((0, 0), sides[:2], sides[2:], (0, 0)), value=INPUT_ZERO_POINT)
+        b.op(OpKind.PAD, (x,), attrs, b.tensors[x].quant)
+
+    return add
+
+
+def wide(maker: str, *given: Any) -> Single:
+    """Returns what the function `maker` of this file makes of `given`, with int16 activations."""
+    make: Single = globals()[maker](*given)
+
+    def add(b: Builder) -> None:
+        b.is_wide = True
+        make(b)
+        b.is_wide = False
 
     return add
 
@@ -188,8 +248,8 @@ def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: 
         shape = (1, height, width, channels)
         scale = SCALE * 1.7 if OpKind(kind) is OpKind.ADD else SCALE * SCALE * 128
         first = b.input(shape)
-        b.inputs.append(b.tensor((1, *second) if second else shape, _per_tensor(SCALE * 0.8, 3)))
-        b.scaled(OpKind(kind), (first, b.inputs[-1]), scale, ElementwiseAttrs(Activation.NONE))
+        other = b.input((1, *second) if second else shape, SCALE * 0.8, 3)
+        b.scaled(OpKind(kind), (first, other), scale, ElementwiseAttrs(Activation.NONE))
 
     return add
 

@@ -94,7 +94,8 @@ class Image:
             ids.append(len(b.ops))
             self.wanted.append(ids[-1])
             made = b.tensors[op.outputs[0]]
-            result = b.op(op.kind, (source, *op.inputs[1:]), op.attrs, made.quant, shape=made.shape)
+            operands = (source, *op.inputs[1:])
+            result = b.op(op.kind, operands, op.attrs, made.quant, dtype=made.dtype, shape=made.shape)
             if around in ("after", "both"):
                 self._table(result, ids)
             scheme = Scheme.H_CACHED if len(ids) > 1 else Scheme.OPERATOR
@@ -103,7 +104,8 @@ class Image:
     def _table(self, source: int, ids: list[int]) -> int:
         b = self.builder
         ids.append(len(b.ops))
-        return b.op(OpKind.RELU, (source,), Attrs(), b.tensors[source].quant)
+        held = b.tensors[source]
+        return b.op(OpKind.RELU, (source,), Attrs(), held.quant, dtype=held.dtype)
 
 
 def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:

@@ -24,7 +24,16 @@ from buildtool.graph.fixedpoint import (
 )
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.types import Activation, FilledPoolAttrs, Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    FilledPoolAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Quantization,
+    Tensor,
+)
 
 ALIGNMENT = 16  # of blocks and of the weights in them, in bytes
 _MOST_SUM = 1 << 47  # LiteRT's multiplication does not allow larger sums
@@ -228,6 +237,7 @@ def _dense_factors(graph: Graph, op: Op) -> Ints:
 #
 # A convolution with groups (its input has a multiple of the filter's channels) is computed as one convolution
 # per group, on a part of the input's channels and of the output's. nn_groups.h calls a kernel for each group.
+# Each input channel of a depthwise convolution is a group.
 
 
 def by_group(packing: Packing) -> Packing:
@@ -238,7 +248,8 @@ def by_group(packing: Packing) -> Packing:
 
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
-        groups = channels // graph.tensors[op.inputs[FILTER]].shape[3]
+        each = 1 if op.kind is OpKind.DEPTHWISE_CONV_2D else graph.tensors[op.inputs[FILTER]].shape[3]
+        groups = channels // each
         blocks = [align(packing(_cut_to_group(graph, op, group, groups), op)) for group in range(groups)]
         return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
 
@@ -263,4 +274,45 @@ def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
         shape = (*tensor.shape[:axis], share, *tensor.shape[axis + 1 :])
         data = None if tensor.data is None else tensor.data[(*(slice(None),) * axis, part)]
         tensors[index] = replace(tensor, shape=shape, data=data, quant=quant)
+    return replace(graph, tensors=tuple(tensors))
+
+
+# ---- transpose convolutions as convolutions ----------------------------------------------------------------
+#
+# The outputs of a transpose convolution whose row and column leave the same remainders by the strides (a
+# phase) meet the same taps: they are a convolution's, without a stride. nn_phases.h calls a kernel for each.
+
+
+def by_phase(packing: Packing) -> Packing:
+    """Returns a packing for transpose convolutions.
+
+    It packs the offset of each phase's block, and then the blocks, which `packing` makes.
+    """
+
+    def build(graph: Graph, op: Op) -> bytes:
+        assert isinstance(op.attrs, ConvAttrs)
+        rows, columns = op.attrs.stride
+        blocks = [
+            align(packing(_cut_to_phase(graph, op, row, column), replace(op, kind=OpKind.CONV_2D)))
+            for row in range(rows)
+            for column in range(columns)
+        ]
+        head = -(-4 * len(blocks) // ALIGNMENT) * ALIGNMENT
+        offsets = np.cumsum([head, *map(len, blocks[:-1])])
+        return align(words(*offsets)) + b"".join(blocks)
+
+    return build
+
+
+def _cut_to_phase(graph: Graph, op: Op, row: int, column: int) -> Graph:
+    """Returns a graph whose filter has only the taps of one phase, in the order of the inputs.
+
+    A phase that meets no tap has zeros. The graph serves only to pack `op`.
+    """
+    assert isinstance(op.attrs, ConvAttrs)
+    tensors, index = list(graph.tensors), op.inputs[FILTER]
+    taps = _data(tensors[index])[:, row :: op.attrs.stride[0], column :: op.attrs.stride[1]][:, ::-1, ::-1]
+    if taps.size == 0:
+        taps = np.zeros([max(1, size) for size in taps.shape], taps.dtype)
+    tensors[index] = replace(tensors[index], shape=taps.shape, data=np.ascontiguousarray(taps))
     return replace(graph, tensors=tuple(tensors))

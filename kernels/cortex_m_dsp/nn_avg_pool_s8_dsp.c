@@ -1,4 +1,4 @@
-/* AVERAGE_POOL_2D, four channels at a time; the plain kernel serves fewer. */
+/* AVERAGE_POOL_2D, four channels at a time where there are as many. */
 #include "nn_area.h"
 #include "nn_dsp_average.h"
 #include "nn_dsp_pool.h"
@@ -144,12 +144,13 @@ static void compute_run(const nn_dsp_windows *windows) {
     }
 }
 
+NN_OUTLINE void compute_narrow(const nn_dsp_windows *windows) {
+    nn_dsp_narrow_windows(windows, compute_run, 0, nn_fold_sum, nn_divide, 1);
+}
+
 void nn_avg_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    if (in->channels < NN_DSP_BLOCK) {
-        nn_avg_pool_s8(geometry, constants, in, out, window);
-    } else {
-        nn_dsp_pool(compute_run, compute, geometry, (const nn_pool_constants *)constants, in, out,
-                    window);
-    }
+    const int is_narrow = in->channels < NN_DSP_BLOCK;
+    nn_dsp_pool(is_narrow ? compute_narrow : compute_run, is_narrow ? NULL : compute,
+                nn_avg_pool_s8, geometry, (const nn_pool_constants *)constants, in, out, window, 1);
 }

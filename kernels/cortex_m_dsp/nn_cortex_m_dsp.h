@@ -26,12 +26,36 @@ void nn_grouped_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *cons
 int32_t nn_grouped_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                                const nn_view *out);
 
+/* TRANSPOSE_CONV of any kernel size and strides; see nn_phases.h. */
+void nn_transpose_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_transpose_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+
 /* 1 x 1 without padding; groups 1. */
 void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,
                           void *scratch);
 int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                            const nn_view *out);
+
+/* Any window: with depth multiplier 1 and 4 channels at least, with fewer; with any multiplier. */
+void nn_depthwise_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_depthwise_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+void nn_depthwise_narrow_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_depthwise_narrow_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+void nn_depthwise_multiplied_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                    const nn_view *in, const nn_view *out, const nn_window *window,
+                                    void *scratch);
+int32_t nn_depthwise_multiplied_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
+                                                     const nn_view *in, const nn_view *out);
 
 /* Depth multiplier 1, no dilation, 4 channels at least. */
 void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
@@ -86,6 +110,17 @@ void nn_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants, 
 void nn_depthwise_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
                                  void *scratch);
+void nn_transpose_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
+void nn_avg_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_max_pool_s16_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_add_s16_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_mul_s16_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
 void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const nn_view *out,
                                 const nn_window *window, void *scratch);
 

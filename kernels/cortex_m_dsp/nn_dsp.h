@@ -83,6 +83,13 @@ static inline uint32_t nn_max8(uint32_t a, uint32_t b) {
     return result;
 }
 
+/* The larger of each of two int16. */
+static inline uint32_t nn_max16(uint32_t a, uint32_t b) {
+    uint32_t result;
+    __asm("ssub16 %0, %1, %2\n sel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b));
+    return result;
+}
+
 /* The smaller. */
 static inline uint32_t nn_min8(uint32_t a, uint32_t b) {
     uint32_t result;
@@ -136,6 +143,9 @@ static inline uint32_t nn_max8(uint32_t a, uint32_t b) {
         result |= ((uint32_t)nn_max(nn_byte(a, i), nn_byte(b, i)) & 0xFFU) << (8 * i);
     }
     return result;
+}
+static inline uint32_t nn_max16(uint32_t a, uint32_t b) {
+    return nn_halves(nn_max(nn_lo(a), nn_lo(b)), nn_max(nn_hi(a), nn_hi(b)));
 }
 static inline uint32_t nn_min8(uint32_t a, uint32_t b) {
     return ~nn_max8(~a, ~b);
@@ -250,6 +260,15 @@ static inline void nn_dsp_clamp(int8_t *data, int32_t count, int32_t low, int32_
     }
     for (; count > 0; count--, data++) {
         *data = (int8_t)nn_clamp(*data, low, high);
+    }
+}
+
+/* Clamps int16 in place; nothing to do if the limits are those of int16. */
+static inline void nn_dsp_clamp_wide(int16_t *data, int32_t count, int32_t low, int32_t high) {
+    if (low > -32768 || high < 32767) {
+        for (; count > 0; count--, data++) {
+            *data = (int16_t)nn_clamp(*data, low, high);
+        }
     }
 }
 

@@ -105,6 +105,10 @@ void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint
                    const nn_dsp_shape *shape, int8_t *out) {
     const int32_t channels = shape->channels;
     const uint32_t *x = scratch + NN_DSP_ZEROS - 2 * pixels;
+    if (constants->general_first == 0 && constants->general_end >= channels) {
+        multiply_general(constants, pixels, x + 2 * pixels, shape, out); /* all of them */
+        return;
+    }
     if (shape->pairs > 0) {
         multiply(pixels, x, constants + 1, out, shape);
     }

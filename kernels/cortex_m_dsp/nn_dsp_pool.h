@@ -3,6 +3,7 @@
 #define NN_DSP_POOL_H
 
 #include "nn_dsp.h"
+#include "nn_fold.h"
 
 /* Takes `count` words of four channels, `step` bytes apart. */
 typedef void nn_dsp_take(void *state, const int8_t *from, int32_t step, int32_t count);
@@ -68,11 +69,16 @@ static inline int32_t nn_dsp_alike(const nn_dsp_windows *run, const nn_pool_geom
     return nn_min(wanted, (here - g->kernel_w) / g->stride_w + 1);
 }
 
-/* Has all pixels of a window computed: `runs` those that it can, `blocks` the rest. */
+/* A kernel of poolings. */
+typedef void nn_dsp_pool_kernel(const nn_pool_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window);
+
+/* Has all pixels of a window computed: `runs` those that it can, `blocks` the rest, or `plain`
+ * where that is NULL. Elements have `bytes` bytes. */
 static inline __attribute__((always_inline)) void
-nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, const nn_pool_geometry *g,
-            const nn_pool_constants *constants, const nn_view *in, const nn_view *out,
-            const nn_window *window) {
+nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, nn_dsp_pool_kernel *plain,
+            const nn_pool_geometry *g, const nn_pool_constants *constants, const nn_view *in,
+            const nn_view *out, const nn_window *window, int32_t bytes) {
     nn_dsp_windows run;
     run.row_step = in->row_stride;
     run.step = in->pixel_stride;
@@ -95,13 +101,67 @@ nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, const nn_pool_geom
                 run.data = in->data + row * run.row_step + column * run.step;
                 run.pixels = nn_dsp_alike(&run, g, in, left, nn_run(out, x, window->x1 - x));
                 runs(&run);
+            } else if (blocks == NULL) {
+                const nn_window one = {y, y + 1, x, x + 1};
+                plain(g, constants, in, out, &one);
+                continue;
             } else {
                 const nn_dsp_area area = {in, top + rows.first, first, run.rows, run.columns};
                 nn_dsp_pool_pixel(blocks, &area, run.out, run.channels);
             }
             for (int32_t i = 0; i < run.pixels; i++) {
-                nn_dsp_clamp(run.out + i * run.out_step, run.channels, constants->clamp_min,
-                             constants->clamp_max);
+                int8_t *const to = run.out + i * run.out_step;
+                if (bytes == 2) {
+                    nn_dsp_clamp_wide((int16_t *)(void *)to, run.channels, constants->clamp_min,
+                                      constants->clamp_max);
+                } else {
+                    nn_dsp_clamp(to, run.channels, constants->clamp_min, constants->clamp_max);
+                }
+            }
+        }
+    }
+}
+
+/* ---- few channels ------------------------------------------------------------------------------
+ */
+
+/* Windows of fewer channels than a word holds. Where the next pixels lie behind, in the input and
+ * in the output, a pixel is computed as if it had as many (`runs`): the next ones' outputs are
+ * written after it. Elements have `bytes` bytes. */
+static inline __attribute__((always_inline)) void
+nn_dsp_narrow_windows(const nn_dsp_windows *windows, nn_dsp_pool_run *runs, int32_t start,
+                      nn_fold_step *step, nn_fold_end *end, int32_t bytes) {
+    nn_dsp_windows w = *windows;
+    const int32_t word = 4 / bytes;
+    const int is_dense = w.out_step == bytes * w.channels;
+    const int32_t alike = is_dense ? w.pixels - (word - 1) / w.channels : 0;
+    const int8_t *in = w.data;
+    int8_t *out = w.out;
+    if (alike > 0) {
+        nn_dsp_windows filled = w;
+        filled.pixels = alike;
+        filled.channels = word;
+        runs(&filled);
+        in += alike * w.in_step;
+        out += alike * w.out_step;
+        w.pixels -= alike;
+    }
+    for (int32_t i = w.pixels; i > 0; i--, in += w.in_step, out += w.out_step) {
+        for (int32_t c = 0; c < w.channels; c++) {
+            const int8_t *row = in + bytes * c;
+            int32_t found = start;
+            for (int32_t rows = w.rows; rows > 0; rows--, row += w.row_step) {
+                const int8_t *value = row;
+#pragma GCC unroll 2
+                for (int32_t left = w.columns; left > 0; left--, value += w.step) {
+                    found = step(found, nn_fold_element(value, 0, bytes));
+                }
+            }
+            found = end(found, w.rows * w.columns);
+            if (bytes == 1) {
+                out[c] = (int8_t)found;
+            } else {
+                ((int16_t *)(void *)out)[c] = (int16_t)found;
             }
         }
     }

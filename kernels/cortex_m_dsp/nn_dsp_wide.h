@@ -71,6 +71,25 @@ NN_OUTLINE const uint32_t *nn_dsp_wide_narrow21(int64_t sums[2], const uint32_t 
     return w;
 }
 
+/* Four channels of one pixel, likewise. */
+NN_OUTLINE const uint32_t *nn_dsp_wide_narrow41(int64_t sums[4], const uint32_t *w,
+                                                const int16_t *x, int32_t quads) {
+    const uint32_t *v = w + 2 * quads;
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (; quads > 0; quads--, w += 2, v += 2, x += 4) {
+        const uint32_t low = nn_dsp_wide_load(x), high = nn_dsp_wide_load(x + 2);
+        s0 = nn_smlad(nn_sxtb16_ror8(w[0]), high, nn_smlad(nn_sxtb16(w[0]), low, s0));
+        s1 = nn_smlad(nn_sxtb16_ror8(w[1]), high, nn_smlad(nn_sxtb16(w[1]), low, s1));
+        s2 = nn_smlad(nn_sxtb16_ror8(v[0]), high, nn_smlad(nn_sxtb16(v[0]), low, s2));
+        s3 = nn_smlad(nn_sxtb16_ror8(v[1]), high, nn_smlad(nn_sxtb16(v[1]), low, s3));
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+    return v;
+}
+
 /* Two channels of one pixel, summed in 64 bits. */
 NN_OUTLINE const uint32_t *nn_dsp_wide_long21(int64_t sums[2], const uint32_t *w, const int16_t *x,
                                               int32_t quads) {

@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED on int16: two outputs at a time, from weights as nn_dsp_wide.h has them. */
+/* FULLY_CONNECTED on int16: two or four outputs at a time, from weights as nn_dsp_wide.h has them.
+ */
 #include "nn_dsp_wide.h"
 
 void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const nn_view *out,
@@ -17,12 +18,17 @@ void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const 
                 __builtin_memcpy(filled, values, 2 * (size_t)inputs);
                 values = filled;
             }
-            for (int32_t c = 0; c < outputs; c += 2) {
-                const int32_t count = nn_min(2, outputs - c);
+            for (int32_t left = outputs, count; left > 0; left -= count) {
                 int64_t sums[4];
-                w = nn_dsp_wide_pair(sums, block.common.sum_bits, w, values, NULL, quads);
+                count = nn_min(left, 2);
+                if (left >= 4 && block.common.sum_bits == 32) {
+                    count = 4;
+                    w = nn_dsp_wide_narrow41(sums, w, values, quads);
+                } else {
+                    w = nn_dsp_wide_pair(sums, block.common.sum_bits, w, values, NULL, quads);
+                }
                 for (int32_t i = 0; i < count; i++, channel++) {
-                    result[c + i] = nn_wide_dense_output(sums[i], channel, &block.common);
+                    *result++ = nn_wide_dense_output(sums[i], channel, &block.common);
                 }
             }
         }

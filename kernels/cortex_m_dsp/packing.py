@@ -13,7 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, by_group, channel_table, filter_weights, sum_ends, wide_head, words
+from buildtool.emit.blocks import (
+    Packing,
+    by_group,
+    by_phase,
+    channel_table,
+    filter_weights,
+    sum_ends,
+    wide_head,
+    words,
+)
 from buildtool.emit.recurrent_blocks import Layout, lstm_block, svdf_block
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Graph, Op
@@ -44,15 +53,35 @@ def depthwise_columns(graph: Graph, op: Op) -> bytes:
     Two rows of a column are two words: channels 0 and 1 of both rows, then channels 2 and 3 of both rows. The
     last row of an odd number is one word. The last block has the last four channels.
     """
-    weights = filter_weights(graph, op)[0]
+    return _pack_columns(graph, op, filter_weights(graph, op)[0])
+
+
+def depthwise_pairs(graph: Graph, op: Op) -> bytes:
+    """Packs the taps row by row, as `depthwise_columns` packs a window of one column.
+
+    Fewer than four channels are filled up with channels of zeros.
+    """
+    weights = filter_weights(graph, op)
+    return _pack_columns(graph, op, weights.reshape(-1, 1, weights.shape[3]))
+
+
+def depthwise_multiplied_pairs(graph: Graph, op: Op) -> bytes:
+    """Packs an input channel's output channels in pairs, each with all taps as one row."""
+    weights = filter_weights(graph, op)
+    return _pack_pairs(graph, op, _pad_axis(weights.reshape(-1, weights.shape[3]).T, 1))
+
+
+def _pack_columns(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
+    """Packs the blocks of `depthwise_columns`; `weights`: rows x columns x channels."""
     kernel_h, kernel_w, channels = weights.shape
     blocks = []
     starts = block_starts(channels)
-    members = [range(start, start + QUAD) for start in starts]
+    members = [range(start, min(start + QUAD, channels)) for start in starts]
     head, table = _channels(graph, op, weights.reshape(-1, channels).T, members)
+    filled_table, filled_weights = _pad_axis(table, 0), _pad_axis(weights, 2)
     for start in starts:
-        four = weights[:, :, start : start + QUAD]
-        blocks.append(table[start : start + QUAD].astype("<i4").tobytes())
+        four = filled_weights[:, :, start : start + QUAD]
+        blocks.append(filled_table[start : start + QUAD].astype("<i4").tobytes())
         for column in range(kernel_w):
             for row in range(0, kernel_h - 1, 2):
                 first, second = four[row, column], four[row + 1, column]
@@ -65,7 +94,7 @@ def depthwise_columns(graph: Graph, op: Op) -> bytes:
 def block_starts(channels: int) -> list[int]:
     """Returns the first channel of each block of four; the last block may overlap the one before it."""
     starts = list(range(0, channels - QUAD + 1, QUAD))
-    return starts if channels % QUAD == 0 else [*starts, channels - QUAD]
+    return starts if channels % QUAD == 0 else [*starts, max(0, channels - QUAD)]
 
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
@@ -238,6 +267,8 @@ def wide_taps(graph: Graph, op: Op) -> bytes:
 PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
+    "depthwise_pairs": depthwise_pairs,
+    "depthwise_multiplied_pairs": by_group(depthwise_multiplied_pairs),
     "fully_connected_groups": fully_connected_groups,
     # The plain blocks, with the weights of four features, or of a cell's four gates, together.
     "svdf_quads": lambda graph, op: svdf_block(graph, op, QUADS),
@@ -246,4 +277,6 @@ PACKINGS: dict[str, Packing] = {
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,
     "grouped_conv_pairs": by_group(conv_pairs),
+    "transpose_conv_pairs": by_phase(conv_pairs),
+    "wide_transpose_conv_pairs": by_phase(wide_pairs),
 }

@@ -13,13 +13,9 @@
  */
 #include "nn_mve_conv.h"
 
-/* Bytes from a pixel's outputs to its neighbour's that offsets of 16 bits reach, with three more
- * channels; beyond, pixels are computed one by one. */
-#define MAX_APART (65535 - 3)
-
 /* Output columns from x on that lie one after the other, and that pairs are made of. */
 static inline int32_t columns_from(const nn_view *out, int32_t x, int32_t end) {
-    return out->pixel_stride > MAX_APART ? 1 : nn_run(out, x, end - x);
+    return out->pixel_stride > NN_MVE_MAX_APART ? 1 : nn_run(out, x, end - x);
 }
 
 /* Whether every output's inputs are one pixel of the input. */
@@ -61,34 +57,6 @@ static NN_NOINLINE void compute_direct(const nn_conv_geometry *g, const void *co
     }
 }
 
-/* `count` neighbouring pixels from p->out on, whose inputs are gathered from column `left` on, into
- * `first` and `second`. */
-static inline void gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apart,
-                                int32_t left, int32_t count, int8_t *first, int8_t *second) {
-    p->x0 = first;
-    p->x1 = second;
-    while (count > 1) {
-        int32_t inside = nn_min(nn_mve_pairs_inside(patches, left), count >> 1);
-        int32_t offset = nn_column(patches->in, left) * patches->in->pixel_stride;
-        const int32_t pairs = nn_max(inside, 1);
-        if (inside == 0) {
-            nn_mve_gather(patches, left, first);
-            nn_mve_gather(patches, left + patches->geometry->stride_w, second);
-            nn_mve_run(p, apart, 1);
-        }
-        for (; inside > 0; inside--, offset += 2 * patches->next) {
-            nn_mve_gather_pair(patches, offset, first, second);
-            nn_mve_run(p, apart, 1);
-        }
-        count -= 2 * pairs;
-        left += 2 * pairs * patches->geometry->stride_w;
-    }
-    if (count > 0) {
-        nn_mve_gather(patches, left, first);
-        nn_mve_run_single(p);
-    }
-}
-
 static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *constants,
                                          const nn_view *in, const nn_view *out,
                                          const nn_window *window, int8_t *scratch) {
@@ -101,8 +69,8 @@ static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *
         for (int32_t x = window->x0, count; x < window->x1; x += count) {
             count = columns_from(out, x, window->x1);
             p.out = nn_out_pixel(out, y, x);
-            gathered_run(&p, &patches, out->pixel_stride, x * g->stride_w - g->pad_left, count,
-                         scratch, scratch + ((p.inputs + 15) & ~15));
+            nn_mve_gathered_run(&p, &patches, out->pixel_stride, x * g->stride_w - g->pad_left,
+                                count, scratch, 0);
         }
     }
 }

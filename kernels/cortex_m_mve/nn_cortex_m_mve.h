@@ -30,10 +30,20 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
                                 void *scratch);
 int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out);
+void nn_transpose_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_transpose_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
 void nn_depthwise_1xn_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);
 int32_t nn_depthwise_1xn_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                              const nn_view *out);
+void nn_depthwise_nx1_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+int32_t nn_depthwise_nx1_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                               const nn_view *out);
 void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
@@ -56,6 +66,8 @@ void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
+void nn_fill_s8_mve(const void *constants, int8_t *out, int32_t bytes);
+void nn_fill_s16_mve(const void *constants, int8_t *out, int32_t bytes);
 void nn_copy_s8_mve(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_softmax_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
                        const nn_window *window);
@@ -65,6 +77,14 @@ void nn_lstm_s8_mve(const nn_lstm_geometry *geometry, const void *constants, con
                     void *hidden, void *cell, int8_t *out, void *scratch);
 
 /* int16 activations. */
+void nn_add_s16_mve(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_mul_s16_mve(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_avg_pool_s16_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_max_pool_s16_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
 void nn_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                        const nn_view *out, const nn_window *window, void *scratch);
 void nn_depthwise_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,

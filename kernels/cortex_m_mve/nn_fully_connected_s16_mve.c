@@ -23,7 +23,8 @@ void nn_fully_connected_s16_mve(const void *constants, const nn_view *in, const 
                 }
             }
             for (; c < outputs; c++, w += inputs) {
-                const int64_t sum = nn_mve_wide_long(0, values, w, inputs);
+                const int64_t sum = narrow ? nn_mve_wide_narrow(0, values, w, inputs)
+                                           : nn_mve_wide_long(0, values, w, inputs);
                 result[c] = nn_wide_dense_output(sum, channels + c, &block.common);
             }
         }

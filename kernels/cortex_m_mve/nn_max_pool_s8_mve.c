@@ -1,6 +1,6 @@
-/* MAX_POOL_2D, Helium: four pixels of a window at a time, all channels. What the pixels so far came
- * to stands in the output, and is one of the next four. What lies outside the tensor does not
- * count. */
+/* MAX_POOL_2D, Helium: sixteen channels of a window, or four pixels at a time of all channels,
+ * where what the pixels so far came to stands in the output, and is one of the next four. What lies
+ * outside the tensor does not count. */
 #include "nn_mve_pool.h"
 
 /* out = the largest of four pixels, clamped; pixels may be the same, and the output one of them.
@@ -28,16 +28,6 @@ static inline void largest_of_four(const int8_t *a, const int8_t *b, const int8_
                    : [channels] "r"(channels), [low] "r"(constants->clamp_min),
                      [high] "r"(constants->clamp_max)
                    : "q0", "q1", "q2", "q3", "lr", "memory");
-}
-
-/* out = the larger of `so_far` and the pixels of a row of a grid. */
-static inline void largest_of_row(const int8_t *pixel, int32_t columns, int32_t step,
-                                  const int8_t *so_far, int8_t *out, const nn_mve_pool *pool) {
-    for (; columns > 0; columns -= 3, pixel += 3 * step, so_far = out) {
-        const int8_t *const second = columns > 1 ? pixel + step : pixel;
-        const int8_t *const third = columns > 2 ? second + step : second;
-        largest_of_four(so_far, pixel, second, third, out, pool->channels, pool->constants);
-    }
 }
 
 /* Windows of two rows and columns. */
@@ -116,33 +106,48 @@ static NN_NOINLINE void largest_of_threes(const nn_mve_pool *pool) {
     }
 }
 
-static void compute(nn_mve_pool *pool) {
-    const nn_mve_grid *const g = pool->grids;
-    int8_t *out = pool->out;
-    if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {
-        largest_of_squares(pool);
-        return;
-    }
-    if (nn_mve_slides(pool)) {
-        largest_of_sliding(pool);
-        return;
-    }
-    if (pool->parts == 1 && g->columns == 3) {
-        largest_of_threes(pool);
-        return;
-    }
-    for (int32_t i = 0; i < pool->pixels; i++, out += pool->out_step) {
-        const int8_t *so_far = g->data + i * pool->in_step;
-        for (int32_t j = 0; j < pool->parts; j++) {
-            const int turned = g[j].columns == 1; /* a column is as good as a row */
-            const int32_t rows = turned ? 1 : g[j].rows,
-                          columns = turned ? g[j].rows : g[j].columns;
-            const int32_t step = turned ? g[j].row_step : g[j].step;
-            const int8_t *row = g[j].data + i * pool->in_step;
-            for (int32_t k = rows; k > 0; k--, row += g[j].row_step, so_far = out) {
-                largest_of_row(row, columns, step, so_far, out, pool);
+/* The largest of some channels of a window, which begin `offset` bytes behind those of the first.
+ */
+static inline int8x16_t largest_of_window(const nn_mve_pool *pool, int32_t offset, int all,
+                                          mve_pred16_t some) {
+    int8x16_t largest = vdupq_n_s8((int8_t)pool->constants->clamp_min);
+    for (const nn_mve_grid *g = pool->grids; g < pool->grids + pool->parts; g++) {
+        const int8_t *row = g->data + offset;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step) {
+            const int8_t *pixel = row;
+            for (int32_t i = g->columns; i > 0; i--, pixel += g->step) {
+                largest = vmaxq_s8(largest, load(pixel, all, some));
             }
         }
+    }
+    return vminq_s8(largest, vdupq_n_s8((int8_t)pool->constants->clamp_max));
+}
+
+static NN_NOINLINE void largest_of_any(const nn_mve_pool *pool) {
+    const int32_t left = pool->channels % 16, full = pool->channels - left;
+    const mve_pred16_t some = vctp8q((uint32_t)left);
+    int8_t *out = pool->out;
+    for (int32_t i = 0; i < pool->pixels; i++, out += pool->out_step) {
+        const int32_t offset = i * pool->in_step;
+        for (int32_t c = 0; c < full; c += 16) {
+            vstrbq_s8(out + c, largest_of_window(pool, offset + c, 1, 0));
+        }
+        if (left > 0) {
+            vstrbq_p_s8(out + full, largest_of_window(pool, offset + full, 0, some), some);
+        }
+    }
+}
+
+static void compute(nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {
+        largest_of_squares(pool);
+    } else if (nn_mve_slides(pool)) {
+        largest_of_sliding(pool);
+    } else if (pool->parts == 1 && g->columns == 3 && pool->channels > 16) {
+        largest_of_threes(pool);
+    } else {
+        largest_of_any(pool);
     }
 }
 

@@ -79,6 +79,49 @@ nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1
     }
 }
 
+/* The rows from y on, at most `wanted`, that lie one after the other with nothing between them. */
+static inline int32_t nn_mve_joined_rows(const nn_view *view, int32_t y, int32_t wanted) {
+    const int joined = view->row_stride == view->ring_cols * view->pixel_stride;
+    return joined ? nn_min(wanted, view->ring_rows - y % view->ring_rows) : nn_min(wanted, 1);
+}
+
+/* The same of elements of `bytes` bytes; a run may be of several rows. */
+static NN_NOINLINE void nn_mve_for_runs_of(int32_t bytes, nn_mve_run_of_two *compute,
+                                           const void *plan, const nn_view *in1, const nn_view *in2,
+                                           const nn_view *out, const nn_window *window) {
+    const int32_t channels = out->channels, dense = bytes * channels;
+    const int32_t step1 =
+        in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
+    const int32_t step2 = in2->ring_cols > 1 ? in2->pixel_stride : 0;
+    const int32_t columns = window->x1 - window->x0;
+    const int joined = step1 == dense && step2 == dense && out->pixel_stride == dense;
+    const int full = joined && in1->ring_cols == columns && in2->ring_cols == columns &&
+                     out->ring_cols == columns;
+    for (int32_t y = window->y0, rows; y < window->y1; y += rows) {
+        rows = full ? nn_mve_joined_rows(in1, y, window->y1 - y) : 1;
+        rows = nn_mve_joined_rows(in2, y, rows);
+        rows = nn_mve_joined_rows(out, y, rows);
+        for (int32_t x = window->x0, run; x < window->x1; x += run) {
+            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
+            run = nn_run(out, x, window->x1 - x);
+            run = step1 != 0 ? nn_run(in1, x, run) : run;
+            run = step2 != 0 ? nn_run(in2, x, run) : run;
+            rows = run == columns ? rows : 1;
+            if (joined) {
+                compute(plan, a, b, result, rows * run * channels);
+                continue;
+            }
+            for (int32_t i = run; i > 0; i--) {
+                compute(plan, a, b, result, channels);
+                a += step1;
+                b += step2;
+                result += out->pixel_stride;
+            }
+        }
+    }
+}
+
 /* Pixels of a view at even distances: `rows` times `columns` of them from `data` on. */
 typedef struct {
     const int8_t *data;

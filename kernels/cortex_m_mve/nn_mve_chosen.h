@@ -10,41 +10,71 @@
 
 static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
 
-/* `count` elements; `single`: the second operand is one element. */
-static inline void nn_mve_choose(const int8_t *a, const int8_t *b, int8_t *out, int32_t count,
-                                 int single) {
-    int8x16_t second = vdupq_n_s8(*b);
-    for (; count > 0; count -= 16, a += 16, out += 16) {
-        const mve_pred16_t some = vctp8q((uint32_t)count); /* nothing outside is read or written */
-        if (!single) {
-            second = vldrbq_z_s8(b, some);
-            b += 16;
-        }
+static NN_NOINLINE void nn_mve_choose_each(const void *plan, const int8_t *a, const int8_t *b,
+                                           int8_t *out, int32_t count) {
+    (void)plan;
+#pragma GCC unroll 4
+    for (; count >= 16; count -= 16, a += 16, b += 16, out += 16) {
+        vstrbq_s8(out, nn_mve_chosen(vldrbq_s8(a), vldrbq_s8(b)));
+    }
+    if (count > 0) { /* nothing outside is read or written */
+        const mve_pred16_t some = vctp8q((uint32_t)count);
+        vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), vldrbq_z_s8(b, some)), some);
+    }
+}
+
+/* A second operand that is the same for all pixels: `step` elements, of as many pixels as there is
+ * room for. */
+typedef struct {
+    int8_t elements[16];
+    int32_t step;
+} nn_mve_pattern;
+
+/* The second operand is what `plan` says, or, where that is NULL, one element. */
+static NN_NOINLINE void nn_mve_choose_repeated(const void *plan, const int8_t *a, const int8_t *b,
+                                               int8_t *out, int32_t count) {
+    const nn_mve_pattern *const p = (const nn_mve_pattern *)plan;
+    const int8x16_t second = p != NULL ? vldrbq_s8(p->elements) : vdupq_n_s8(*b);
+    const int32_t step = p != NULL ? p->step : 16;
+    for (; step == 16 && count > 0; count -= 16, a += 16, out += 16) {
+        const mve_pred16_t some = vctp8q((uint32_t)count);
+        vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
+    }
+    for (; count > 0; count -= step, a += step, out += step) {
+        const mve_pred16_t some = vctp8q((uint32_t)nn_min(count, step));
         vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
     }
 }
 
-static NN_NOINLINE void nn_mve_choose_each(const void *plan, const int8_t *a, const int8_t *b,
-                                           int8_t *out, int32_t count) {
-    (void)plan;
-    nn_mve_choose(a, b, out, count, 0);
-}
-
-static NN_NOINLINE void nn_mve_choose_with_one(const void *plan, const int8_t *a, const int8_t *b,
-                                               int8_t *out, int32_t count) {
-    (void)plan;
-    nn_mve_choose(a, b, out, count, 1);
+/* Whether the operand is one pixel that fits a pattern. */
+static inline int nn_mve_fits_pattern(const nn_view *in) {
+    return (in->ring_rows | in->ring_cols) == 1 && in->channels <= 16;
 }
 
 static inline void nn_mve_choose_all(const nn_view *in1, const nn_view *in2, const nn_view *out,
                                      const nn_window *window) {
-    if (in1->channels != out->channels) { /* the operands change places */
+    nn_mve_run_of_two *compute = nn_mve_choose_each;
+    const void *plan = NULL;
+    nn_mve_pattern pattern;
+    if (in1->channels != out->channels ||
+        (nn_mve_fits_pattern(in1) &&
+         in2->channels == out->channels)) { /* the operands change places */
         const nn_view *const other = in1;
         in1 = in2;
         in2 = other;
     }
-    nn_mve_for_runs(in2->channels != out->channels ? nn_mve_choose_with_one : nn_mve_choose_each,
-                    NULL, in1, in2, out, window);
+    if (nn_mve_fits_pattern(in2) && in1->channels == out->channels) {
+        const int32_t channels = in2->channels;
+        const uint8x16_t places = viwdupq_n_u8(0, (uint32_t)channels, 1);
+        vstrbq_s8(pattern.elements, vldrbq_gather_offset_s8(in2->data, places));
+        pattern.step = 16 / channels * channels;
+        plan = &pattern;
+        in2 = in1; /* is not read, and repeats itself as the first operand does */
+        compute = nn_mve_choose_repeated;
+    } else if (in2->channels != out->channels) {
+        compute = nn_mve_choose_repeated;
+    }
+    nn_mve_for_runs_of(1, compute, plan, in1, in2, out, window);
 }
 
 #endif

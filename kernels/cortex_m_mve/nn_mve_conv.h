@@ -5,6 +5,10 @@
 #include "nn_mve_pairs.h"
 #include "nn_mve_patches.h"
 
+/* Bytes from a pixel's outputs to its neighbour's that offsets of 16 bits reach, with three more
+ * channels; beyond, pixels are computed one by one. */
+#define NN_MVE_MAX_APART (65535 - 3)
+
 /* The dot products for so many bytes. */
 static inline void (*nn_mve_dots_for(int32_t bytes))(void) {
     if (bytes <= 32) {
@@ -53,6 +57,45 @@ static inline void nn_mve_run(nn_mve_pairs *p, int32_t apart, int32_t count) {
 static inline void nn_mve_run_single(nn_mve_pairs *p) {
     p->x1 = p->x0;
     nn_mve_run(p, 0, 1);
+}
+
+/* `count` neighbouring pixels from p->out on, whose inputs are gathered from column `left` on, into
+ * scratch; `in_place`: their inputs are one pixel each, which is read where it is. */
+static inline __attribute__((always_inline)) void
+nn_mve_gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apart, int32_t left,
+                    int32_t count, int8_t *scratch, int in_place) {
+    int8_t *const first = scratch, *const second = scratch + ((p->inputs + 15) & ~15);
+    p->x0 = first;
+    p->x1 = second;
+    while (count > 1) {
+        int32_t inside = nn_min(nn_mve_pairs_inside(patches, left), count >> 1);
+        int32_t offset = nn_column(patches->in, left) * patches->in->pixel_stride;
+        const int32_t pairs = nn_max(inside, 1);
+        if (inside == 0) {
+            nn_mve_gather(patches, left, first);
+            nn_mve_gather(patches, left + patches->geometry->stride_w, second);
+            nn_mve_run(p, apart, 1);
+        } else if (in_place) {
+            p->x0 = patches->row[0] + offset;
+            p->x1 = p->x0 + patches->next;
+            p->x_step = 2 * patches->next;
+            nn_mve_run(p, apart, inside);
+            p->x0 = first;
+            p->x1 = second;
+            p->x_step = 0;
+            inside = 0;
+        }
+        for (; inside > 0; inside--, offset += 2 * patches->next) {
+            nn_mve_gather_pair(patches, offset, first, second);
+            nn_mve_run(p, apart, 1);
+        }
+        count -= 2 * pairs;
+        left += 2 * pairs * patches->geometry->stride_w;
+    }
+    if (count > 0) {
+        nn_mve_gather(patches, left, first);
+        nn_mve_run_single(p);
+    }
 }
 
 #endif

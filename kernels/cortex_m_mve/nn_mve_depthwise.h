@@ -23,6 +23,7 @@
 
 /* Offsets in nn_mve_rows, nn_mve_tile and nn_mve_column. */
 #define ROWS_STEP 16
+#define ROWS_APART 32
 
 #define TILE_PLACE 0
 #define TILE_OFFSETS 16
@@ -50,6 +51,19 @@
  * by one. */
 #define NN_MVE_MAX_ACROSS (65535 / 7)
 
+/* Four input rows under the taps of one output row: the address of column 0's channel 0, and bytes
+ * from column to column. Where there is padding: 16 zero points, and 0. */
+typedef struct {
+    uint32_t row[4];
+    int32_t step[4];
+    int32_t apart; /* bytes between the words of a column and of the next one */
+} nn_mve_rows;
+
+NN_MVE_AT(nn_mve_rows, step, ROWS_STEP);
+NN_MVE_AT(nn_mve_rows, apart, ROWS_APART);
+
+#define NN_MVE_FEW_GROUPS 2 /* of rows, which lie on the stack; more are in scratch */
+
 /* What the tiles of one call share. */
 typedef struct {
     const nn_conv_geometry *geometry;
@@ -66,18 +80,9 @@ typedef struct {
     int32_t columns;         /* of input under an output */
     int32_t tile;            /* output columns computed together, at most */
     int32_t apart;           /* bytes from an output's words to the next one's */
-    int8_t *zeros;           /* scratch: 16 zero points */
+    int8_t *zeros;           /* scratch: 16 zero points; behind them the rows, if they are many */
     int8_t *words;           /* scratch: the spread inputs */
 } nn_mve_depthwise;
-
-/* Four input rows under the taps of one output row: the address of column 0's channel 0, and bytes
- * from column to column. Where there is padding: 16 zero points, and 0. */
-typedef struct {
-    uint32_t row[4];
-    int32_t step[4];
-} nn_mve_rows;
-
-NN_MVE_AT(nn_mve_rows, step, ROWS_STEP);
 
 /* Spreads `count` columns of `channels` channels, 16 at most, which begin `offset` bytes into the
  * rows. Of three rows or four; the words of the next column follow, or those of other rows lie
@@ -95,7 +100,7 @@ typedef struct {
     uint16x8_t fours;     /* of four outputs, in even elements */
     const int8_t *record; /* the first channel's constants */
     int32_t channels;
-    int32_t zero_point;
+    int32_t zero_point; /* in 16 bits; above them how far it is from channel to channel */
     int8_t *out;
     int32_t down;       /* small: from the first eight outputs to the others */
                         /* any: from an output's last words to the next one's first */
@@ -151,9 +156,9 @@ nn_mve_column_run nn_mve_depthwise_column_1, nn_mve_depthwise_column_2, nn_mve_d
  * input or below it. */
 void nn_mve_depthwise_rows(const nn_mve_depthwise *d, const nn_window *window);
 
-/* Computes `count` columns from `out` on, of `channels` channels from c on, in any mode. */
-void nn_mve_depthwise_general(const nn_mve_depthwise *d, int32_t c, int32_t channels, int32_t count,
-                              int8_t *out);
+/* Computes `count` columns of `channels` channels, whose constants are at `record`, in any mode. */
+void nn_mve_depthwise_general(const nn_mve_depthwise *d, const int8_t *record, int32_t channels,
+                              int32_t count, int8_t *out);
 
 /* Up to four rows and three columns, stride 1 or 2. */
 static inline int nn_mve_is_small(const nn_conv_geometry *g) {
@@ -174,6 +179,12 @@ static inline int32_t nn_mve_tile_columns(const nn_conv_geometry *g) {
         return 4;
     }
     return g->stride_w == 1 ? 16 : 8;
+}
+
+/* Bytes of scratch for the rows of a tall kernel. */
+static inline int32_t nn_mve_rows_bytes(const nn_conv_geometry *g) {
+    const int32_t groups = nn_mve_row_groups(g);
+    return groups > NN_MVE_FEW_GROUPS ? groups * (int32_t)sizeof(nn_mve_rows) : 0;
 }
 
 /* Where the parts of constants and scratch begin. */
@@ -198,7 +209,7 @@ static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geo
     d.met = 3;
     d.apart = geometry->stride_w * d.pitch;
     d.zeros = (int8_t *)scratch;
-    d.words = d.zeros + 16;
+    d.words = d.zeros + 16 + nn_mve_rows_bytes(geometry);
     return d;
 }
 

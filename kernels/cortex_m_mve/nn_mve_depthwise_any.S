@@ -84,7 +84,7 @@
 
     .macro next_channel
     ldr         r0, [r3, #TILE_NEXT_PLACE]
-    add         r7, r7, #1
+    add         r7, r7, r5, lsr #16
     vadd.i32    q0, q0, r0
     le          lr, 0b
     end_tile

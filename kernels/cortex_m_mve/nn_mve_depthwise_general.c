@@ -43,11 +43,10 @@ static NN_NOINLINE void compute_channel(const nn_mve_depthwise *d, uint32x4_t pl
     }
 }
 
-void nn_mve_depthwise_general(const nn_mve_depthwise *d, int32_t c, int32_t channels, int32_t count,
-                              int8_t *out) {
-    const int8_t *record = d->records + c * d->record;
+void nn_mve_depthwise_general(const nn_mve_depthwise *d, const int8_t *record, int32_t channels,
+                              int32_t count, int8_t *out) {
     for (int32_t i = 0; i < channels; i++, record += d->record) {
         const uint32x4_t place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)(4 * i));
-        compute_channel(d, place, record, count, out + i);
+        compute_channel(d, place, record, count, out + i * d->geometry->groups);
     }
 }

@@ -4,7 +4,7 @@
  *   r0 r2 r4 r6   sums, or words on their way
  *   r1            the constants: weights, then numbers; moved on
  *   r3            nn_mve_tile
- *   r5            the zero point
+ *   r5            the zero point; in the upper half how far a channel's outputs lie from the next's
  *   r7            where outputs go, moved on
  *   r8, r9, r10   the channel's numbers: bias, factor less 1, shift (0 or less: to the right)
  *   r12           1 where the shift is below 0, else 0

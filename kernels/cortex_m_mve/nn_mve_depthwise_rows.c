@@ -5,7 +5,6 @@
 
 #define CHANNELS 16   /* spread together */
 #define FEW 3         /* output columns that are best computed one by one */
-#define MAX_GROUPS 2  /* of four rows */
 #define MAX_SOURCES 3 /* runs of a ring of columns that a tile may lie in */
 
 /* Columns that lie at even distances in the rows: `count` from `offset` on; where their words go.
@@ -17,7 +16,8 @@ typedef struct {
 
 /* The inputs under some outputs of a row, but for padding on the left and on the right. */
 typedef struct {
-    nn_mve_rows rows[MAX_GROUPS];
+    nn_mve_rows few[NN_MVE_FEW_GROUPS];
+    nn_mve_rows *rows; /* in `few`, or in scratch */
     source sources[MAX_SOURCES];
     int32_t number; /* of sources */
 } tile_inputs;
@@ -109,13 +109,13 @@ static inline void set_tile(nn_mve_tile *t, const nn_mve_depthwise *d, int8_t *o
     t->high = vdupq_n_s16((int16_t)common->clamp_max);
     t->fours = vmulq_n_u16(vldrhq_u16(fours), (uint16_t)across);
     t->record = d->records;
-    t->zero_point = common->output_zero_point;
+    t->zero_point = (common->output_zero_point & 0xFFFF) | d->geometry->groups << 16;
     t->out = out;
     t->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(last), (int16_t)(count - 8 * (quarter >> 1)));
     if (nn_mve_is_small(d->geometry)) {
         t->place = vsubq_n_u32(t->place, 2 * WORD_PITCH);
         t->down = 8 * across;
-        t->next_out = 1 - t->down;
+        t->next_out = d->geometry->groups - t->down;
         t->next_place = 4 - 4 * (quarter + 1) * d->apart;
     } else { /* up to four columns */
         t->down = d->apart - 4 * WORD_PITCH * (d->vectors - 1);
@@ -146,8 +146,13 @@ static NN_NOINLINE void compute_many(const nn_mve_depthwise *d, const tile_input
         tile.channels = nn_min(CHANNELS, channels - c);
         spread(d, inputs, c, tile.channels);
         compute(&tile);
-        tile.record += CHANNELS * d->record;
-        tile.out += CHANNELS;
+        for (int32_t i = 1; i < d->geometry->groups; i++) {
+            tile.record += channels * d->record;
+            tile.out++;
+            compute(&tile);
+        }
+        tile.record -= (d->geometry->groups - 1) * channels * d->record - CHANNELS * d->record;
+        tile.out += CHANNELS * d->geometry->groups - (d->geometry->groups - 1);
     }
 }
 
@@ -190,7 +195,10 @@ static NN_NOINLINE void compute_general(const nn_mve_depthwise *d, const tile_in
     for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
         const int32_t some = nn_min(CHANNELS, d->in->channels - c);
         spread(d, inputs, c, some);
-        nn_mve_depthwise_general(d, c, some, count, out + c);
+        for (int32_t i = 0; i < d->geometry->groups; i++) {
+            const int8_t *const record = d->records + (i * d->in->channels + c) * d->record;
+            nn_mve_depthwise_general(d, record, some, count, out + c * d->geometry->groups + i);
+        }
     }
 }
 
@@ -202,7 +210,7 @@ static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, 
     find_sources(d, left, (count - 1) * g->stride_w + d->columns, inputs);
     if (d->head->mode == NN_MVE_GENERAL) {
         compute_general(d, inputs, count, out);
-    } else if (count <= FEW && d->in->channels % 4 == 0) {
+    } else if (count <= FEW && d->in->channels % 4 == 0 && d->geometry->groups == 1) {
         compute_few(d, inputs, count, out);
     } else {
         compute_many(d, inputs, count, out);
@@ -223,6 +231,13 @@ static inline void compute_row(const nn_mve_depthwise *d, tile_inputs *inputs,
 void nn_mve_depthwise_rows(const nn_mve_depthwise *d, const nn_window *window) {
     const nn_conv_geometry *g = d->geometry;
     tile_inputs inputs;
+    inputs.rows = inputs.few;
+    if (d->groups > NN_MVE_FEW_GROUPS) { /* behind the zero points */
+        inputs.rows = (nn_mve_rows *)(void *)(d->zeros + 16);
+    }
+    for (int32_t i = 0; i < d->groups; i++) {
+        inputs.rows[i].apart = d->pitch - WORD_PITCH;
+    }
     for (int32_t y = window->y0; y < window->y1; y++) {
         find_rows(d, y * g->stride_h - g->pad_top, &inputs);
         for (int32_t i = 0; i < d->dilation; i++) {

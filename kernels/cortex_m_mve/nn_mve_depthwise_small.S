@@ -107,7 +107,7 @@
     /* On to the next channel, after one part, and after two. */
     .macro next_after_one
     vadd.i32    q0, q0, r11
-    add         r7, r7, #1
+    add         r7, r7, r5, lsr #16
     le          lr, 0b
     end_tile
     .endm

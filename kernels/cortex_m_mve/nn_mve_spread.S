@@ -11,7 +11,7 @@
  *   r3, lr        columns; those left
  *   r4 to r7      addresses in the rows, moved on
  *   r8 to r11     steps of the rows from column to column
- *   r12           channels
+ *   r12           channels; then bytes of other rows' words between two columns
  *   q0 to q3      the rows' bytes; q0 and q1 addresses and steps before
  *   P0            lanes of rows that are not padding; then of the channels
  *
@@ -97,10 +97,11 @@
     function    nn_mve_spread_3_apart
     begin_spread
     channels
+    ldr         r12, [r1, #ROWS_APART]
 1:
     some_of_three_rows
     interleave
-    add         r0, r0, #WORD_PITCH
+    add         r0, r0, r12
     end_spread
     end         nn_mve_spread_3_apart
 
@@ -116,9 +117,10 @@
     function    nn_mve_spread_4_apart
     begin_spread
     channels
+    ldr         r12, [r1, #ROWS_APART]
 1:
     some_of_four_rows
     interleave
-    add         r0, r0, #WORD_PITCH
+    add         r0, r0, r12
     end_spread
     end         nn_mve_spread_4_apart

@@ -5,6 +5,7 @@ The comment at the top of each kernel in this folder describes its layout.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, by_group, channel_table, clamp, filter_weights, quantization, words
 from buildtool.emit.packing import packings
+from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.elementwise import add_sub
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
 CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
 DENSE_LEAST = 128  # bytes: the kernel loads the head and the factors of eight outputs, also for one output
+MOST_VECTORS = 4  # of a depthwise channel's taps, for which there are quick tiles
 GROUP = 4  # channels that are requantised together
 SUM_BITS = 22  # fraction bits of a sum of two operands
 HALF_SUM = 1 << (SUM_BITS - 1)
@@ -39,9 +42,9 @@ class _Channels:
     factors: Int32s  # channels x (multiplier, shift), for dense layers (multiplier, shift, low)
 
 
-def _channels(graph: Graph, op: Op) -> _Channels:
+def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
     """Returns the values of channel_table. A multiplier of 0 gets a right shift, as all modes allow one."""
-    common, table = channel_table(graph, op)
+    common, table = channel_table(graph, op, fold=fold)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
     return _Channels(common.tolist(), table[:, 0].astype(np.int32), factors)
@@ -68,11 +71,34 @@ def _split_vectors(weights: Int8s) -> Int8s:
 def _conv(graph: Graph, op: Op) -> bytes:
     """Packs the constants of nn_conv2d_s8_mve."""
     channels = _channels(graph, op)
+    return _conv_head(channels) + b"".join(_pack_pairs(filter_weights(graph, op), channels.bias))
+
+
+def _conv_head(channels: _Channels) -> bytes:
+    """Packs nn_mve_head and the channels' factors."""
     _, zero_point, least, _ = channels.common
     greatest = int(channels.factors[:, 1].max(initial=-1))
     mode = PLAIN if greatest <= 0 and least >= zero_point else ODD if greatest < 0 else GENERAL
-    pieces = [_head(channels, mode), _pack_factors(channels.factors)]
-    return b"".join(pieces + _pack_tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
+    return _head(channels, mode) + _pack_factors(channels.factors)
+
+
+def _pack_pairs(weights: Int8s, bias: Int32s) -> list[bytes]:
+    """Packs tiles of three channels, for two pixels."""
+    return _pack_tiles(weights, bias, CONV_TILE, 2, 1)
+
+
+def _transpose_conv(graph: Graph, op: Op) -> bytes:
+    """Packs the constants of nn_transpose_conv2d_s8_mve: each phase is a convolution."""
+    channels, weights = _channels(graph, op, fold=False), filter_weights(graph, op)
+    rows, columns = attributes(op, ConvAttrs).stride
+    pieces = [_conv_head(channels)]
+    for i, j in itertools.product(range(rows), range(columns)):
+        taps = weights[:, i::rows, j::columns][:, ::-1, ::-1]
+        sums = taps.sum(axis=(1, 2, 3), dtype=np.int64)
+        taps = taps if taps.size else np.zeros((len(weights), 1), np.int8)
+        bias = (channels.bias - channels.common[0] * sums).astype(np.int32)
+        pieces += _pack_pairs(taps, bias)
+    return b"".join(pieces)
 
 
 def _pack_tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
@@ -119,14 +145,17 @@ def _depthwise(graph: Graph, op: Op, axes: tuple[int, ...] = (0, 1, 2, 3)) -> by
     weights = filter_weights(graph, op).transpose(axes)
     channels = _channels(graph, op)
     vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
+    times = attributes(op, DepthwiseAttrs).depth_multiplier
     multiplier, shift = channels.factors.astype(np.int64).T
     greatest = np.abs(channels.bias.astype(np.int64)) + 128 * np.abs(vectors.astype(np.int64)).sum(axis=1)
-    mode = GENERAL if ((shift > 1) | ((shift == 1) & (greatest >= 1 << 30))).any() else PLAIN
+    steep = (shift > 1) | ((shift == 1) & (greatest >= 1 << 30))
+    mode = GENERAL if steep.any() or vectors.shape[1] > MOST_VECTORS * VECTOR else PLAIN
     if mode == PLAIN:
         multiplier, shift = (multiplier << np.maximum(shift, 0)) - (1 << 31), np.minimum(shift, 0)
     numbers = np.column_stack((channels.bias, multiplier, shift, np.zeros_like(shift))).astype("<i4")
     records = np.concatenate((vectors, numbers.view(np.int8)), axis=1)
-    return _head(channels, mode) + bytes(VECTOR) + records.tobytes()
+    by_output = records.reshape(-1, times, records.shape[1]).swapaxes(0, 1)
+    return _head(channels, mode) + bytes(VECTOR) + by_output.tobytes()
 
 
 # ---- sums of two operands -----------------------------------------------------------------------------
@@ -194,5 +223,6 @@ PACKINGS: dict[str, Packing] = {
     "depthwise_row_mve": lambda graph, op: _depthwise(graph, op, (0, 2, 1, 3)),
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
+    "transpose_conv_mve": _transpose_conv,
     "grouped_conv_mve": by_group(_conv),
 }

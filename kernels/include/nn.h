@@ -51,11 +51,11 @@ typedef struct {
 /* ---- convolutions -------------------------------------------------------------------------- */
 
 /* constants: nn_conv_constants, then nn_channel[output channels], then (16-byte aligned) the
- * weights, int8: conv and transpose conv O H W I, fully connected O I, depthwise in blocks of four
+ * weights, int8: conv O H W I, fully connected O I, depthwise in blocks of four
  * channels (the last may have fewer), each block H W O. The bias has
  * -input_zero_point * (sum of the channel's weights) added in, so that
  * sum(w * (x - zp)) + b = sum(w * x) + bias with x = input_zero_point where x is padding.
- * (Not for transpose conv, most of whose taps meet no input: it subtracts the zero point.) */
+ * A transpose conv has a block of a conv for each phase: see nn_phases.h. */
 typedef struct {
     int32_t input_zero_point, output_zero_point, clamp_min, clamp_max;
 } nn_conv_constants;

@@ -35,7 +35,8 @@ nn_for_areas(nn_pool_pixel *compute, const nn_pool_geometry *g, const void *cons
 
 /* Halves away from zero. */
 static inline int32_t nn_divide(int32_t sum, int32_t count) {
-    return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+    const int32_t half = count / 2;
+    return (sum > 0 ? sum + half : sum - half) / count;
 }
 
 #endif

@@ -77,15 +77,13 @@ static inline int32_t nn_wide_bits(uint64_t value) {
     return value == 0 ? 0 : 64 - NN_CLZ64(value);
 }
 
-/* A dense layer's sum (without its bias) as an output element. The reference multiplies in double
+/* round(size * factor / 2^shift) of 53 bits, at most 65535. The reference multiplies in double
  * precision and rounds halves away from zero. With the factor as an integer of 53 bits over 2^s,
  * and the product as an integer of n bits, rounding it to 53 bits first carries over a half
  * wherever it lies at most half a unit of its last place below: that much is added before the
- * shift. Sums are below 2^47. */
-static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_channel *channel,
-                                           const nn_wide_constants *common) {
-    const int64_t total = sum + nn_wide_bias(channel->bias_low, channel->bias_high);
-    const uint64_t size = total < 0 ? 0U - (uint64_t)total : (uint64_t)total;
+ * shift. Sizes are below 2^47. */
+static __attribute__((noinline, unused)) int32_t
+nn_wide_dense_scaled(uint64_t size, const nn_wide_dense_channel *channel) {
     const uint32_t t0 = (uint32_t)size, t1 = (uint32_t)(size >> 32);
     const uint32_t m0 = (uint32_t)channel->factor_low, m1 = (uint32_t)channel->factor_high;
     const uint64_t p0 = (uint64_t)m0 * t0;
@@ -95,7 +93,6 @@ static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_chan
     const int32_t bits = high != 0 ? 64 + nn_wide_bits(high) : nn_wide_bits(low);
     const int32_t shift = channel->right_shift;
     uint64_t scaled;
-    int32_t result;
     if (bits > 53) {
         nn_wide_add_bit(&high, &low, bits - 54);
     }
@@ -105,7 +102,30 @@ static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_chan
     } else {
         scaled = high >> shift != 0 ? ~(uint64_t)0 : (high << (64 - shift)) | (low >> shift);
     }
-    result = scaled > 65535 ? 65535 : (int32_t)scaled;
+    return scaled > 65535 ? 65535 : (int32_t)scaled;
+}
+
+/* A dense layer's sum (without its bias) as an output element. The product with the 32 upper bits
+ * of the factor lies at most `size` below the whole one, 21 bits further right, and what rounding
+ * adds there is below 2^10: where neither changes the result, it is right. */
+static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_channel *channel,
+                                           const nn_wide_constants *common) {
+    const int64_t total = sum + nn_wide_bias(channel->bias_low, channel->bias_high);
+    const uint64_t size = total < 0 ? 0U - (uint64_t)total : (uint64_t)total;
+    const int32_t shift = channel->right_shift;
+    int32_t result = -1;
+    if (size >> 31 == 0 && shift >= 54 && shift <= 84) {
+        const uint32_t m0 = (uint32_t)channel->factor_low, m1 = (uint32_t)channel->factor_high;
+        const uint32_t small = (uint32_t)size, half = (uint32_t)1 << (shift - 54);
+        const uint64_t low = (uint64_t)small * ((m1 << 11) | (m0 >> 21));
+        const uint64_t high = low + (small + 1024U);
+        const uint32_t least = ((uint32_t)(low >> 32) + half) >> (shift - 53);
+        const uint32_t most = ((uint32_t)(high >> 32) + half) >> (shift - 53);
+        result = least != most ? -1 : least > 65535 ? 65535 : (int32_t)least;
+    }
+    if (result < 0) {
+        result = nn_wide_dense_scaled(size, channel);
+    }
     return (int16_t)nn_clamp(total < 0 ? -result : result, common->clamp_min, common->clamp_max);
 }
 

@@ -1,7 +1,8 @@
 /* AVERAGE_POOL_2D after a PAD: what lies outside the tensor counts as elements of one value. */
 #include "nn_fold.h"
 
-static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
+NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
+                            int8_t *out) {
     const nn_filled_pool_constants *filled = (const nn_filled_pool_constants *)constants;
     const int32_t outside = filled->elements - window->rows * window->columns;
     nn_fold_pixel(window, constants, out, outside * filled->value, nn_fold_sum, nn_divide,

@@ -1,20 +1,10 @@
 /* AVERAGE_POOL_2D on int16: what lies outside the tensor does not count. */
-#include "nn_area.h"
-#include "nn_wide.h"
+#include "nn_fold.h"
 
-/* All channels of one output pixel. */
-static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    int16_t *result = (int16_t *)(void *)out;
-    for (int32_t c = 0; c < window->in->channels; c++) {
-        int32_t found = 0;
-        for (int32_t y = window->y; y < window->y + window->rows; y++) {
-            for (int32_t x = window->x; x < window->x + window->columns; x++) {
-                found += nn_wide_in(window->in, y, x)[c];
-            }
-        }
-        found = nn_divide(found, window->rows * window->columns);
-        result[c] = (int16_t)nn_clamp(found, constants->clamp_min, constants->clamp_max);
-    }
+NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
+                            int8_t *out) {
+    nn_fold_wide_pixel(window, constants, out, 0, nn_fold_sum, nn_divide,
+                       window->rows * window->columns);
 }
 
 void nn_avg_pool_s16(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

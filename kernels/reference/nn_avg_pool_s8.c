@@ -1,7 +1,8 @@
 /* AVERAGE_POOL_2D: what lies outside the tensor does not count. */
 #include "nn_fold.h"
 
-static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
+NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
+                            int8_t *out) {
     nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide,
                   window->rows * window->columns);
 }

@@ -2,7 +2,8 @@
 #include "nn_fold.h"
 #include "nn_uint8.h"
 
-static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
+NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
+                            int8_t *out) {
     nn_fold_pixel(window, constants, out, 0, nn_fold_sum, nn_divide_up,
                   window->rows * window->columns);
 }

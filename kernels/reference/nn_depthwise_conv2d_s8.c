@@ -120,15 +120,24 @@ static inline const int8_t *channel_weights(const patch *p, const int8_t *weight
 
 /* Output channel c's sum over the taps that meet the input; any ring, any depth multiplier. */
 NN_OUTLINE int32_t sum_inside(const patch *p, const int8_t *weights, int32_t c) {
-    int32_t sum = 0, y = p->y, step;
+    const nn_view *in = p->in;
+    const int32_t columns = p->columns.end - p->columns.first, ring = in->ring_cols;
+    const int32_t rows = p->rows.end - p->rows.first, channel = c / p->multiplier;
+    const int32_t apart = p->dilation_w % ring;
+    int32_t sum = 0, y = p->y, first, step;
     weights = channel_weights(p, weights, c, &step);
-    for (int32_t ky = p->rows.first; ky < p->rows.end; ky++, y += p->dilation_h) {
-        const int8_t *row = nn_row(p->in, y) + c / p->multiplier;
-        const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * step;
-        int32_t x = p->x;
-        for (int32_t kx = p->columns.first; kx < p->columns.end; kx++, x += p->dilation_w) {
-            sum += row[nn_column(p->in, x) * p->in->pixel_stride] * *w;
-            w += step;
+    weights += (p->rows.first * p->kernel_w + p->columns.first) * step;
+    if (columns == 0) {
+        return 0;
+    }
+    first = nn_column(in, p->x);
+    for (int32_t i = 0; i < rows; i++, y += p->dilation_h) {
+        const int8_t *row = nn_row(in, y) + channel, *w = weights + i * p->kernel_w * step;
+        int32_t column = first;
+        for (int32_t left = columns; left > 0; left--, w += step) {
+            sum += row[column * in->pixel_stride] * *w;
+            column += apart;
+            column -= column >= ring ? ring : 0;
         }
     }
     return sum;

@@ -1,13 +1,9 @@
 /* MAX_POOL_2D: what lies outside the tensor does not count. */
 #include "nn_fold.h"
 
-static inline int32_t as_found(int32_t found, int32_t elements) {
-    (void)elements;
-    return found;
-}
-
-static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    nn_fold_pixel(window, constants, out, -128, nn_max, as_found, window->rows * window->columns);
+NN_FOLD_PIXEL compute_pixel(const nn_area *window, const nn_pool_constants *constants,
+                            int8_t *out) {
+    nn_fold_pixel(window, constants, out, -128, nn_max, nn_fold_found, 0);
 }
 
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

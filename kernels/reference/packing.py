@@ -12,6 +12,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.emit import signal
 from buildtool.emit.blocks import (
     Packing,
+    by_phase,
     channel_head,
     clamp,
     filter_weights,
@@ -331,7 +332,7 @@ def _float_layer(graph: Graph, op: Op) -> bytes:
 PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
-    "transpose_conv_plain": _conv_unfolded,
+    "transpose_conv_plain": by_phase(_conv),
     "fully_connected_plain": _conv,
     "conv_offset": lambda graph, op: _offset(graph, op) + _conv_unfolded(graph, op),
     "depthwise_offset": _depthwise_offset,
@@ -368,6 +369,7 @@ PACKINGS: dict[str, Packing] = {
     "wide_lstm": wide_lstm_block,
     "wide_conv": _wide_conv,
     "wide_depthwise": _wide_conv,
+    "wide_transpose_conv": by_phase(_wide_conv),
     "wide_fully_connected": _wide_conv,
     "leaky": _leaky,
     "sigmoid": _sigmoid,

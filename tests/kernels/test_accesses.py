@@ -25,10 +25,10 @@ from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_emulated_families import STRATEGIES
 from wholecalls import WholeCall, whole_call
-from widecases import conv, depthwise, pool, softmax
+from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
+from buildtool.graph.types import Attrs, AxisAttrs, OpKind, PadAttrs, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -172,6 +172,7 @@ WIDE_CONVOLUTIONS = (
     {"image": (6, 9, 6), "filters": 7, "kernel": (3, 2), "stride": (2, 2)},
     {"image": (6, 7, 5), "filters": 0, "kernel": (3, 3), "same": True, "depth_multiplier": 1},
     {"image": (9, 5, 16), "filters": 0, "kernel": (1, 5), "stride": (2, 1), "depth_multiplier": 1},
+    {"image": (4, 5, 3), "filters": 0, "kernel": (3, 3), "same": True, "depth_multiplier": 5},
 )
 
 
@@ -184,6 +185,17 @@ def wide_graphs():
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
+    net = WideNetBuilder(1)
+    yield net.graph([net.transpose_conv(net.input((1, 3, 4, 5)), 7, kernel=(3, 2), stride=(2, 3), same=True)])
+    for kind in (OpKind.ADD, OpKind.MUL):
+        for shapes in (((1, 3, 2, 13),) * 2, ((1, 1, 1, 13), (1, 3, 2, 13)), ((1, 3, 2, 5), (1, 3, 2, 1))):
+            net = WideNetBuilder(len(shapes))
+            yield net.graph([net.elementwise(kind, *map(net.input, shapes))])
+    for kind, (window, channels) in itertools.product(
+        (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D), (((3, 2), 11), ((2, 2), 6), ((2, 3), 1))
+    ):
+        net = WideNetBuilder(1)
+        yield net.graph([net.pool(kind, net.input((1, 5, 4, channels)), window, (2, 1), same=True)])
 
 
 def mean_cases():
@@ -200,8 +212,8 @@ def recurrent_cases():
 def wide_cases():
     rng = np.random.default_rng(0)
     for graph in wide_graphs():
-        shape = graph.tensors[graph.inputs[0]].shape
-        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
+        shapes = [graph.tensors[t].shape for t in graph.inputs]
+        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16) for shape in shapes]
 
 
 # ---- copies of lines for SLICE and CONCATENATION; a call may access only the lines ------------------------
@@ -220,6 +232,7 @@ SLICES = (
     ((1, 1, 3, 10), (0, 0, 0, 1), (1, 1, 3, 4), (1, 1, 1, 2)),
 )
 JOINED = ((16, 32), (48, 20, 4), (7, 13))  # channels
+PADDED = ((1, 2, 3, 5), ((0, 0), (1, 0), (2, 1), (0, 0)), (1, 3, 6, 5))
 
 
 def line_calls(target):
@@ -234,9 +247,14 @@ def line_graphs():
     for shape, begin, extent, step in SLICES:
         kind = OpKind.SLICE if step[-1] == 1 else OpKind.STRIDED_SLICE
         yield moving(kind, SliceAttrs(begin, step, extent), [shape], extent)
+    for channels in (8, 5):
+        around = ((0, 0), (1, 0), (2, 1), (0, 0))
+        yield moving(OpKind.PAD, PadAttrs(around), [(1, 3, 4, channels)], (1, 4, 7, channels))
     for channels in JOINED:
         shapes = [(1, 2, 3, count) for count in channels]
         yield moving(OpKind.CONCATENATION, AxisAttrs(3), shapes, (1, 2, 3, sum(channels)))
+    shape, sides, out = PADDED
+    yield moving(OpKind.PAD, PadAttrs(sides), [shape], out)
 
 
 def moving(kind, attrs, shapes, out):
@@ -300,8 +318,17 @@ def rare_cases():
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
-    for taps in (5, 6, 7, 8):
+    yield depthwise((9, 1), 6, (5, 1))
+    yield depthwise((4, 21), 3, (3, 2), pad=1)
+    yield depthwise((2, 5), 1, (2, 5), pad=2)
+    for taps in (5, 6, 7, 8, 11):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
+    for taps in (3, 6, 13):
+        yield depthwise((23, 1), 19, (taps, 1))
+    yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
+    yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
+    yield transposed((3, 7), 17, 5, (3, 3), (2, 2))
+    yield transposed((3, 7), 20, 4, (2, 2), (2, 2))
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
     yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):

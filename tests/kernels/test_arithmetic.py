@@ -1,5 +1,6 @@
 """The C arithmetic equals TFLite's for every sign, shift and extreme, not only for values in networks."""
 
+import math
 from ctypes import POINTER, c_int32, c_size_t
 
 import numpy as np
@@ -15,10 +16,21 @@ from buildtool.graph.fixedpoint import (
 SHIM = """
 #include <stddef.h>
 #include "nn_conv.h"
+#include "nn_wide.h"
 void requantise(size_t count, const int32_t *value, const int32_t *multiplier, const int32_t *shift,
                 int32_t *result);
 void dense(size_t count, const int32_t *sum, const int32_t *multiplier, const int32_t *shift,
            const int32_t *low, int32_t *result);
+void wide_dense(size_t count, const int32_t *sum, const int32_t *low, const int32_t *high,
+                const int32_t *shift, int32_t *result);
+void wide_dense(size_t count, const int32_t *sum, const int32_t *low, const int32_t *high,
+                const int32_t *shift, int32_t *result) {
+    const nn_wide_constants common = {-32768, 32767, 64, 0};
+    for (size_t i = 0; i < count; i++) {
+        const nn_wide_dense_channel channel = {0, 0, low[i], high[i], shift[i], 0};
+        result[i] = nn_wide_dense_output(sum[i], &channel, &common);
+    }
+}
 void requantise(size_t count, const int32_t *value, const int32_t *multiplier, const int32_t *shift,
                 int32_t *result) {
     for (size_t i = 0; i < count; i++) {
@@ -62,7 +74,7 @@ def shim(tmp_path_factory):
 
         return call
 
-    return {name: function(name) for name in ("requantise", "dense")}
+    return {name: function(name) for name in ("requantise", "dense", "wide_dense")}
 
 
 def test_requantisation(shim):
@@ -95,6 +107,24 @@ def test_a_dense_layer_rounds_as_doubles_do(shim):
         np.testing.assert_array_equal(
             shim["dense"](value, multiplier, shift, low), expected, err_msg=str(real)
         )
+
+
+SCALES = [1 / 6, 1 / 3, 0.5, 0.25, 1.0, 2.0, 1 / 96, 0.1, 1 / 1536, 3 / 2**20, 2.0**-16, 1e-9]
+
+
+def test_a_dense_layer_of_int16_rounds_as_doubles_do(shim):
+    """Random sums, and the sums on both sides of many steps, with factors of few bits and of many."""
+    rng = np.random.default_rng(3)
+    for real in (*SCALES, *2.0 ** rng.uniform(-33, 3, 300)):
+        fraction, power = math.frexp(real)
+        factor = np.uint64(fraction * 2.0**53)
+        halves = (factor & np.uint64(2**32 - 1)).astype(np.uint32).view(np.int32), factor >> np.uint64(32)
+        steps = np.round((rng.integers(-32768, 32768, 500) + 0.5) / real)
+        near = np.clip((steps[:, None] + np.arange(-1, 2)).reshape(-1), -(2**31), 2**31 - 1)
+        value = np.concatenate((near, sums(rng, 500))).astype(np.int64)
+        expected = np.clip(rounded(value.astype(np.float64) * real), -32768, 32767)
+        found = shim["wide_dense"](value, *halves, 53 - power)
+        np.testing.assert_array_equal(found, expected, err_msg=str(real))
 
 
 @pytest.mark.parametrize("scale", [1 / 6, 1 / 3, 0.5, 0.25, 1.0, 2.0, 1 / 96, 0.1, 1 / 1536])

@@ -13,6 +13,7 @@ from largecases import (
     depthwise_rows,
     extreme,
     grouped,
+    large_windows,
     spread_depthwise,
     taps,
 )
@@ -38,15 +39,18 @@ STRATEGIES = {
     **extreme,
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
-OF_DSP = ("convolution", "dense", "elementwise", "pool")
-OF_MVE = ("convolution", "depthwise", "dense", "elementwise", "table", "softmax", "pool")
+OF_DSP = ("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "pool")
+OF_MVE = (
+    *("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "table", "softmax"),
+    "pool",
+)
 KINDS = {
     "cortex_m_dsp": {
         **{f"small {kind}": small[kind] for kind in OF_DSP},
-        **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
+        **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
-        "spread": taps([(3, 3, 3), (5, 5, 2), (7, 7, 2)]),
+        "spread": taps([(3, 3, 3), (5, 5, 2), (7, 7, 2), (9, 1, 1), (2, 5, 3)]),
         **extreme,
     },
     "cortex_m_mve": {
@@ -54,7 +58,10 @@ KINDS = {
         **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
-        "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8)]),
+        "large windows": large_windows(),
+        "multipliers": spread_depthwise(),
+        "one column": taps([(rows, 1, 1) for rows in (2, 3, 5, 8, 9, 14)], (40, 1)),
+        "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8, 11, 16)]),
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,
     },

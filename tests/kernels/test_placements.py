@@ -75,11 +75,18 @@ class Modelled:
 MODELLED = {
     "dsp": Modelled(
         *("cortex-m4", "cortex_m_dsp"),
-        of(small, "small", "convolution dense elementwise pool")
-        | {f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"}
+        of(small, "small", "convolution depthwise transpose_convolution dense elementwise pool")
+        | {f"large {kind}": strategy for kind, strategy in large.items()}
         | extreme,
         fast=frozenset(
-            {"small convolution", "large dense", "large elementwise", "large pool", "square depthwise"}
+            {
+                "small convolution",
+                "small depthwise",
+                "large dense",
+                "large elementwise",
+                "large pool",
+                "square depthwise",
+            }
         ),
         least={"small pool": 9},
     ),

@@ -124,17 +124,17 @@ def spread_depthwise(draw) -> Case:
 
 
 @st.composite
-def taps(draw, kernels: list[tuple[int, int, int]]) -> Case:
+def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -> Case:
     """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).
 
-    It has stride 1, up to 40 columns and 24 channels, and any padding.
+    It has stride 1, up to 24 channels, and any padding (none along an axis of one element).
     """
     *kernel, most = draw(st.sampled_from(kernels))
     spread = (draw(st.integers(1, most)), draw(st.integers(min(2, most), most)))
     walked = []
-    for longest, size, dilation in zip((8, 40), kernel, spread, strict=True):
+    for longest, size, dilation in zip(most_size, kernel, spread, strict=True):
         length, extent = draw(st.integers(1, longest)), (size - 1) * dilation + 1
-        before, after = draw(st.integers(0, extent)), draw(st.integers(0, extent))
+        before, after = (draw(st.integers(0, extent if longest > 1 else 0)) for _ in range(2))
         walked.append(Axis(length, size, 1, dilation, before, max(after, extent - length - before)))
     count = draw(st.one_of(st.integers(4, 24), st.just(16)))
     return draw_layer(draw, DEPTHWISE, *walked, count, count)
@@ -154,6 +154,19 @@ def depthwise_rows(draw, kernel: Pair = (0, 0), most_stride: int = 2, most_size:
     return draw_layer(
         draw, DEPTHWISE, rows, Axis(w, kw, sw, 1, left, max(right, kw - w - left)), count, count
     )
+
+
+@st.composite
+def large_windows(draw) -> Case:
+    """Depthwise layers of windows of more than 8 rows or more than 16 columns, and any depth multiplier."""
+    kernel = draw(st.sampled_from([(9, 1), (9, 3), (12, 9), (13, 2), (1, 17), (5, 9), (17, 5)]))
+    sizes = zip(kernel, (draw(st.integers(1, 12)), draw(st.integers(1, 20))), strict=True)
+    walked = []
+    for taps, size in sizes:
+        before, after = draw(st.integers(0, taps)), draw(st.integers(0, taps))
+        walked.append(Axis(size, taps, draw(st.integers(1, 2)), 1, before, max(after, taps - size - before)))
+    count, multiplier = draw(st.sampled_from([1, 3, 8, 16, 21])), draw(st.sampled_from([1, 1, 2, 3]))
+    return draw_layer(draw, DEPTHWISE, *walked, count, count * multiplier)
 
 
 def depthwise_3x3() -> st.SearchStrategy[Case]:

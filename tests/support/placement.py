@@ -145,10 +145,12 @@ def needed(case: Case, axis: int, size: int) -> Callable[[int, int], Pair]:
     stride, dilation = attrs.stride[axis], 1 if is_pool else attrs.dilation[axis]
     pad = (attrs.pad.top, attrs.pad.left)[axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
-        return lambda f, e: (
-            min(max(-(-(f + pad - kernel + 1) // stride), 0), size - 1),
-            max(min((e - 1 + pad) // stride + 1, size), 1),
-        )
+
+        def of_stamps(f: int, e: int) -> Pair:  # one input at least, where an output meets none
+            first = min(max(-(-(f + pad - kernel + 1) // stride), 0), size - 1)
+            return first, max(min((e - 1 + pad) // stride + 1, size), first + 1)
+
+        return of_stamps
     return lambda f, e: (
         min(max(f * stride - pad, 0), size - 1),
         max(min((e - 1) * stride - pad + (kernel - 1) * dilation + 1, size), 1),

@@ -44,7 +44,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     values = execute(graph, list(inputs), held)
     after = [values[op.outputs[0]], *next_states(graph, values)]
     memory = Memory(seed)
-    x, out = memory.put(inputs[0], align=2), memory.room(after[0].nbytes, align=2)
+    operands = [memory.put(values, align=2) for values in inputs]
+    x, out = operands[0], memory.room(after[0].nbytes, align=2)
     states = [memory.put(state) for state in held]
     size = scratch_bytes(kernel, graph, op)
     scratch = memory.room(size)
@@ -61,6 +62,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
         Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
         Argument.IN: lambda: _put_view(memory, x, op, source),
+        Argument.IN1: lambda: _put_operand(memory, operands, graph, op, 0),
+        Argument.IN2: lambda: _put_operand(memory, operands, graph, op, 1),
         Argument.OUT: lambda: _put_view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
@@ -83,3 +86,13 @@ def _put_view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address
     rows, columns, channels = _view_shape(op, tensor)
     pixel = channels * tensor.row_bytes // (tensor.nhwc[2] * tensor.nhwc[3])
     return memory.words(place, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
+
+
+def _put_operand(memory: Memory, places: Sequence[Address], graph: Graph, op: Op, number: int) -> Address:
+    """An operand of two, which repeats itself where its rows or columns are 1 (nn_repeated of nn_view.h)."""
+    tensor, out = graph.tensors[op.inputs[number]], graph.tensors[op.outputs[0]]
+    _, rows, columns, channels = tensor.nhwc
+    pixel = channels * tensor.row_bytes // (columns * channels)
+    row = 0 if rows == 1 else columns * pixel
+    place = places[graph.inputs.index(op.inputs[number])]
+    return memory.words(place, row, pixel, rows, columns, 0, *out.nhwc[1:3], channels)

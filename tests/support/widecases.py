@@ -11,6 +11,7 @@ import numpy as np
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, Pair, changed, unary
 
 from buildtool.graph.types import Activation, FilledPoolAttrs, OpKind, Pad, PoolAttrs, SoftmaxAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 NONE = Activation.NONE
 DIFFERENT = 251  # scales of a wide layer's channels: packing looks at each once
@@ -48,13 +49,26 @@ def conv(
 
 
 def depthwise(
-    image: Pair, channels: int, kernel: Pair, stride: Pair = (1, 1), dilation: Pair = (1, 1), pad: int = 0
+    image: Pair,
+    channels: int,
+    kernel: Pair,
+    stride: Pair = (1, 1),
+    dilation: Pair = (1, 1),
+    pad: int = 0,
+    multiplier: int = 1,
 ) -> Case:
     """DEPTHWISE_CONV_2D with padding `pad` on the left and the right."""
     rows, columns = (
         Axis(*sizes) for sizes in zip(image, kernel, stride, dilation, (0, pad), (0, pad), strict=True)
     )
-    return layer(DEPTHWISE, rows, columns, channels, channels)
+    return layer(DEPTHWISE, rows, columns, channels, multiplier * channels)
+
+
+def transposed(image: Pair, cin: int, cout: int, kernel: Pair, stride: Pair) -> Case:
+    """TRANSPOSE_CONV with padding SAME."""
+    net = NetBuilder(cin + cout)
+    y = net.transpose_conv(net.input((1, *image, cin)), cout, kernel=kernel, stride=stride, same=True)
+    return Case(net.graph([y]), (small.random_int8(net.rng, (1, *image, cin)),))
 
 
 def dense(inputs: int, outputs: int) -> Case:
@@ -113,6 +127,7 @@ WIDE: dict[str, Callable[[], Case]] = {
     "depthwise 9363 by 2": partial(depthwise, (3, 9), 9363, (3, 3), (2, 2), pad=1),
     "depthwise 21848 x 5": partial(depthwise, (1, 5), 21848, (1, 5), pad=2),
     "depthwise 65543": partial(depthwise, (1, 3), 65543, (1, 2)),
+    "transposed 32767 by 2": partial(transposed, (1, 3), 3, 32767, (1, 2), (1, 2)),
     "dense 65543 outputs": partial(dense, 2, 65543),
     "add 65543": partial(elementwise, OpKind.ADD, (1, 2), 65543, 65543),
     "add 65543 to 1": partial(elementwise, OpKind.ADD, (1, 2), 65543, 1),

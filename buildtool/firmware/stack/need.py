@@ -197,7 +197,8 @@ class Stacks:
     def _keep_functions(self, values: Iterable[int]) -> set[int]:
         if self._machine == "EM_ARM":
             values = (value & ~_THUMB for value in values if value & _THUMB)
-        return {value for value in values if value in self._sizes and value != self._entry}
+        # A small constant is no pointer to the function that an image of kernels alone has at 0.
+        return {value for value in values if value in self._sizes and value not in (0, self._entry)}
 
 
 def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
