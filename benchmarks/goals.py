@@ -4,7 +4,8 @@ For each network, image and limit on F the plan with the least arena: emitted, c
 in QEMU), every tensor compared with the executor; the bytes are the arena's, in which everything is
 (image rows, rings, accumulators, kernel scratch, alignment); touched is what the run wrote to. The goal
 beside it was found by a search whose plans counted neither scratch nor alignment, with hand-offs of four
-pixels. A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is
+pixels. No program runs in fewer bytes than the bound (see lower_bounds.py; an overwritable image is there
+whole). A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is
 written.
 """
 
@@ -15,7 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lower_bounds import lower_bound
+
 from buildtool.api import handle
+from buildtool.base.session import Session
+from buildtool.graph.rewrite import rewrite
+from buildtool.plan.models import load_network
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 IN_ZOO = {
@@ -65,14 +71,21 @@ def run(name: str, board: str, chosen: dict[str, Any]) -> str:
     return f"{answer['arena_high_water']:,}"
 
 
+def bounds_of(name: str) -> dict[str, int]:
+    """Returns by image the bytes below which no program runs the network."""
+    graph = load_network(model(name), Session()).graph
+    return {"stream": lower_bound(rewrite(graph))[0], "overwritable": graph.tensors[graph.inputs[0]].size}
+
+
 def goals(boards: list[str], runs: bool) -> Iterator[str]:
     """Yields the lines of the first table: the arena of each network against its goal."""
     heads = (f"{b}: arena | F | moved | touched" for b in boards)
-    yield "| network | image | F at most | goal, kB | " + " | ".join(heads) + " |"
-    yield "| --- | --- | ---: | ---: |" + " ---: |" * 4 * len(boards)
+    yield "| network | image | F at most | goal, kB | bound | " + " | ".join(heads) + " |"
+    yield "| --- | --- | ---: | ---: | ---: |" + " ---: |" * 4 * len(boards)
     for name, wanted in GOALS.items():
+        bounds = bounds_of(name)
         for (image, limit), goal in zip(LIMITS, wanted, strict=True):
-            cells = [f"`{name}`", image, f"{limit:.2f}", f"{goal:g}"]
+            cells = [f"`{name}`", image, f"{limit:.2f}", f"{goal:g}", f"{bounds[image]:,}"]
             for board in boards:
                 chosen = options(image, limit)
                 found = plan(name, board, chosen)

@@ -31,6 +31,7 @@ from buildtool.graph.types import (
     DepthwiseAttrs,
     DType,
     ElementwiseAttrs,
+    FilledPoolAttrs,
     FullyConnectedAttrs,
     Graph,
     MeanAttrs,
@@ -275,6 +276,17 @@ def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int
         x = b.input((1, height, width, channels))
         attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
         b.op(OpKind(kind), (x,), attrs, b.tensors[x].quant)
+
+    return add
+
+
+def filled_pool(height: int, width: int, channels: int, kernel: int, stride: int, pad: int) -> Single:
+    """Returns an AVERAGE_POOL_2D whose padding counts, `pad` elements on each side."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, height, width, channels))
+        attrs = FilledPoolAttrs((kernel, kernel), (stride, stride), Pad(pad, pad, pad, pad), value=-3)
+        b.op(OpKind.AVERAGE_POOL_2D, (x,), attrs, b.tensors[x].quant)
 
     return add
 

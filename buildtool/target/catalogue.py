@@ -175,10 +175,16 @@ def serving(target: Target, graph: Graph, op: Op) -> Iterator[KernelVariant]:
 def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
     """Returns the best of the kernels that serve `op`, then each that needs less scratch than all before it.
 
-    Weights of four bits are packed for the best kernel, so it is the only one then.
+    Weights of four bits are packed for the best kernel, so it is the only one then. The first entry of a
+    function that serves an operator says what the function needs for it; later ones are for other operators.
     """
     chosen: list[KernelVariant] = []
+    known = set[tuple[str, str]]()
     for variant in serving(target, graph, op):
+        code = variant.symbol, variant.packing
+        if code in known:
+            continue
+        known.add(code)
         size = scratch_bytes(variant, graph, op)
         if not chosen or (
             variant.windows is chosen[0].windows and size < scratch_bytes(chosen[-1], graph, op)

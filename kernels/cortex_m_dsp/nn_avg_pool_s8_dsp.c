@@ -1,4 +1,6 @@
 /* AVERAGE_POOL_2D, four channels at a time where there are as many. */
+#include "nn_area.h"
+#include "nn_dsp_average.h"
 #include "nn_dsp_pool.h"
 
 #define MAX_SHORT 185 /* elements that can be divided by in 16 bits; tried with every sum */
@@ -76,38 +78,11 @@ NN_OUTLINE void average_squares(const nn_dsp_windows *windows) {
 /* ---- windows of up to MAX_SHORT elements ------------------------------------------------------
  */
 
-/* How pairs of sums, in halves of a word, are divided.
- *
- * sum / count with halves away from zero is floor((sum + count / 2) / count), but for an even count
- * and a negative sum, which is made smaller by one first. With 128 count more it is not negative,
- * and the quotient larger by 128. `inverse` is 2^(16 + shift) / count rounded up, of 16 bits. */
-typedef struct {
-    uint32_t even, added; /* 1 in each half if the count is even; minus what is added */
-    uint32_t inverse;
-    int32_t shift;
-} division;
-
-/* count: 2 at least. */
-static inline division divide_by(int32_t count) {
-    const int32_t shift = 16 + 31 - __builtin_clz((uint32_t)count - 1);
-    const division d = {(count & 1) ? 0 : 0x00010001, nn_times2(-(count / 2 + 128 * count)),
-                        (((uint32_t)1 << shift) - 1) / (uint32_t)count + 1, shift};
-    return d;
-}
-
-/* The means of two channels, larger by 128. */
-static inline uint32_t divide(uint32_t sums, const division *d) {
-    const uint32_t from = nn_ssub16(nn_ssub16(sums, (sums >> 15) & d->even), d->added);
-    const uint32_t low = ((from & 0xFFFF) * d->inverse) >> d->shift;
-    const uint32_t high = ((from >> 16) * d->inverse) >> d->shift;
-    return low | high << 16;
-}
-
 /* The means of four channels of a window. `columns` is a constant where it is a small one. */
 static inline __attribute__((always_inline)) uint32_t average_four(const nn_dsp_windows *w,
                                                                    const int8_t *from,
                                                                    int32_t columns,
-                                                                   const division *d) {
+                                                                   const nn_dsp_division *d) {
     uint32_t even = 0, odd = 0; /* channels 0 and 2, 1 and 3 */
     for (int32_t rows = w->rows; rows > 0; rows--, from += w->row_step) {
         const int8_t *pixel = from;
@@ -118,13 +93,13 @@ static inline __attribute__((always_inline)) uint32_t average_four(const nn_dsp_
             odd = nn_sxtab16_ror8(odd, word);
         }
     }
-    return (divide(even, d) | divide(odd, d) << 8) ^ 0x80808080;
+    return nn_dsp_means(even, odd, d);
 }
 
 static inline __attribute__((always_inline)) void average(const nn_dsp_windows *windows,
                                                           int32_t columns, int32_t count) {
     const nn_dsp_windows w = *windows;
-    const division d = divide_by(count);
+    const nn_dsp_division d = nn_dsp_divide_by(count);
     for (int32_t i = 0; i < w.pixels; i++) {
         const int8_t *const in = w.data + i * w.in_step;
         int8_t *const out = w.out + i * w.out_step;

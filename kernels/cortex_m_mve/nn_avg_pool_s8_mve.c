@@ -1,5 +1,6 @@
 /* AVERAGE_POOL_2D, Helium: eight channels at a time. What lies outside the tensor does not count.
  */
+#include "nn_mve_average.h"
 #include "nn_mve_pool.h"
 
 #define MAX_SHORT 185    /* elements that can be divided by in int16; tried with every sum */
@@ -53,37 +54,6 @@ static NN_NOINLINE void average_squares(const nn_mve_pool *pool) {
 /* ---- windows of up to MAX_SHORT elements ------------------------------------------------------
  */
 
-/* How their sums are divided.
- *
- * sum / count with halves away from zero is floor((sum + count / 2) / count), but for an even count
- * and a negative sum, which is made smaller by one first. With 128 count more it is not negative,
- * and the quotient larger by 128. `inverse` is 2^(16 + shift) / count rounded up, of 16 bits. */
-typedef struct {
-    int16_t even, low, high;
-    uint16_t half, inverse;
-    int32_t right; /* -shift */
-} division;
-
-static division divide_by(int32_t count, const nn_pool_constants *constants) {
-    const int32_t shift = 31 - __builtin_clz((uint32_t)count - 1);
-    const uint32_t inverse = (((uint32_t)1 << (16 + shift)) - 1) / (uint32_t)count + 1;
-    const division d = {!(count & 1),
-                        (int16_t)(constants->clamp_min + 128),
-                        (int16_t)(constants->clamp_max + 128),
-                        (uint16_t)(count / 2 + 128 * count),
-                        (uint16_t)inverse,
-                        -shift};
-    return d;
-}
-
-static inline int16x8_t divide_short(int16x8_t sum, const division *d) {
-    uint16x8_t mean = vreinterpretq_u16_s16(vqdmlahq_n_s16(sum, sum, d->even));
-    mean = vmulhq_u16(vaddq_n_u16(mean, d->half), vdupq_n_u16(d->inverse));
-    mean = vshlq_r_u16(mean, d->right);
-    const int16x8_t low = vdupq_n_s16(d->low), high = vdupq_n_s16(d->high);
-    return vsubq_n_s16(vminq_s16(vmaxq_s16(vreinterpretq_s16_u16(mean), low), high), 128);
-}
-
 /* Adds up eight channels, `offset` bytes behind the first of the windows. */
 static inline int16x8_t sum_short(const nn_mve_pool *pool, int32_t offset, int all,
                                   mve_pred16_t some) {
@@ -112,7 +82,7 @@ static inline void sum_short_16(const nn_mve_pool *pool, int32_t offset, int16x8
 }
 
 static NN_NOINLINE void average_short(const nn_mve_pool *pool, int32_t count) {
-    const division d = divide_by(count, pool->constants);
+    const nn_mve_division d = nn_mve_divide_by(count, pool->constants);
     const int32_t left = pool->channels % 8, full = pool->channels - left;
     const mve_pred16_t some = vctp16q((uint32_t)left);
     for (int32_t i = 0; i < pool->pixels; i++) {
@@ -122,15 +92,15 @@ static NN_NOINLINE void average_short(const nn_mve_pool *pool, int32_t count) {
         for (; c + 16 <= full; c += 16) {
             int16x8_t sums[2];
             sum_short_16(pool, offset + c, sums);
-            vstrbq_s16(out + c, divide_short(sums[0], &d));
-            vstrbq_s16(out + c + 8, divide_short(sums[1], &d));
+            vstrbq_s16(out + c, nn_mve_divide(sums[0], &d));
+            vstrbq_s16(out + c + 8, nn_mve_divide(sums[1], &d));
         }
         for (; c < full; c += 8) {
-            vstrbq_s16(out + c, divide_short(sum_short(pool, offset + c, 1, 0), &d));
+            vstrbq_s16(out + c, nn_mve_divide(sum_short(pool, offset + c, 1, 0), &d));
         }
         if (left > 0) {
             const int16x8_t sums = sum_short(pool, offset + full, 0, some);
-            vstrbq_p_s16(out + full, divide_short(sums, &d), some);
+            vstrbq_p_s16(out + full, nn_mve_divide(sums, &d), some);
         }
     }
 }
@@ -143,10 +113,10 @@ static inline int16x8_t sum_column(const int8_t *from, int32_t row_step, int all
     return nn_mve_sum_line(vdupq_n_s16(0), from, row_step, 3, all, some);
 }
 
-static inline void slide_block(const nn_mve_pool *pool, int32_t c, const division *by, int all,
-                               mve_pred16_t some) {
+static inline void slide_block(const nn_mve_pool *pool, int32_t c, const nn_mve_division *by,
+                               int all, mve_pred16_t some) {
     const nn_mve_grid g = pool->grids[0];
-    const division d = *by;
+    const nn_mve_division d = *by;
     const int8_t *from = g.data + c;
     int8_t *out = pool->out + c;
     int16x8_t left = sum_column(from, g.row_step, all, some);
@@ -154,7 +124,7 @@ static inline void slide_block(const nn_mve_pool *pool, int32_t c, const divisio
     from += 2 * g.step;
     for (int32_t i = pool->pixels; i > 0; i--, from += g.step, out += pool->out_step) {
         const int16x8_t right = sum_column(from, g.row_step, all, some);
-        const int16x8_t result = divide_short(vaddq_s16(vaddq_s16(left, middle), right), &d);
+        const int16x8_t result = nn_mve_divide(vaddq_s16(vaddq_s16(left, middle), right), &d);
         left = middle;
         middle = right;
         if (all) {
@@ -166,7 +136,7 @@ static inline void slide_block(const nn_mve_pool *pool, int32_t c, const divisio
 }
 
 static NN_NOINLINE void average_sliding(const nn_mve_pool *pool) {
-    const division d = divide_by(9, pool->constants);
+    const nn_mve_division d = nn_mve_divide_by(9, pool->constants);
     const int32_t left = pool->channels % 8, full = pool->channels - left;
     for (int32_t c = 0; c < full; c += 8) {
         slide_block(pool, c, &d, 1, 0);

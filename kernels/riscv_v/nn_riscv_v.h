@@ -48,6 +48,8 @@ void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
 void nn_avg_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window);
+void nn_avg_pool_filled_s8_rvv(const nn_pool_geometry *geometry, const void *constants,
+                               const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_max_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_rvv(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,

@@ -1,122 +1,18 @@
-/* AVERAGE_POOL_2D on the VPU, 16 channels at a time.
- *
- * The sum of `count` bytes is multiplied by a number slightly above 2^bits / count: then halves up
- * are halves away from zero. With the error of the product below the distance from the next half,
- * 1 / count of a step or half of that where count is odd, the quotient is exact. Sums of more than
- * 255 bytes do not fit a lane and are divided one by one.
- */
-#include "nn_vpu_pool.h"
+/* AVERAGE_POOL_2D on the VPU: what lies outside the tensor does not count. */
+#include "nn_vpu_average.h"
 #include "nn_xcore_vpu.h"
-
-#define GROUP 16
-#define MOST_COUNT 255
-#define MOST_BITS 23 /* 128 * 2^23 are 2^30 */
-
-typedef struct {
-    nn_vpu_narrow narrow;
-    nn_vpu_clamp clamp;
-    nn_vpu_row ones, bias_high, bias_low, shift, factor, rest;
-    const nn_pool_constants *constants;
-    int32_t count; /* that the rows above are for; */
-    int32_t times; /* how often the factor is due, 0 where there is none for the count */
-} pooling;
-
-/* Halves stay halves with `multiplier` in the place of 2^bits / count. */
-static int is_exact(int32_t multiplier, int32_t bits, int32_t count) {
-    const int64_t over = (int64_t)multiplier * count - ((int64_t)1 << bits);
-    return 256 * over * count < (int64_t)(count % 2 ? 1 : 2) << bits;
-}
-
-/* Of 14 fractional bits, or as many more as the count needs. */
-static void open_count(pooling *p, int32_t count) {
-    int32_t bits = 14, multiplier;
-    p->count = count;
-    p->times = 0;
-    NN_VPU_SCALAR(60);
-    if (count > MOST_COUNT) {
-        return;
-    }
-    while ((1 << (bits - 14)) < count) {
-        bits++;
-    }
-    multiplier = (1 << bits) / count + 1;
-    while (bits < MOST_BITS && !is_exact(multiplier, bits, count)) {
-        bits++;
-        multiplier = (1 << bits) / count + 1;
-    }
-    if (is_exact(multiplier, bits, count)) {
-        p->times = (multiplier + INT16_MAX - 1) / INT16_MAX;
-        nn_vpu_splat(&p->factor, multiplier / p->times);
-        nn_vpu_splat(&p->rest, multiplier - (p->times - 1) * (multiplier / p->times));
-        nn_vpu_splat(&p->shift, bits - 8);
-        nn_vpu_splat_bias(&p->bias_high, &p->bias_low, -(1 << (bits - 9)));
-    }
-}
-
-/* Sixteen quotients of sums that fit 16 bits. */
-static inline void divide(nn_vpu *v, const pooling *p, int8_t *out, uint32_t mask) {
-    nn_vpu_row sums;
-    nn_vpu_vstr(v, &sums); /* the lower halves */
-    nn_vpu_vsetc(v, NN_VPU_S16);
-    nn_vpu_vldd(v, &p->bias_high);
-    nn_vpu_vldr(v, &p->bias_low);
-    nn_vpu_vldc(v, &sums);
-    for (int32_t n = 1; n < p->times; n++) {
-        nn_vpu_vlmacc(v, &p->factor);
-        NN_VPU_SCALAR(1);
-    }
-    nn_vpu_vlmacc(v, &p->rest);
-    nn_vpu_vlsat(v, &p->shift);
-    nn_vpu_clamp_lanes(v, &p->clamp);
-    nn_vpu_put_bytes(v, &p->narrow, out, mask);
-    nn_vpu_vsetc(v, NN_VPU_S8);
-}
-
-/* The same of any sums. */
-static void divide_each(nn_vpu *v, const pooling *p, int8_t *out, uint32_t mask) {
-    nn_vpu_row high, low;
-    nn_vpu_vstd(v, &high);
-    nn_vpu_vstr(v, &low);
-    for (int32_t i = 0; i < GROUP; i++) {
-        const int32_t sum = high.h[i] * 65536 + (uint16_t)low.h[i];
-        if ((mask >> i) & 1) {
-            out[i] = (int8_t)nn_clamp(nn_divide(sum, p->count), p->constants->clamp_min,
-                                      p->constants->clamp_max);
-        }
-        NN_VPU_SCALAR(45); /* a division takes 32 */
-    }
-}
 
 static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t first, int8_t *out,
                           uint32_t mask) {
-    pooling *p = (pooling *)plan;
-    const int32_t count = area->rows * area->columns;
-    if (count != p->count) {
-        open_count(p, count);
-    }
     nn_vpu_vclrdr(v);
-    nn_vpu_vldc(v, &p->ones);
-    NN_VPU_FOR_TAPS(area, first, tap) {
-        nn_vpu_vlmacc(v, tap);
-    }
-    if (p->times > 0) {
-        divide(v, p, out, mask);
-    } else {
-        divide_each(v, p, out, mask);
-    }
+    nn_vpu_average(v, (nn_vpu_averages *)plan, area, first, area->rows * area->columns, out, mask);
 }
 
 static void piece(const nn_call *call, const nn_piece *own) {
-    const nn_pool_constants *c = (const nn_pool_constants *)call->constants;
-    pooling p;
+    nn_vpu_averages p;
     nn_vpu v;
-    p.constants = c;
-    p.count = 0;
-    nn_vpu_open_narrow(&p.narrow);
-    nn_vpu_open_clamp(&p.clamp, c->clamp_min, c->clamp_max, 256);
-    nn_vpu_splat(&p.ones, 0x0101);
-    nn_vpu_vsetc(&v, NN_VPU_S8);
-    nn_vpu_for_groups(compute_group, &v, &p, call, own, GROUP);
+    nn_vpu_open_averages(&v, &p, (const nn_pool_constants *)call->constants);
+    nn_vpu_for_groups(compute_group, &v, &p, call, own, NN_VPU_AVERAGED);
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {
@@ -125,8 +21,8 @@ static void plain(const nn_call *call, const nn_piece *own) {
 
 void nn_avg_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const int on_vpu = nn_vpu_can_pool(constants, in, out, GROUP, 256);
+    const int on_vpu = nn_vpu_can_pool(constants, in, out, NN_VPU_AVERAGED, 256);
     const int32_t taps = geometry->kernel_h * geometry->kernel_w;
-    nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, GROUP,
+    nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, NN_VPU_AVERAGED,
                 on_vpu ? 3 + taps / 8 : 30 + 6 * taps);
 }

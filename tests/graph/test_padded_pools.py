@@ -129,10 +129,14 @@ def test_code_of_a_pooling_all_of_whose_windows_meet_the_pad_has_no_warnings(tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "cortex-m0plus", "hifive1", "xcore"])
+@pytest.mark.parametrize(
+    "board", ["cortex-m4", "cortex-m55", "cortex-m0plus", "hifive1", "qemu-virt-rv32v", "xcore"]
+)
 def test_emulated_firmware_equals_litert(tmp_path, board):
     run = exact(file_of(stem(NetBuilder, 40), tmp_path), board, {"objective": "ram", "image": "stream"})
     assert Counter(type(op.attrs) for op in run.made.graph.ops)[FilledPoolAttrs] == 2
+    kernels = [name for name in run.plan.kernels if name.startswith("avg_pool_filled_")]
+    assert len(kernels) == 1 and not kernels[0].endswith("reference")
 
 
 def test_values_at_the_border_differ_from_those_of_a_plain_pool():

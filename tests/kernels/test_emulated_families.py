@@ -33,6 +33,7 @@ STRATEGIES = {
     "depthwise_rows": depthwise_rows(),
     "grouped": grouped(),
     "large factors": large["large factors"],
+    "filled pool": large["filled pool"],
     "spread depthwise": spread_depthwise(),
     "wide": large["elementwise"],
     **extreme,

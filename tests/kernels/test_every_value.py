@@ -21,7 +21,16 @@ from placement import run_whole
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute
-from buildtool.graph.types import Activation, DType, LeakyReluAttrs, OpKind, Pad, PoolAttrs, SoftmaxAttrs
+from buildtool.graph.types import (
+    Activation,
+    DType,
+    FilledPoolAttrs,
+    LeakyReluAttrs,
+    OpKind,
+    Pad,
+    PoolAttrs,
+    SoftmaxAttrs,
+)
 from buildtool.target.catalogue import select
 
 slow = pytest.mark.slow
@@ -86,11 +95,13 @@ def test_every_count(family, first):
     check_sums(family, "clang", range(first, first + 40))
 
 
-def clamped(kind, kernel, channels):
-    """A pool whose clamps are well inside the range of int8."""
+def clamped(kind, kernel, channels, value=None):
+    """A pool whose clamps are well inside the range of int8. `value`: that of a padding that counts."""
     rng = np.random.default_rng((*kernel, channels))
-    shape = (1, kernel[0] + 2, kernel[1] + 2, channels)
-    attrs = PoolAttrs(kernel, (1, 1), Pad(), Activation.RELU_N1_TO_1)
+    pad = Pad() if value is None else Pad(kernel[0] > 1, 0, kernel[1] > 1, 0)
+    shape = (1, kernel[0] + 2 - pad.top, kernel[1] + 2 - pad.left, channels)
+    attrs = PoolAttrs(kernel, (1, 1), pad, Activation.RELU_N1_TO_1)
+    attrs = attrs if value is None else FilledPoolAttrs(**vars(attrs), value=value)
     values = rng.integers(-40, 40, shape)
     values += np.resize([-80, 0, 80], channels)  # below, around and above the clamps
     return unary(kind, attrs, shape, values, out=(1, 3, 3, channels), scales=(1 / 16, 1 / 16), points=(5, 5))
@@ -100,8 +111,9 @@ def clamped(kind, kernel, channels):
 def test_clamps_on_every_path(family, toolchain):
     kernels, channels = ((1, 1), (2, 2), (3, 3), (4, 1), (1, 5), (16, 17)), (5, 16, 33)
     cases = list(itertools.product((OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D), kernels, channels))
+    cases += [(OpKind.AVERAGE_POOL_2D, *rest, 77) for rest in itertools.product(kernels, channels)]
     if family == XCORE:
-        cases = [(kind, kernel, {5: 32, 16: 36, 33: 68}[count]) for kind, kernel, count in cases]
+        cases = [(kind, size, {5: 32, 16: 36, 33: 68}[count], *rest) for kind, size, count, *rest in cases]
     with comparing(family) as compared:
         for case in cases:
             outputs = run_whole(clamped(*case))

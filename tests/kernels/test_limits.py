@@ -12,7 +12,17 @@ from loaded import load_target
 from placement import run_parts, run_whole
 from recurrentnets import inputs_for_steps
 from wholecalls import whole_call
-from widecases import LONG, WIDE, conv, dense, depthwise, elementwise, pool
+from widecases import (
+    LONG,
+    WIDE,
+    conv,
+    dense,
+    depthwise,
+    elementwise,
+    filled_pool,
+    pool,
+    transposed,
+)
 
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
@@ -159,13 +169,17 @@ CHOICES = [  # at a limit, and just beyond it
     ("cortex_m_mve", depthwise((8, 9), 4, (8, 9)), "depthwise_any_mve"),
     ("cortex_m_mve", depthwise((4, 16), 4, (4, 16)), "depthwise_conv2d_mve"),
     ("cortex_m_mve", depthwise((4, 17), 4, (4, 17)), "depthwise_any_mve"),
+    ("cortex_m_mve", depthwise((3, 3), 4, (3, 3), multiplier=2), "depthwise_any_mve"),
     ("cortex_m_mve", depthwise((3, 5), 4, (3, 3), dilation=(1, 2)), "depthwise_3_columns_mve"),
     ("cortex_m_mve", depthwise((3, 5), 4, (3, 3), (1, 2), dilation=(1, 2)), PLAIN),
     ("cortex_m_mve", depthwise((1, 5), 4, (1, 4)), "depthwise_conv2d_mve"),
     ("cortex_m_mve", depthwise((1, 5), 4, (1, 5)), "depthwise_1_row_mve"),
-    ("cortex_m_mve", depthwise((1, 8), 4, (1, 8)), "depthwise_1_row_mve"),
-    ("cortex_m_mve", depthwise((1, 9), 4, (1, 9)), "depthwise_1_row_mve"),
+    ("cortex_m_mve", depthwise((1, 16), 4, (1, 16)), "depthwise_1_row_mve"),
     ("cortex_m_mve", depthwise((1, 17), 4, (1, 17)), "depthwise_any_mve"),
+    ("cortex_m_mve", depthwise((19, 1), 4, (16, 1)), "depthwise_1_column_mve"),
+    ("cortex_m_mve", depthwise((18, 1), 4, (16, 1)), "depthwise_any_mve"),
+    ("cortex_m_mve", transposed((2, 2), 3, 4, (1, 2), (2, 4)), "transpose_conv2d_mve"),
+    ("cortex_m_mve", transposed((2, 2), 3, 4, (1, 2), (3, 4)), "transpose_conv2d_reference"),
     ("cortex_m_dsp", depthwise((3, 5), 4, (3, 3), dilation=(1, 2)), "depthwise_3x3_dsp"),
     ("cortex_m_dsp", depthwise((3, 3), 4, (3, 3)), "depthwise_3x3_dsp"),
     ("cortex_m_dsp", depthwise((3, 5), 4, (3, 3), (1, 2), dilation=(1, 2)), "depthwise_conv2d_dsp"),
@@ -179,6 +193,11 @@ CHOICES = [  # at a limit, and just beyond it
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 2)), "depthwise_w3_by2_riscv"),
     ("riscv", depthwise((3, 9), 4, (3, 3), (1, 3)), PLAIN),
     ("riscv_v", depthwise((9, 17), 4, (9, 17)), "depthwise_conv2d_rvv"),
+    ("cortex_m_dsp", filled_pool((5, 37), 4), "avg_pool_filled_dsp"),
+    ("cortex_m_dsp", filled_pool((2, 2), 3), "avg_pool_filled_reference"),
+    ("cortex_m_mve", filled_pool((5, 37), 1), "avg_pool_filled_mve"),
+    ("cortex_m_mve", filled_pool((6, 31), 1), "avg_pool_filled_reference"),
+    ("riscv", filled_pool((6, 31), 1), "avg_pool_filled_riscv"),
 ]
 
 

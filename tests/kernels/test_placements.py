@@ -103,10 +103,10 @@ MODELLED = {
         *("qemu-virt-rv32", "riscv"),
         of(small, "small", "convolution dense elementwise pool table")
         | {"depthwise": depthwise_3x3(), "depthwise of any size": depthwise_rows()}
-        | {"wide": large["elementwise"], "unchanging channels": extreme["unchanging channels"]},
-        fast=frozenset(
-            {"small convolution", "small dense", "small pool", "depthwise", "unchanging channels"}
-        ),
+        | {"wide": large["elementwise"], "unchanging channels": extreme["unchanging channels"]}
+        | {"filled pool": large["filled pool"]},
+        fast=frozenset({"small convolution", "small dense", "small pool", "depthwise"})
+        | {"unchanging channels", "filled pool"},
         least={"small elementwise": 8, "small table": 0},
     ),
     "vpu": Modelled(
@@ -114,18 +114,19 @@ MODELLED = {
         of(small, "small", "convolution dense")
         | of(large, "large", "convolution depthwise dense")
         | extreme
-        | {"grouped": grouped()},
+        | {"grouped": grouped(), "filled pool": large["filled pool"]},
         examples=40,
         fast=frozenset({"small convolution"}),
+        least={"filled pool": 8},
     ),
     "vpu by 5 threads": Modelled(
         *("xcore", "xcore_vpu"),
         of(large, "large", "elementwise pool convolution depthwise dense")
         | of(small, "small", "table")
-        | {"sums": sums_of_two()},
+        | {"sums": sums_of_two(), "filled pool": large["filled pool"]},
         threads=5,
         examples=20,
-        least={"large elementwise": 0, "large pool": 1, "small table": 4},
+        least={"large elementwise": 0, "large pool": 1, "small table": 4, "filled pool": 1},
     ),
     "plain by 5 threads": Modelled(
         *("xcore", "reference_threads"),

@@ -353,7 +353,7 @@ class Twin:
             if s.op in kept:
                 pixel = self.graph.tensors[self.graph.ops[s.op].outputs[0]].pixel_bytes
                 for copied in (min(kept[s.op], s.y0), min(kept[s.op], s.y1 - s.y0)):
-                    total += copied * self.pricer.move((s.x1 - s.x0) * pixel)
+                    total += copied * self.pricer.keep((s.x1 - s.x0) * pixel)
             if s.y0 == s.y1:
                 continue  # copies alone
             if s.op == SOURCE:

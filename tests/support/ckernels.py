@@ -29,7 +29,7 @@ from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph import types as g
 from buildtool.graph.strided import matmul, reduction
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.target.catalogue import VIEWS, features, operands, scratch_bytes, select
+from buildtool.target.catalogue import VIEWS, features, form, operands, scratch_bytes, select
 from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.types import BYTES, Argument, KernelVariant
 
@@ -120,10 +120,10 @@ def runtime(tool: str) -> ctypes.CDLL:
 
 
 @functools.cache
-def catalogue() -> dict[str, KernelVariant]:
-    """Returns the plain int8 kernel of every operator kind."""
+def catalogue(arithmetic: str = "") -> dict[str, KernelVariant]:
+    """Returns the plain int8 kernel of every operator kind, of this `KernelVariant.form`."""
     every = resolve_packings(load_family(KERNELS / "reference"))
-    return {v.op: v for v in every if v.types == BYTES and not v.form}
+    return {v.op: v for v in every if v.types == BYTES and v.form == arithmetic}
 
 
 def numbers(*values: int) -> Geometry:
@@ -210,7 +210,7 @@ def compute(
     graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
 ) -> None:
     """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
-    variant = catalogue()[op.kind]
+    variant = catalogue(form(op))[op.kind]
     arguments = arguments_of(graph, op, variant, [*inputs, out], window)
     call(variant.symbol, *arguments, *([None] if op.kind in TAKES_SCRATCH else []))
 

@@ -366,11 +366,15 @@ TABLES = (
 )
 
 
-def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
-    """AVERAGE_POOL_2D or MAX_POOL_2D of `count` channels."""
-    kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
+def draw_pool(draw, rows: Axis, columns: Axis, count: int, value: int | None = None) -> Case:
+    """AVERAGE_POOL_2D or MAX_POOL_2D of `count` channels. With `value`, an average whose padding counts."""
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
-    attrs, out = g.PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
+    if value is None:
+        kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
+        attrs = g.PoolAttrs(*window, draw(activations))
+    else:
+        kind, attrs = OpKind.AVERAGE_POOL_2D, g.FilledPoolAttrs(*window, draw(activations), value)
+    out = (1, rows.outputs, columns.outputs, count)
     rng, point = np.random.default_rng(draw(seeds)), draw(zero_points)
     scales, shape = (random_scale(rng),) * 2, (1, rows.size, columns.size, count)
     return unary(kind, attrs, shape, rng, out=out, scales=scales, points=(point, point))

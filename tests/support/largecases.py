@@ -76,6 +76,18 @@ def pools(draw) -> Case:
 
 
 @st.composite
+def filled_pools(draw) -> Case:
+    """AVERAGE_POOL_2D whose padding counts: any padding with which every window meets the input."""
+    walked = []
+    for longest in (9, 20):
+        kernel, stride = draw(st.sampled_from([1, 2, 3, 3, 3, 5, 14])), draw(st.sampled_from([1, 1, 2, 3]))
+        before, after = draw(st.integers(0, kernel - 1)), draw(st.integers(0, kernel - 1))
+        length = draw(st.integers(max(kernel - before - after, 1), longest))
+        walked.append(Axis(length, kernel, stride, 1, before, after))
+    return small.draw_pool(draw, *walked, draw(channels), draw(st.sampled_from([-128, -5, 0, 127])))
+
+
+@st.composite
 def large_factors(draw) -> Case:
     """Convolutions and dense layers with factors from 1/16 to 16 and small sums."""
     case = draw(st.one_of(convolutions(), depthwise(), dense()))
@@ -177,6 +189,7 @@ windowed = {
     "dense": dense(),
     "elementwise": elementwise(),
     "pool": pools(),
+    "filled pool": filled_pools(),
     "large factors": large_factors(),
 }
 

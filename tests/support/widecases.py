@@ -10,7 +10,7 @@ import kernelcases as small
 import numpy as np
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, Pair, changed, unary
 
-from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs, SoftmaxAttrs
+from buildtool.graph.types import Activation, FilledPoolAttrs, OpKind, Pad, PoolAttrs, SoftmaxAttrs
 from buildtool.zoo.drawn import NetBuilder
 
 NONE = Activation.NONE
@@ -81,6 +81,13 @@ def pool(kind: OpKind, image: Pair, channels: int, value: int | None = None) -> 
     values = np.random.default_rng(channels) if value is None else value
     shape, attrs = (1, *image, channels), PoolAttrs(image, (1, 1), Pad(), NONE)
     return unary(kind, attrs, shape, values, out=(1, 1, 1, channels), scales=(0.5, 0.5), points=(7, 7))
+
+
+def filled_pool(kernel: Pair, channels: int) -> Case:
+    """An average whose padding counts: one element at the top and one on the left."""
+    shape, attrs = (1, *kernel, channels), FilledPoolAttrs(kernel, (1, 1), Pad(1, 0, 1, 0), NONE, 7)
+    values, more = np.random.default_rng(channels), {"scales": (0.5, 0.5), "points": (7, 7)}
+    return unary(AVERAGE, attrs, shape, values, out=(1, 2, 2, channels), **more)
 
 
 def elementwise(kind: OpKind, image: Pair, channels: int, second: int) -> Case:

@@ -76,10 +76,10 @@ class Processes:
 
     def close(self) -> None:
         """Ends the processes at once: what they compute is computed again later."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             if child.pid not in self._before:
                 child.kill()  # also where it is stopped (SIGSTOP): the command would wait for it
+        self._pool.shutdown(cancel_futures=True)  # its thread ends now, and not beside the interpreter
 
 
 def _check_sendable(job: Job) -> None:

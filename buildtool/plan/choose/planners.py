@@ -6,12 +6,13 @@ plan is divided between them (see memories.py).
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from buildtool.base.errors import Hint, PlanError, suggest
-from buildtool.base.modes import Objective, Strategy
+from buildtool.base.errors import Hint, PlanError, UsageError, suggest
+from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
@@ -282,8 +283,22 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
         f"with the constants that are loaded into it the arena requires {size:,} bytes, {most:,} are "
         f"available{beside}: {size - most:,} too many",
         operator=binding(least_plan, free[0].graph, alone.session).operator,
-        hint=allowed or suggest_larger_memories(board, size, least_plan.state_bytes),
+        hint=[
+            *(allowed or suggest_larger_memories(board, size, least_plan.state_bytes)),
+            *_other_images(alone),
+        ],
     )
+
+
+def _other_images(alone: Prepared) -> Iterator[Hint]:
+    """Yields hints for other ways to give the network its image, if a plan fits with them."""
+    for image in (Image.OVERWRITABLE, Image.STREAM):
+        if image != alone.options.image:
+            other = replace(alone, options=replace(alone.options, image=image))
+            # The image may be one that cannot be streamed.
+            with contextlib.suppress(UsageError, PlanError), alone.session.budget(REFUSING):
+                for point in points(other, alone.ram)[:1]:
+                    yield alone.limits(alone.ram).wider(point.plan, image=str(image))
 
 
 def _too_much_work(alone: Prepared) -> PlanError:

@@ -271,7 +271,7 @@ class CostModel:
 
     def copying(self, copies: Iterable[tuple[int, int]]) -> float:
         """The cost of copies, each with how many there are."""
-        return sum(self.pricer.move(size) * times for size, times in copies)
+        return sum(self.pricer.keep(size) * times for size, times in copies)
 
     def delivery(self, rows: int) -> float:
         """The cost of this many rows of the network's first input, which the application delivers."""

@@ -25,6 +25,7 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_ends import ChainEnds
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
+from buildtool.target.costs import COST_UNITS
 
 MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may compute per step
@@ -271,7 +272,9 @@ class Blocks:
         fitting = [form for form in every if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
-        return self._drop_dominated(fitting)[-1]
+        return min(
+            fitting, key=lambda form: (round(self.block_cost(block, form.group) * COST_UNITS), form.window)
+        )
 
     def _drop_dominated(self, forms: Iterable[Form]) -> list[Form]:
         costed = [(form.window, self.block_cost(form.block, form.group), form) for form in forms]

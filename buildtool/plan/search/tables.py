@@ -27,8 +27,9 @@ from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_LEAST_EXTRA, _BACK, _STEP, _HAND_OFF, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
-    FormRow._fields.index, ("least_extra", "back", "step", "hand_off", "window", "section", "bands")
+_EXTRA, _LEAST_EXTRA, _BACK, _STEP, _HAND_OFF, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
+    FormRow._fields.index,
+    ("extra", "least_extra", "back", "step", "hand_off", "window", "section", "bands"),
 )
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
@@ -121,7 +122,7 @@ class Tables:
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
-        """The last of a block's forms whose windows need at most `most_window` bytes, as `Blocks.cheapest`.
+        """As `Blocks.cheapest`: the cheapest form of a block whose windows need at most `most_window` bytes.
 
         It is read from the element's rows where these are known: they hold all promising forms.
         """
@@ -135,7 +136,7 @@ class Tables:
         fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
         if not len(fitting):
             return None
-        row = FormRow(*rows[fitting[-1]].tolist())
+        row = FormRow(*rows[fitting[np.argmin(rows[fitting, _EXTRA])]].tolist())
         return Form(block, self.blocks.group(block, row.hand_off), row.window, row.late)
 
     @cached_property

@@ -103,3 +103,10 @@ def test_the_best_order_is_named_where_it_helps(tmp_path: Path) -> None:
     assert best < given
     assert {"order": "best"} in hints(str(model), "cortex-m4", **options, order="given", ram=given - 16)
     assert {"order": "best"} not in hints(str(model), "cortex-m4", **options, order="given", ram=best - 16)
+
+
+@pytest.mark.slow
+def test_an_image_by_rows_is_named_where_constants_are_loaded() -> None:
+    """The image alone has 27,648 bytes; its rows, and the constants that are needed at a time, have less."""
+    found = hints("mobilenetv1_025_96", "xcore", ram=27000)
+    assert any(settings.get("image") == "stream" for settings in found)

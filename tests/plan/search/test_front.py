@@ -19,6 +19,7 @@ from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
 from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.check.check import check
 from buildtool.plan.search.front import Settings, front
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.registry import load_target
 
 IMAGES = ("overwritable", "resident", "stream")
@@ -177,9 +178,38 @@ def test_a_block_s_cheapest_form_is_the_same_by_the_tables(graph, target, in_pla
     space = front(graph, target, Settings(in_place)).space
     assert space.cost_tables.starts[-1] >= 0  # all rows are known now
     for block in (block for last in range(space.elements.count) for block in space.blocks.ending_at(last)):
-        for form in space.blocks.forms(block):
-            for most in (form.window - 1, form.window):
-                assert space.cost_tables.cheapest(block, most) == space.blocks.cheapest(block, most)
+        _check_cheapest(space, block)
+
+
+def test_a_dearer_form_is_not_the_cheapest_because_it_is_done_earlier_with_its_input():
+    """Whole rows need more memory, cost more, and are the only form with no late operator."""
+    net = Net((1, 4, 9, 2))
+    graph = net.graph(net.conv(net.conv(net.inputs[0], 4), 8))
+    target = make_target(cost="20 + 1000 * (ow > 1)")
+    space = front(graph, target, Settings()).space
+    forms = {block: space.blocks.forms(block) for block in space.blocks.ending_at(1) if not block.bands}
+    costs = [[space.blocks.block_cost(block, form.group) for form in own] for block, own in forms.items()]
+    assert any(min(own) < own[-1] for own in costs)
+    for tables_known in (False, True):
+        assert not tables_known or space.cost_tables.starts[-1]
+        for block in forms:
+            _check_cheapest(space, block)
+
+
+def _check_cheapest(space, block):
+    """Holds the cheapest form within each size of window against all of the block's groups."""
+    blocks = space.blocks
+    every = [
+        (blocks._form(block, group).window, blocks.block_cost(block, group)) for group in blocks.groups(block)
+    ]
+    for window, _ in every:
+        for most in (window - 1, window):
+            found = space.cost_tables.cheapest(block, most)
+            assert found == blocks.cheapest(block, most)
+            least = min((cost for size, cost in every if size <= most), default=None)
+            cost = found and blocks.block_cost(block, found.group)
+            assert (found is None) == (least is None)
+            assert found is None or cost <= least + 1 / COST_UNITS
 
 
 @pytest.mark.parametrize("alignment", [1, 16])

@@ -1,0 +1,26 @@
+/* AVERAGE_POOL_2D after a PAD: what lies outside the tensor counts as elements of one value. */
+#include "nn_riscv.h"
+#include "nn_riscv_reduce.h"
+
+static inline __attribute__((always_inline)) void block(const nn_area *area,
+                                                        const nn_pool_constants *constants,
+                                                        int8_t *out, int32_t c, int32_t wide) {
+    const nn_filled_pool_constants *filled = (const nn_filled_pool_constants *)constants;
+    const int32_t low = constants->clamp_min, high = constants->clamp_max;
+    const int32_t elements = filled->elements;
+    const int32_t outside = (elements - area->rows * area->columns) * filled->value;
+    int32_t sums[NN_RISCV_WIDE];
+    nn_riscv_take_area(sums, area, c, wide, 0);
+    for (int32_t i = 0; i < wide; i++) {
+        out[c + i] = (int8_t)nn_clamp(nn_divide(sums[i] + outside, elements), low, high);
+    }
+}
+
+static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
+    nn_riscv_for_blocks(block, area, constants, out);
+}
+
+void nn_avg_pool_filled_s8_riscv(const nn_pool_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window) {
+    nn_for_areas(compute, geometry, constants, in, out, window);
+}
