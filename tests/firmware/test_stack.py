@@ -70,6 +70,7 @@ XTENSA = {
     "l32r a9, 0xffc; sub sp, sp, a9": ("91ffff 9011c0", 4660),
     "mov.n a15, sp; mov.n sp, a15": ("fd01 1d0f", 0),
     "moveqz a1, a1, a2 (a marker)": ("201183", 0),
+    "ssai 31 (bit 4 of the amount is in the place of a1)": ("104f40", 0),
     "j over what fills up; ret.n": ("c60000 12a000 00 0df0", 0),
     "sub sp, sp, a9": ("9011c0", None),
     "mov.n sp, a9": ("1d09", None),

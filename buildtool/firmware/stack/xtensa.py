@@ -19,6 +19,7 @@ _TO_R = {
     5: set(range(16)),
 }
 _TO_T = {(3, 0), (1, 6), (0, 4)}  # rsr, xsr, nsau and similar
+_TO_SHIFT = range(5)  # values of bits 12-15 among those of (0, 4): ssr, ssl, ssai set the shift amount
 _LOADS = {0, 1, 2, 9, 11}  # in the group of loads, stores, movi, addi and addmi
 _MOVI, _ADDI, _ADDMI = 10, 12, 13
 
@@ -144,5 +145,5 @@ class _Reader(Reader):
             pass  # a marker: a conditional move to itself
         elif second in _TO_R.get(first, ()):
             self._set(r)
-        elif (first, second) in _TO_T:
+        elif (first, second) in _TO_T and not ((first, second) == (0, 4) and r in _TO_SHIFT):
             self._set(t)
