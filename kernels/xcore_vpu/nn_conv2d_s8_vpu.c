@@ -71,8 +71,8 @@ static walk opened(nn_vpu *v, const nn_conv_geometry *g, const nn_view *in, cons
     w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
     w.patch = (int8_t *)scratch;
     w.weight_row = nn_vpu_row_bytes(all);
-    nn_vpu_open_runs(v, &w.runs, g->kernel_h, w.row_bytes, g->dilation_h % in->ring_rows * in->row_stride,
-                     rest);
+    nn_vpu_open_runs(v, &w.runs, g->kernel_h, w.row_bytes,
+                     g->dilation_h % in->ring_rows * in->row_stride, rest);
     w.runs.x_step = g->stride_w * in->pixel_stride;
     w.runs.to_step = out->pixel_stride;
     w.runs.ring = in->ring_rows * in->row_stride;
@@ -87,8 +87,8 @@ static walk opened(nn_vpu *v, const nn_conv_geometry *g, const nn_view *in, cons
     w.shape.to_step = w.runs.to_step;
     w.shape.ring = w.runs.ring;
     w.shape.ring_end = w.runs.ring_end;
-    w.shape.words = ((in->channels | (int32_t)(intptr_t)in->data | in->row_stride |
-                      in->pixel_stride) & 3) == 0;
+    w.shape.words =
+        ((in->channels | (int32_t)(intptr_t)in->data | in->row_stride | in->pixel_stride) & 3) == 0;
     if (w.patch != NULL) {
         w.apart.end = w.patch + nn_vpu_chunks(all) * NN_VPU_BYTES;
     }

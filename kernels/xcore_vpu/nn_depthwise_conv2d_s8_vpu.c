@@ -14,17 +14,17 @@
 typedef struct {
     int32_t x_step, to_step; /* from pixel to pixel, of inputs and of outputs */
     int32_t head, rows, before, count, after, tail;
-    int32_t row_step, ring;     /* from row to row of taps, in a ring of so many bytes */
-    const int8_t *ring_end;     /* and where it ends */
-    const int8_t *x;            /* the first input */
-    const int8_t *padding;      /* 32 bytes */
+    int32_t row_step, ring; /* from row to row of taps, in a ring of so many bytes */
+    const int8_t *ring_end; /* and where it ends */
+    const int8_t *x;        /* the first input */
+    const int8_t *padding;  /* 32 bytes */
     int32_t tap_step;
 } nn_vpu_taps;
 
 #ifdef __XS3A__
 typedef char taps_layout[offsetof(nn_vpu_taps, tap_step) == 4 * (TAPS_PADDING + 1) ? 1 : -1];
-void nn_vpu_taps_xs3(const nn_vpu_group *groups, const nn_vpu_taps *taps, int32_t offset, int8_t *to,
-                     int32_t pixels, int32_t more);
+void nn_vpu_taps_xs3(const nn_vpu_group *groups, const nn_vpu_taps *taps, int32_t offset,
+                     int8_t *to, int32_t pixels, int32_t more);
 #endif
 
 /* What all pixels of a call share. */
@@ -35,12 +35,12 @@ typedef struct {
     nn_vpu_group *groups;
     int32_t count; /* of groups that are computed together */
     int32_t channels, group_bytes;
-    nn_vpu_taps taps;           /* of the pixels that are computed */
-    int direct;                 /* 16 channels of a pixel can be read in place, */
-    int32_t safe;               /* in the ring's last row up to this column */
-    int straight;               /* no ring of columns cuts rows; then */
-    int32_t first, end;         /* pixels whose taps are all in the input's columns */
-    int by_xs3;                 /* the function in assembly can compute pixels */
+    nn_vpu_taps taps;   /* of the pixels that are computed */
+    int direct;         /* 16 channels of a pixel can be read in place, */
+    int32_t safe;       /* in the ring's last row up to this column */
+    int straight;       /* no ring of columns cuts rows; then */
+    int32_t first, end; /* pixels whose taps are all in the input's columns */
+    int by_xs3;         /* the function in assembly can compute pixels */
     NN_VPU_ALIGNED int8_t padding[NN_VPU_BYTES];
 } walk;
 
@@ -64,8 +64,8 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
         (((uintptr_t)in->data | (uintptr_t)in->row_stride | (uintptr_t)in->pixel_stride) & 3) == 0;
     w.safe = in->ring_cols - 1 -
              (nn_max(NN_VPU_ACC - in->channels, 0) + in->pixel_stride - 1) / in->pixel_stride;
-    w.straight = in->x0 == 0 && in->ring_cols >= in->width && out->x0 == 0 &&
-                 out->ring_cols >= out->width;
+    w.straight =
+        in->x0 == 0 && in->ring_cols >= in->width && out->x0 == 0 && out->ring_cols >= out->width;
     w.end = in->width - ((g->kernel_w - 1) * g->dilation_w + 1) + g->pad_left;
     w.end = w.end < 0 ? 0 : w.end / g->stride_w + 1;
     w.first = (g->pad_left + g->stride_w - 1) / g->stride_w;
@@ -164,8 +164,8 @@ NN_OUTLINE const int8_t *add_taps_apart(nn_vpu *v, const int8_t *x, int32_t step
 static inline const int8_t *add_run(nn_vpu *v, const walk *w, int direct, const int8_t *x,
                                     int32_t taps, const int8_t *weights) {
     return direct ? add_taps(v, x, w->taps.tap_step, taps, weights)
-                     : add_taps_apart(v, x, w->taps.tap_step, taps, weights,
-                                      nn_min(w->channels, NN_VPU_ACC));
+                  : add_taps_apart(v, x, w->taps.tap_step, taps, weights,
+                                   nn_min(w->channels, NN_VPU_ACC));
 }
 
 /* A group's outputs of a pixel. A ring of columns may cut rows: `held` inputs of a row lie before
@@ -212,7 +212,8 @@ static void compute_pixels(nn_vpu *v, const walk *w, int direct, int32_t left, i
 #endif
     for (const nn_vpu_group *group = w->groups; group < w->groups + w->count; group++) {
         for (int32_t i = 0; i < pixels; i++) {
-            compute_pixel(v, w, group, direct, t->x + i * t->x_step, held, cut, to + i * t->to_step);
+            compute_pixel(v, w, group, direct, t->x + i * t->x_step, held, cut,
+                          to + i * t->to_step);
             NN_VPU_SCALAR(6);
         }
         NN_VPU_SCALAR(6);
@@ -263,8 +264,8 @@ static void compute_row(nn_vpu *v, walk *w, int32_t y, int32_t x0, int32_t x1) {
         t->count = columns.end - columns.first;
         t->after = width - columns.end;
         if (t->count > 0) {
-            t->x = row + nn_column(w->in, left + columns.first * g->dilation_w) *
-                             w->in->pixel_stride;
+            t->x =
+                row + nn_column(w->in, left + columns.first * g->dilation_w) * w->in->pixel_stride;
         }
         if (careful && direct) {
             const int32_t safe =

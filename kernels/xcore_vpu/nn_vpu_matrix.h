@@ -16,17 +16,17 @@
  * is beyond the last 32 inputs, the rest, comes behind zeros to the end of 32 bytes. */
 typedef struct {
     /* nn_vpu_offsets.h has the places of what is before `count`. */
-    int32_t x_step, to_step;  /* from pixel to pixel, of inputs and of outputs */
-    int32_t pairs, odd;       /* of the blocks of 32 inputs of a run; a rest alone is an odd one */
-    int32_t more;             /* runs behind the first one, or the rest behind the only one */
-    int32_t ahead;            /* from a run's end to the next one; of a rest: how far before it its
-                                 weights are read */
-    int32_t ring;             /* bytes of the ring that runs lie in */
-    const int8_t *ring_end;   /* and where it ends */
-    int32_t rest_from;        /* where a rest is loaded, from a pixel's first input on */
-    int8_t *rest_to;          /* where the bytes of */
-    uint32_t rest_mask;       /* are stored, */
-    int8_t *rest;             /* within 32 bytes of zeros */
+    int32_t x_step, to_step; /* from pixel to pixel, of inputs and of outputs */
+    int32_t pairs, odd;      /* of the blocks of 32 inputs of a run; a rest alone is an odd one */
+    int32_t more;            /* runs behind the first one, or the rest behind the only one */
+    int32_t ahead;           /* from a run's end to the next one; of a rest: how far before it its
+                                weights are read */
+    int32_t ring;            /* bytes of the ring that runs lie in */
+    const int8_t *ring_end;  /* and where it ends */
+    int32_t rest_from;       /* where a rest is loaded, from a pixel's first input on */
+    int8_t *rest_to;         /* where the bytes of */
+    uint32_t rest_mask;      /* are stored, */
+    int8_t *rest;            /* within 32 bytes of zeros */
     int32_t count, bytes;
     const int8_t *end; /* of what may be read; past a run it does not matter what is there */
 } nn_vpu_runs;
@@ -213,7 +213,8 @@ void nn_vpu_pixels_xs3(const nn_vpu_group *groups, const nn_vpu_runs *runs, cons
 /* How many of `pixels` pixels from `x` on the function in assembly can compute. */
 static inline int32_t nn_vpu_by_xs3(const nn_vpu_runs *runs, const int8_t *x, const int8_t *to,
                                     int32_t pixels) {
-    const intptr_t last = runs->end - NN_VPU_BYTES - x; /* where a pixel's first 32 bytes may begin */
+    const intptr_t last =
+        runs->end - NN_VPU_BYTES - x; /* where a pixel's first 32 bytes may begin */
     if ((((uintptr_t)x | (uintptr_t)to | (uint32_t)runs->x_step | (uint32_t)runs->to_step) & 3) !=
         0) {
         return 0;
@@ -358,7 +359,8 @@ static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t
             channel % NN_VPU_BYTES > 0);
 }
 
-/* Opens a narrow slice of a block that nn_vpu_open_of_few opened; rows of weights have `row_bytes` each. */
+/* Opens a narrow slice of a block that nn_vpu_open_of_few opened; rows of weights have `row_bytes`
+ * each. */
 static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_block *b,
                                    int32_t channels, int32_t channel, int32_t row_bytes) {
     const int pair = b->records->mode & NN_VPU_MODE_PAIR;
@@ -414,7 +416,7 @@ static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
 
 /* A narrow slice's outputs of the pixel whose first input is at `x`. */
 NN_OUTLINE void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
-                                    const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
+                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
     NN_VPU_ALIGNED int16_t high[2][NN_VPU_ACC] = {{0}}, low[2][NN_VPU_ACC] = {{0}};
     NN_VPU_ALIGNED int8_t out[NN_VPU_BYTES];
     nn_vpu_take_rest(v, runs, x);

@@ -125,8 +125,8 @@ static inline nn_vpu_block nn_vpu_open(const void *constants, int32_t groups) {
 typedef struct nn_vpu_group nn_vpu_group;
 struct nn_vpu_group {
     /* nn_vpu_offsets.h has the places of what is before `own`. */
-    const void *factors; /* the record's, behind its biases */
-    const int16_t *bias; /* upper halves, then lower ones; zeros of a scalar group */
+    const void *factors;   /* the record's, behind its biases */
+    const int16_t *bias;   /* upper halves, then lower ones; zeros of a scalar group */
     const int8_t *weights; /* of a convolution and a dense layer: the last lane's, */
     int32_t step;          /* and how far before it the next lane's */
     int32_t kind;          /* NN_VPU_KIND_* */
@@ -139,7 +139,7 @@ struct nn_vpu_group {
     int32_t bytes; /* among which outputs lie: 32 or less, 16 or less if alone */
     nn_vpu_order order;
     const nn_conv_constants *common;
-    int32_t skip; /* lanes before the first one whose output is stored */
+    int32_t skip;  /* lanes before the first one whose output is stored */
     int32_t dense; /* whether it is of a dense layer */
     nn_vpu_unpacked own;
 };
@@ -301,8 +301,8 @@ static inline void nn_vpu_unpack(nn_vpu *v, const nn_vpu_record *record, nn_vpu_
     }
 }
 
-/* Makes groups ready, each with its record. `ahead`: how far their weights move, to those of as many
- * channels as a batch has; 0: they have their places already. */
+/* Makes groups ready, each with its record. `ahead`: how far their weights move, to those of as
+ * many channels as a batch has; 0: they have their places already. */
 static inline void nn_vpu_ready(nn_vpu *v, nn_vpu_group *groups, const nn_vpu_record *records,
                                 int32_t count, int32_t ahead) {
 #ifdef __XS3A__
@@ -364,7 +364,8 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
         nn_vpu_vlmul(v, own->low);
         nn_vpu_vladd(v, near);
         nn_vpu_vldc(v, upper);
-    } else if (group->kind & NN_VPU_KIND_WIDE) { /* vD is 0; what gets into the upper halves is replaced */
+    } else if (group->kind &
+               NN_VPU_KIND_WIDE) { /* vD is 0; what gets into the upper halves is replaced */
         nn_vpu_vldc(v, sum_low);
         nn_vpu_vlmacc(v, own->low);
         nn_vpu_vldc(v, upper);
