@@ -89,13 +89,9 @@ nn_fold_elements(const nn_area *window, const nn_pool_constants *constants, int8
     const nn_fold_walk walk = nn_fold_walk_of(window);
     int32_t found[4];
     for (int32_t c = 0, count; c < channels; c += count) {
-        count = nn_min(channels - c, 4);
+        count = channels - c >= 4 ? 4 : 1;
         if (count == 4) {
             nn_fold_channels(found, &walk, c, 4, start, step, bytes);
-        } else if (count == 3) {
-            nn_fold_channels(found, &walk, c, 3, start, step, bytes);
-        } else if (count == 2) {
-            nn_fold_channels(found, &walk, c, 2, start, step, bytes);
         } else {
             nn_fold_channels(found, &walk, c, 1, start, step, bytes);
         }

@@ -58,7 +58,9 @@ def test_means_over_any_axes():
 def test_nothing_is_read_behind_an_input():
     """The unit loads 32 bytes at a time."""
     kernels_used = Counter()
-    loading = [large[kind] for kind in ("convolution", "depthwise", "dense", "elementwise", "pool")]
+    loading = [
+        large[kind] for kind in ("convolution", "depthwise", "dense", "elementwise", "pool", "filled pool")
+    ]
 
     def check(case):
         guarded = kernelcases.Case(case.graph, tuple(before_nothing(values) for values in case.inputs))

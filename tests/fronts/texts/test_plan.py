@@ -224,11 +224,11 @@ def test_a_profiles_work_is_the_plans():
 def test_layers_on_plain_kernels_are_named_with_their_share(tmp_path):
     net = NetBuilder(0)
     x = net.conv(net.input((1, 16, 16, 3)), 8, kernel=(3, 3), stride=(2, 2), pad=Pad(0, 1, 0, 1))
-    wider = net.transpose_conv(x, 4, kernel=(2, 2), stride=(2, 2), same=True)
-    (tmp_path / "net.tflite").write_bytes(write_model(net.graph([net.conv(wider, 4)])))
+    bent = net.prelu(x, (1, 1, 8))
+    (tmp_path / "net.tflite").write_bytes(write_model(net.graph([net.conv(bent, 4)])))
     answer = planned(model=str(tmp_path / "net.tflite"), strategy="layerwise")
     plain = answer["plain"]
-    assert [answer["operators"][i]["kind"] for i in plain["operators"]] == ["TRANSPOSE_CONV"]
+    assert [answer["operators"][i]["kind"] for i in plain["operators"]] == ["PRELU"]
     region = next(r for r in answer["regions"] if r["operators"] == plain["operators"])
     assert plain["cost_share"] == pytest.approx(region["cost"] / answer["cost"])
     line = next(line for line in plan.text(answer).splitlines() if line.startswith("plain "))
