@@ -30,7 +30,7 @@ from buildtool.base.session import Session
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind
+from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, WidenedAttrs
 from buildtool.plan.models import load_network
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, streams
@@ -87,15 +87,19 @@ class Rows:
     def check(self, op: Op) -> None:
         """Raises ValueError if the bound is not proven for an operator."""
         attrs, by_rows = op.attrs, row_inputs(self.graph, op) if streams(self.graph, op) else ()
-        pixelwise = op.kind in PIXEL_KINDS and op.kind is not OpKind.CONCATENATION
-        reduces = op.kind in (OpKind.FULLY_CONNECTED, OpKind.SOFTMAX, OpKind.MEAN)
-        if not (op.kind in SLIDING_KINDS or pixelwise or reduces):
+        slides = op.kind in SLIDING_KINDS and op.kind is not OpKind.SPACE_TO_DEPTH
+        if not (slides or op.kind in PIXEL_KINDS or op.kind in (OpKind.FULLY_CONNECTED, OpKind.MEAN)):
             raise ValueError(f"no bound is proven for {op.kind}")
         if isinstance(attrs, ConvAttrs) and attrs.dilation != (1, 1):
             raise ValueError("no bound is proven for windows with gaps")
-        for tensor in by_rows:
-            if self.count(tensor) != self.count(self.roots[tensor]):
+        if isinstance(attrs, WidenedAttrs):
+            raise ValueError("no bound is proven for an operand that lacks channels")
+        for tensor in (t for t in op.inputs if t in self.roots):
+            rows = self.count(self.roots[tensor])
+            if tensor in by_rows and rows != self.count(tensor):
                 raise ValueError("no bound is proven for rows of another shape")
+            if tensor not in by_rows and self.count(tensor) > 1 and op.kind is not OpKind.MEAN:
+                raise ValueError(f"no bound is proven for {op.kind} that may read only some rows")
 
     def sums(self, op: Op) -> bool:
         """Whether an operator may be fed with parts of its input, and holds sums."""
@@ -145,8 +149,11 @@ class Rows:
             if row[0] in outputs:
                 flow.add_edge(("out", row), "to come")
         for row, reads in self.reads.items():
+            maker = self.maker[row[0]]
+            if maker.kind is OpKind.MEAN and not self.sums(maker):
+                continue  # of columns alone: without its paths, the cut is smaller, if anything
             to: object = ("in", row) if row in known else "to come"
-            if row not in known and self.sums(self.maker[row[0]]):
+            if row not in known and self.sums(maker):
                 to = ("sums", row)
                 channels = self.graph.tensors[row[0]].nhwc[3]
                 flow.add_edge(to, "to come", capacity=SUM_BYTES * channels)

@@ -35,7 +35,7 @@ PARSED = {
     "a package of 1 GB and more": (r"buildtool (?:quantize|split)", 8),
     "runs for ten seconds and more": (r"target check|front .*--hop|analyze mobilenetv2:", 4),
     "a plugin of the reader": (r"--board acme", 2),
-    "a checkout of CMSIS-NN": (r"~/CMSIS-NN", 7),
+    "a checkout of CMSIS-NN": (r"~/CMSIS-NN", 6),
     "other machines": (r"--scheduler", 1),
     "an example that is not in its folder here": (r"scons .*judge", 1),
     "a program that signs": (r"--sign", 1),

@@ -130,6 +130,10 @@ def test_what_is_not_proven_is_refused():
     joined = net.concat([net.conv(net.inputs[0], 2), net.inputs[0]])
     with pytest.raises(ValueError, match="CONCATENATION"):
         lower_bound(net.graph(net.depthwise(joined)))
+    net = Net((1, 8, 8, 4))
+    wide = net.widened(net.inputs[0], net.conv(net.inputs[0], 2), 0)
+    with pytest.raises(ValueError, match="lacks channels"):
+        lower_bound(net.graph(net.depthwise(wide)))
     net = Net((1, 8, 8, 2))
     with pytest.raises(ValueError, match="gaps"):
         lower_bound(net.graph(net.conv(net.inputs[0], 2, (3, 3), (1, 1), Pad(2, 2, 2, 2), (2, 2))))
