@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from buildtool.base.errors import UsageError, suggest
+from buildtool.firmware.run.levels import is_native
 from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target import registry
 from buildtool.target.choice import link_of
@@ -17,14 +17,17 @@ from buildtool.target.plugin import Harness, TargetPlugin
 from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 
-def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
+def toolchain(choice: TargetChoice, target: Target, *, native: bool = False) -> Toolchain:
     """Returns the compiler that `choice` names, with the settings of the `target`'s plugin.
 
-    ToolError if the compiler is missing. UsageError if the plugin does not have the link that `choice`
-    names.
+    For a debugger, or if `native` is true, it makes programs of this machine, where the board has such
+    compilers beside others. ToolError if the compiler is missing. UsageError if the plugin does not have
+    the link that `choice` names, or the compiler makes no such programs.
     """
-    tools = registry.toolchain(target, choice.toolchain)
     board, wire = target.board, link_of(choice, target.board)
+    if board.is_native and (choice.debug or native):
+        target = replace(target, board=_only_native(choice, board))
+    tools = registry.toolchain(target, choice.toolchain)
     if wire:
         make = getattr(registry.plugin(board), "wiring", None)
         if make is None:
@@ -32,10 +35,19 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
             text = f"test firmware for board '{board.name}' cannot answer over a link"
             raise UsageError(text, option=option, hint=suggest(**{option: None}))
         wiring: Wiring = make(board, wire)
-        tools = dataclasses.replace(tools, cflags=(*tools.cflags, *wiring.cflags), wiring=wiring)
+        tools = replace(tools, cflags=(*tools.cflags, *wiring.cflags), wiring=wiring)
     if not choice.debug:
         return tools
     return debuggable(tools, Origins.of(choice, target).folders(choice.cmsis_nn))
+
+
+def _only_native(choice: TargetChoice, board: Board) -> Board:
+    """Returns the board with the toolchains whose programs run on this machine."""
+    names = tuple(name for name in board.toolchains if is_native(board, name)) or board.toolchains
+    if choice.toolchain and choice.toolchain not in names:
+        text = f"'{choice.toolchain}' makes no programs of this machine, which debuggers and sanitizers need"
+        raise UsageError(text, option="toolchain", hint=suggest(toolchain=names[0]))
+    return replace(board, toolchains=names)
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
@@ -127,7 +139,7 @@ def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
     """
     others = [flag for flag in tools.cflags if not _OPTIMISES.fullmatch(flag)]
     places = sorted(((str(folder.resolve()), name) for name, folder in folders.items()))
-    return dataclasses.replace(
+    return replace(
         tools,
         cflags=(*others, *FLAGS),
         renames=tuple(f"{RENAMES}{place}={debug_name(name)}" for place, name in places),

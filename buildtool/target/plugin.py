@@ -89,7 +89,9 @@ class TargetPlugin(Protocol):
       user's Library at `path`; raises UsageError where the board cannot use it, or `path` does not have it;
     - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
     - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
-    - `reality(board)`: the Reality of `run`, if it runs neither native code of this machine nor an emulator;
+    - `reality(board)`: the Reality of `run`, if it runs neither native code of this machine nor an emulator,
+      for programs by the board's first toolchain. `board_of(board, image)`, if toolchains make different
+      kinds of images: the board with only those that make such an image;
     - `counting_harness(board)`, if `run` uses a model of the core: the Harness of firmware that counts the
       core's issues. `run` then returns `RunResult.issues` for a request with `count`;
     - `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an

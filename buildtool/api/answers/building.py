@@ -49,7 +49,7 @@ def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
     plan, board, ram = planned.plan, planned.target.board, planned.options.ram
     room = available_bytes(board, plan.state_bytes)
     removed, channels = count_removed(planned.simplified)
-    in_a_model = reality(board).level is Level.MODEL
+    in_a_model = reality(board).level in (Level.MODEL, Level.SIMULATOR)
     return {
         "net": sources.net,
         "arena_bytes": plan.arena_bytes,
@@ -92,7 +92,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.parts import parts
-    from buildtool.firmware.run.levels import reality_answer, reality_of_build
+    from buildtool.firmware.run.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
@@ -105,7 +105,8 @@ def build(request: Build, session: Session) -> BuildAnswer:
         tools, place = toolchain(planned.choice, planned.target), Path(folder)
         firmware = build_firmware(sources, planned.plan, planned.target, tools, place, tell=session.tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
-    report, stacks = size_report(elf, board), stack_report(elf, board, [net])
+    linked = board_of(board, elf)
+    report, stacks = size_report(elf, linked), stack_report(elf, linked, [net])
     if not planned.choice.debug:  # a debug build may be used to look into a stack overflow
         refuse_unless_enough(elf, board, net)
     files |= {f"{net}.elf": elf, f"{net}.map": table}
@@ -115,12 +116,12 @@ def build(request: Build, session: Session) -> BuildAnswer:
     return {
         "net": net,
         "board": board.name,
-        **reality_answer(reality_of_build(board, own)),
+        **reality_answer(reality_of_build(linked, own)),
         "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": planned.plan.arena_bytes,
         "state_bytes": planned.plan.state_bytes,
         "sizes": report,
-        "parts": parts(elf, board, [net], table.decode("utf-8", "replace")).parts,
+        "parts": parts(elf, linked, [net], table.decode("utf-8", "replace")).parts,
         "stacks": stacks,
         "files": {**files, **(own.files if own else {})},
         **facts(planned),
@@ -147,7 +148,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
-    from buildtool.firmware.run.levels import reality_answer, reality_of_build
+    from buildtool.firmware.run.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import stack_report
     from buildtool.target.choice import load_board
@@ -157,14 +158,15 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
         nets = [network.net for network in networks(elf)]
-        split = parts(elf, board, nets, table)
+        linked = board_of(board, elf)
+        split = parts(elf, linked, nets, table)
         return {
             "board": board.name,
-            **reality_answer(reality_of_build(board, None)),
-            "sizes": size_report(elf, board),
+            **reality_answer(reality_of_build(linked, None)),
+            "sizes": size_report(elf, linked),
             "parts": split.parts,
             "files_from": split.files_from,
-            "stacks": stack_report(elf, board, nets),
+            "stacks": stack_report(elf, linked, nets),
             "files": flash_files(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,
         }

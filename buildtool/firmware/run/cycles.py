@@ -19,9 +19,7 @@ from typing import NamedTuple, cast
 import msgpack
 
 from buildtool.base.errors import ToolError
-from buildtool.base.modes import Level as Real
 from buildtool.base.session import Namespace, Session
-from buildtool.firmware.run.levels import reality
 from buildtool.schema.runs import CycleEstimate, CycleParts
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Work
 from buildtool.target.plugin import Timer
@@ -66,8 +64,7 @@ class Timing:
 
 def find_timer(board: Board) -> Timer | str:
     """Returns the timing model of a board's core, or the reason why there is none."""
-    level = reality(board).level
-    if level in (Real.HOST, Real.MODEL):
+    if board.is_native:
         return f"firmware for board '{board.name}' runs on this machine, not on the board's core"
     find = getattr(plugin(board), "timer", None)
     if board.pipeline is None or find is None:

@@ -30,7 +30,7 @@ from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, 
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import reality, reality_answer
+from buildtool.firmware.run.levels import is_native, reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
 from buildtool.graph.hop.moments import analyse
 from buildtool.graph.types import Graph
@@ -81,7 +81,7 @@ def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate |
     if attached is not None and not attached.is_emulated:
         return None
     board = planned.target.board
-    if reality(board).level in (Level.HOST, Level.MODEL):
+    if is_native(board, planned.choice.toolchain):
         return Estimate(planned.plan.macs + 1, NATIVE_MACS, is_native=True)
     names = " ".join((board.core.isa, board.core.name, *board.core.families)).lower()
     rate = EMULATED_VECTORS if any(word in names for word in _VECTORS) else EMULATED

@@ -141,14 +141,15 @@ def build_temporarily(
 
     If `trace` is true, the firmware writes every tensor as soon as it is computed. `harness` has the
     firmware's own C files, which replace the plugin's. If `emulated` is true, the firmware is for the
-    emulator's machine, which may differ from the board.
+    emulator's machine, which may differ from the board. With `flags` or `harness` it is a program of this
+    machine, on boards that have such programs.
     """
     board, target = planned.target.board, planned.target
     if emulated and not link_of(planned.choice, board):
         target = replace(target, board=board.in_emulator())
     with scratch() as name:
         folder = Path(name)
-        tools = toolchain(planned.choice, target)
+        tools = toolchain(planned.choice, target, native=bool(flags) or harness is not None)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         tell = planned.session.tell
         firmware = build_firmware(sources, planned.plan, target, tools, folder, extra, tell, harness)

@@ -24,7 +24,7 @@ from buildtool.firmware.run.execute import (
     open_image,
     plan_and_sources,
 )
-from buildtool.firmware.run.levels import BOARD, reality, reality_answer
+from buildtool.firmware.run.levels import BOARD, board_of, reality, reality_answer
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, debug_name
 from buildtool.plan.codec import to_bytes
@@ -50,7 +50,8 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
         if request.made is None:
             files |= _list_build_files(planned, sources, firmware)
         image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
-        stacks = stack_report(firmware.elf.read_bytes(), board, [sources.net])
+        elf = firmware.elf.read_bytes()
+        stacks = stack_report(elf, board, [sources.net])
     command = list(server.command)
     if server.image >= 0:
         command[server.image] = image
@@ -59,7 +60,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     return {
         "net": sources.net,
         "board": board.name,
-        **reality_answer(BOARD if board.own_emulator is None else reality(board)),
+        **reality_answer(BOARD if board.own_emulator is None else reality(board_of(board, elf))),
         "compiler": firmware.compiler,
         "port": request.port,
         "image": image,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from buildtool.base.modes import Level
@@ -15,27 +16,40 @@ EMULATED = Reality(Level.EMULATOR, "emulated")
 BOARD = Reality(Level.BOARD, "on the board")
 
 
-def reality(board: Board) -> Reality:
+def reality(board: Board, toolchain: str = "") -> Reality:
     """Returns how close a run without an attached board is to the real board.
 
-    The board's plugin may say so. Otherwise it follows from the emulator in the board's file.
+    The board's plugin may say so, for the toolchain's programs ("": the board's first one). Otherwise it
+    follows from the emulator in the board's file.
     """
     own = getattr(plugin(board), "reality", None)
     if own is not None:
-        return cast(Reality, own(board))
-    return HOST if board.emulator is not None and board.emulator.kind == "native" else EMULATED
+        return cast(Reality, own(replace(board, toolchains=(toolchain,)) if toolchain else board))
+    return HOST if board.is_native else EMULATED
+
+
+def is_native(board: Board, toolchain: str = "") -> bool:
+    """Whether the programs of the toolchain ("": the board's first one) are programs of this machine."""
+    return reality(board, toolchain).level in (Level.HOST, Level.MODEL)
+
+
+def board_of(board: Board, image: bytes) -> Board:
+    """Returns the board as it is for a firmware image, where its toolchains' images differ in kind."""
+    own = getattr(plugin(board), "board_of", None)
+    return board if own is None else cast(Board, own(board, image))
 
 
 def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
     """Returns how close a build is to the real board.
 
-    It was compiled for the chip, unless the board's firmware runs on this machine. `own` is a build by
-    the vendor's tool.
+    It was compiled for the chip, unless the board's firmware runs on this machine. `board` is that of
+    `board_of`, `own` is a build by the vendor's tool.
     """
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
     run = reality(board)
-    return run if run.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled, not run")
+    runs_here = run.level in (Level.HOST, Level.MODEL, Level.SIMULATOR)
+    return run if runs_here else Reality(Level.COMPILED, "compiled, not run")
 
 
 def reality_answer(run: Reality) -> LevelAnswer:

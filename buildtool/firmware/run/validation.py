@@ -18,7 +18,7 @@ from buildtool.api.answers.estimate import facts
 from buildtool.api.requests.kinds import Validate
 from buildtool.api.requests.parts import AttachedRun
 from buildtool.base.errors import BuildtoolError, UsageError, suggest
-from buildtool.base.modes import Level, Requantise
+from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
 from buildtool.emit.packing import Bound, proven_bound
 from buildtool.emit.sources import Sources
@@ -27,7 +27,7 @@ from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference, distance
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
-from buildtool.firmware.run.levels import reality, reality_answer
+from buildtool.firmware.run.levels import reality_answer
 from buildtool.firmware.run.windows import WINDOWS, count_hops
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initial_states, next_states
@@ -134,7 +134,7 @@ def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
     """
     if not request.sanitize:
         return ()
-    if reality(board).level not in (Level.HOST, Level.MODEL):
+    if not board.is_native:
         text = f"sanitizers run on the host, not on '{board.name}'"
         raise UsageError(text, option="sanitize", hint=suggest(board="host"))
     return SANITIZERS

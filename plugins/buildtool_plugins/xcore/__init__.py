@@ -1,7 +1,7 @@
-"""The xcore family: plans are for the chip; networks run on the host, with a model of its vector unit.
+"""The xcore family: plans are for the chip; networks run as its code in a simulator of ours, the XS3 runner.
 
-Plan, sources, weight image and the map of the arena are made for the chip. So is a project for XMOS's XTC
-tools, which is compiled where the tools are in PATH.
+With a compiler of this machine they run here, with a model of the vector unit: where clang has no back end
+for XCore, and for debuggers. A project for XMOS's XTC tools is compiled where the tools are in PATH.
 """
 
 from __future__ import annotations
@@ -25,32 +25,45 @@ ISSUES_SOURCE = Path(__file__).resolve().parent / "issues.c"
 ISSUES_FLAGS = ("-DNN_VPU_COUNT", "-DNN_CYCLES")
 ISSUES = "issues.txt"  # the counting firmware writes it
 RUNNER = "xs3"  # the toolchain whose images the XS3 runner executes
-SIMULATED = Reality(Level.SIMULATOR, "simulator, ours")
+SIMULATED, MODELLED = Reality(Level.SIMULATOR, "simulator, ours"), "model on the host"
 _LINE = re.compile(r"(\d+) (\d+) (\d+) (\d+) (\d+)")
 
 
 class XcorePlugin(HostPlugin):
-    """The plugin for xcore boards. Networks run on this machine, so other methods are the host's."""
+    """The plugin for xcore boards. Programs run on this machine, so other methods are the host's."""
 
     name = "xcore"
     root = Path(__file__).resolve().parent
     kernels = ("xcore_vpu", "xcore_vpu16")
-    toolchains = ("clang", "gcc", RUNNER)
+    toolchains = (RUNNER, "clang", "gcc")
 
     def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
         """Returns the kernel families for 16-bit multipliers; only XS3 has them, because VX4's differ."""
         return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """Returns the host's toolchain, or with the name "xs3" clang's XCore back end for the XS3 runner."""
-        if name != RUNNER:
-            return super().toolchain(board, name)
-        self.find_toolchains(board, name)
-        from buildtool_plugins.tools.find import find_ar, find_clang
-        from buildtool_plugins.xs3 import cc
-        from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME
+        """Returns the host's toolchain, or for "xs3" clang's XCore back end for the XS3 runner.
 
-        clang = find_clang()
+        For "" it is the board's first one, but one of the host's where clang has no such back end.
+        """
+        names = self.find_toolchains(board, name)
+        others = tuple(one for one in names if one != RUNNER)
+        if (name or names[0]) == RUNNER:
+            try:
+                return self._runner(board)
+            except ToolError:
+                if name or not others:
+                    raise
+        return super().toolchain(dataclasses.replace(board, toolchains=others), name)
+
+    def _runner(self, board: Board) -> Toolchain:
+        """Returns the toolchain for the XS3 runner; raises ToolError where clang has no XCore back end."""
+        from buildtool_plugins.tools.find import find_ar
+        from buildtool_plugins.xs3 import cc
+        from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME, find_compiler
+
+        clang = find_compiler()
+        memories = (("ram", board.memory(board.data)), ("far", board.memory(board.weights)))
         flags = ("-O2", "-ffp-contract=off", "-D__XS3A__", *board.core.cflags)
         return Toolchain(
             name=RUNNER,
@@ -62,7 +75,10 @@ class XcorePlugin(HostPlugin):
                 *flags,
                 *(f"-D{define}" for define in board.core.defines),
             ),
-            ldflags=(),
+            ldflags=(
+                *(f"--{flag}={one.name},{one.base:#x},{one.size}" for flag, one in memories),
+                f"--stack={board.stack_bytes}",
+            ),
             ar=find_ar(clang),
             objects=tuple(map(str, RUNTIME)),
         )
@@ -75,8 +91,15 @@ class XcorePlugin(HostPlugin):
         return Harness((*others, self.root / "harness_io.c"), plain.includes)
 
     def reality(self, board: Board) -> Reality:
-        """Returns the reality of a run: on this machine, with a model of the chip's vector unit."""
-        return Reality(Level.MODEL, "model on the host")
+        """Returns the reality of a program by the board's first toolchain."""
+        return SIMULATED if board.toolchains[:1] == (RUNNER,) else _describe_model()
+
+    def board_of(self, board: Board, image: bytes) -> Board:
+        """Returns the board with the toolchains that make such images; an image for XS3 is not native."""
+        if is_image(image):
+            return dataclasses.replace(board, toolchains=(RUNNER,), emulator=None)
+        others = tuple(name for name in board.toolchains if name != RUNNER)
+        return dataclasses.replace(board, toolchains=others)
 
     def counting_harness(self, board: Board) -> Harness:
         """Returns the host's test program, with counters in the vector unit's model."""
@@ -85,14 +108,13 @@ class XcorePlugin(HostPlugin):
         return Harness((*plain.sources, ISSUES_SOURCE), (*plain.includes, own), ISSUES_FLAGS)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the program on the host; a request with `count` needs a program that counts issues."""
+        """Runs a program for XS3 in the runner, others here; `count` then needs one that counts issues."""
         if is_image(image.read_bytes()):
             return _run_on_xs3(image, request)
-        if not request.count:
-            return super().run(board, image, request)
-        outputs = (*request.outputs, ISSUES)
+        outputs = (*request.outputs, *((ISSUES,) if request.count else ()))
         result = super().run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
-        return dataclasses.replace(result, issues=parse_issues(result.files.pop(ISSUES)))
+        issues = parse_issues(result.files.pop(ISSUES)) if request.count else {}
+        return dataclasses.replace(result, issues=issues, reality=_describe_model())
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
         """Raises ToolError with the commands to run: buildtool's own images run only on this machine."""
@@ -117,6 +139,17 @@ class XcorePlugin(HostPlugin):
         from buildtool_plugins.xcore import xtc
 
         return xtc.compile_project(net, folder, tell)
+
+
+def _describe_model() -> Reality:
+    """Returns the reality of a program of this machine, with why there is no other if that is so."""
+    from buildtool_plugins.xs3.compiler import find_compiler
+
+    try:
+        find_compiler()
+    except ToolError as error:
+        return Reality(Level.MODEL, f"{MODELLED}: {error.text}")
+    return Reality(Level.MODEL, MODELLED)
 
 
 def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:

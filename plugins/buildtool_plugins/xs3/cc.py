@@ -1,10 +1,11 @@
 """A compiler driver for the XS3 runner, called as clang is.
 
     buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
-    buildtool-xs3-cc --clang=PATH FLAG... -o IMAGE OBJECT... ARCHIVE...
+    buildtool-xs3-cc --clang=PATH FLAG... [--ram=NAME,BASE,BYTES] [--far=...] [--stack=BYTES] [-Map=FILE]
+                     -o IMAGE OBJECT... ARCHIVE...
 
 C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link
-assembles all of them, and keeps what `_start` reaches.
+assembles all of them, and keeps what `_start` reaches. --ram has code, data and stack, --far the weights.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool.base.errors import ToolError
+
+if TYPE_CHECKING:
+    from buildtool_plugins.xs3.linker import Memory
 
 NAME = "buildtool-xs3-cc"
 ENTRY = "_start"
 _INCBIN = re.compile(r'(?m)^\s*\.incbin\s+"([^"]+)"\s*$')
+_OF_LINKS = ("--ram=", "--far=", "--stack=", "-Map=")
 _CHUNK = 3 << 16  # bytes in a line of base64
 
 
@@ -38,14 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compiles or links, by default as the command line says; returns the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
     clang = next((word.partition("=")[2] for word in words if word.startswith("--clang=")), "clang")
-    rest = [word for word in words if not word.startswith("--clang=")]
+    rest = [word for word in words if not word.startswith(("--clang=", *_OF_LINKS))]
     if "-c" not in rest and "-o" not in rest:
         return subprocess.run([clang, *rest], check=False).returncode  # --version, -v
     output = Path(rest[rest.index("-o") + 1])
     try:
         if "-c" in rest:
             return _compile(clang, rest, output)
-        _link([Path(word) for word in rest if word.endswith((".o", ".a"))], output)
+        _link([Path(word) for word in rest if word.endswith((".o", ".a"))], output, words)
     except (ToolError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -85,16 +91,33 @@ def _contents(name: str, folders: Sequence[Path]) -> str:
     raise ToolError(f"the file '{name}' of .incbin was not found")
 
 
-def _link(objects: Sequence[Path], output: Path) -> None:
+def _link(objects: Sequence[Path], output: Path, words: Sequence[str]) -> None:
     from buildtool_plugins.xs3.assembler import assemble
-    from buildtool_plugins.xs3.container import read_object, write_image
+    from buildtool_plugins.xs3.container import read_object, write_image, write_map
     from buildtool_plugins.xs3.elf import members
-    from buildtool_plugins.xs3.linker import link
+    from buildtool_plugins.xs3.linker import FAR, RAM, STACK_BYTES, link
 
     texts = []
     for path in objects:
         content = path.read_bytes()
-        files = members(content) if path.suffix == ".a" else [(path.name, content)]
+        if path.suffix == ".a":
+            files = [(f"{path}({name})", data) for name, data in members(content)]
+        else:
+            files = [(str(path), content)]
         texts += [(name, read_object(data, str(path))) for name, data in files]
-    image = link([assemble(text, name) for name, text in texts], [ENTRY])
+    given = {flag: word[len(flag) :] for word in words for flag in _OF_LINKS if word.startswith(flag)}
+    ram, far = RAM, FAR
+    if "--ram=" in given:
+        ram, far = (_memory_of(given[flag]) for flag in ("--ram=", "--far="))
+    stack = int(given.get("--stack=", STACK_BYTES))
+    image = link([assemble(text, name) for name, text in texts], [ENTRY], ram, far, stack)
+    if "-Map=" in given:
+        Path(given["-Map="]).write_text(write_map(image), encoding="latin-1")
     output.write_bytes(write_image(image, ENTRY))
+
+
+def _memory_of(word: str) -> Memory:
+    from buildtool_plugins.xs3.linker import Memory
+
+    name, base, size = word.split(",")
+    return Memory(int(base, 0), int(size, 0), name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool_plugins import baremetal
-from buildtool_plugins.tools.find import find_clang
+from buildtool_plugins.tools.find import Compiler, find_clang
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.objects import Object
 
@@ -23,7 +23,23 @@ CFLAGS = (
     *("--target=xcore", "-std=gnu99", "-ffreestanding", "-ffunction-sections", "-Xclang", "-mcmodel=large"),
     *(f"-I{BAREMETAL / 'include'}", "-DNN_PARALLEL=0"),
 )
+_HINT = "clang needs the back end xcore; Debian's and LLVM's own builds have it"
 _SHOWN = 2000  # upper limit for the characters of the compiler's messages that an error shows
+
+
+def find_compiler() -> Compiler:
+    """Returns the clang of this machine; raises ToolError where it has no back end for XCore."""
+    clang = find_clang()
+    if not _has_back_end(clang.path):
+        raise ToolError(f"{clang.identity} has no back end for XCore", hint=_HINT)
+    return clang
+
+
+@functools.cache
+def _has_back_end(path: str) -> bool:
+    words = [path, "--print-targets"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    return any(line.split()[:1] == ["xcore"] for line in done.stdout.splitlines())
 
 
 def compile_text(source: Path | str, flags: Sequence[str] = ("-O2",)) -> str:
@@ -34,8 +50,7 @@ def compile_text(source: Path | str, flags: Sequence[str] = ("-O2",)) -> str:
     options = {"capture_output": True, "text": True, "check": False}
     done = subprocess.run([*words, name], input=None if is_file else source, **options)  # type: ignore[call-overload]
     if done.returncode:
-        hint = "clang needs the back end xcore; Debian's and LLVM's own builds have it"
-        raise ToolError(f"this C does not compile for XS3:\n{done.stderr[:_SHOWN]}", path=name, hint=hint)
+        raise ToolError(f"this C does not compile for XS3:\n{done.stderr[:_SHOWN]}", path=name, hint=_HINT)
     text: str = done.stdout
     return text
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from buildtool.base.errors import ToolError
 from buildtool_plugins.xs3.elf import MACHINE
-from buildtool_plugins.xs3.linker import FAR, IDENTITY, RAM, Image
+from buildtool_plugins.xs3.linker import IDENTITY, Image, Memory
 
 TEXT = ".xs3.text"  # the section of an object that has the assembly text
 _HEADER, _SECTION, _SEGMENT, _SYMBOL = (
@@ -24,7 +24,8 @@ _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4
 _ABSOLUTE = 0xFFF1
 _GLOBAL = 0x10
-_PLACES = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields
+_PLACES = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields,
+_MEMORIES = ("_ram", "_ram_bytes", "_far", "_far_bytes")  # and of its memories
 # The sections of an image by the linker's groups, and their flags.
 _NAMES = {
     "const": (".cp.rodata", _ALLOCATED),
@@ -85,6 +86,8 @@ def read_object(content: bytes, path: str) -> str:
 def write_image(image: Image, entry: str) -> bytes:
     """Returns the file of a linked program that begins at the symbol `entry`."""
     own = dict(zip(_PLACES, (image.cp, image.dp, image.end, image.stack), strict=True))
+    sizes = (number for memory in image.memories for number in (memory.base, memory.bytes))
+    own |= zip(_MEMORIES, sizes, strict=True)
     names, table = bytearray(b"\0"), bytearray(_SYMBOL.size)
     for name, address in {**image.symbols, **own}.items():
         table += _SYMBOL.pack(len(names), address & 0xFFFFFFFF, 0, _GLOBAL, 0, _ABSOLUTE)
@@ -96,6 +99,20 @@ def write_image(image: Image, entry: str) -> bytes:
     ]
     memory = [_section_of(image, group) for group, (_, size) in image.places.items() if size]
     return _file(_IMAGE, image.address(entry), [*memory, *others])
+
+
+def write_map(image: Image) -> str:
+    """Returns the map of a linked program, in ld.lld's form."""
+    lines = ["     VMA      LMA     Size Align Out     In      Symbol"]
+    for group, (start, size) in image.places.items():
+        if size:
+            lines.append(f"{start:8x} {start:8x} {size:8x}     1 {_NAMES[group][0]}")
+            lines += [
+                f"{it.address:8x} {it.address:8x} {it.bytes:8x}     1         {it.owner}:({it.section})"
+                for it in image.pieces
+                if it.group == group
+            ]
+    return "\n".join([*lines, ""])
 
 
 def _section_of(image: Image, group: str) -> _Section:
@@ -122,7 +139,7 @@ def read_image(content: bytes, path: str) -> tuple[Image, int]:
     if not is_image(content):
         raise ToolError("this is not an image for the XS3 runner", path=path)
     fields = _HEADER.unpack_from(content)
-    image = Image((RAM, FAR))
+    image = Image(())
     for k in range(fields[10]):
         _, offset, address, _, size, *_ = _SEGMENT.unpack_from(content, fields[5] + _SEGMENT.size * k)
         image.segments.append((address, content[offset : offset + size]))
@@ -131,6 +148,8 @@ def read_image(content: bytes, path: str) -> tuple[Image, int]:
     for at, address, *_ in _SYMBOL.iter_unpack(table):
         image.symbols[names[at : names.index(b"\0", at)].decode("latin-1")] = address
     image.cp, image.dp, image.end, image.stack = (image.symbols.pop(name) for name in _PLACES)
+    ram, ram_bytes, far, far_bytes = (image.symbols.pop(name) for name in _MEMORIES)
+    image.memories = Memory(ram, ram_bytes), Memory(far, far_bytes)
     return image, fields[4]
 
 

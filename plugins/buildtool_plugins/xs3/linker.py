@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from buildtool.base.errors import ToolError
 from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
@@ -17,14 +18,25 @@ STACK_BYTES = 0x4000
 
 @dataclass(frozen=True)
 class Memory:
-    """A region of the machine's memory."""
+    """A region of the machine's memory. `name` is for errors."""
 
     base: int
     bytes: int
+    name: str = ""
 
 
-RAM = Memory(RAM_BASE, RAM_BYTES)
-FAR = Memory(FAR_BASE, FAR_BYTES)
+RAM = Memory(RAM_BASE, RAM_BYTES, "ram")
+FAR = Memory(FAR_BASE, FAR_BYTES, "far")
+
+
+class Piece(NamedTuple):
+    """A section of an object, where it lies in an image."""
+
+    group: str
+    section: str
+    owner: str
+    address: int
+    bytes: int
 
 
 @dataclass
@@ -35,6 +47,7 @@ class Image:
     segments: list[tuple[int, bytes]] = field(default_factory=list)
     symbols: dict[str, int] = field(default_factory=dict)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)  # group of sections -> address, bytes
+    pieces: list[Piece] = field(default_factory=list)  # in the order of their addresses
     identity: bytes = b""  # the sections .nn_identity, which lie in no memory
     cp: int = 0
     dp: int = 0
@@ -48,12 +61,18 @@ class Image:
         return self.symbols[name]
 
 
-def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM, far: Memory = FAR) -> Image:
+def link(
+    objects: Sequence[Object],
+    roots: Iterable[str] = (),
+    ram: Memory = RAM,
+    far: Memory = FAR,
+    stack: int = STACK_BYTES,
+) -> Image:
     """Links objects. With `roots`, sections that they do not reach are left out.
 
     In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
-    addresses of constants and data. The stack ends at the end of RAM. Raises ToolError for missing or
-    repeated symbols, and where the program does not fit.
+    addresses of constants and data. The stack has `stack` bytes and ends at the end of RAM. Raises ToolError
+    for missing or repeated symbols, and where the program does not fit.
     """
     linker = _Linker(objects)
     sections = linker.reached(roots) if roots else [(o, s) for o in objects for s in o.sections]
@@ -62,17 +81,16 @@ def link(objects: Sequence[Object], roots: Iterable[str] = (), ram: Memory = RAM
     for group in _GROUPS:
         if group == "data":
             image.dp = at = at + -at % 16
-        start = at
-        at = _place([s for _, s in sections if _group(s) == group], at, places)
-        image.places[group] = start, at - start
-    end = _place([s for _, s in sections if _group(s) == "far"], far.base, places)
-    image.places["far"] = far.base, end - far.base
+        at = _place(sections, group, at, places, image)
+    if far.base == ram.base:  # one memory has both
+        end = at = _place(sections, "far", at, places, image)
+        image.memories = ram, FAR
+    else:
+        end = _place(sections, "far", far.base, places, image)
     image.identity = b"".join(s.data for it in objects for s in it.sections if s.name == IDENTITY)
     image.end, image.stack = at, (ram.base + ram.bytes - 16) & ~7
-    if at + STACK_BYTES > ram.base + ram.bytes or end > far.base + far.bytes:
-        sizes = ", ".join(f"{name} {bytes_}" for name, (_, bytes_) in image.places.items())
-        text = f"the program and {STACK_BYTES} bytes of stack do not fit into {ram.bytes} bytes ({sizes})"
-        raise ToolError(text)
+    _refuse_overflow(ram, "the stack", at + stack)
+    _refuse_overflow(far, "far", end)
     linker.complete(sections, places, image)
     return image
 
@@ -92,13 +110,28 @@ def _group(section: Section) -> str:
     return ("large " if is_large else "") + ("zeros" if section.is_zero else "data")
 
 
-def _place(sections: Sequence[Section], at: int, places: dict[int, int]) -> int:
-    """Places sections one after the other, from an address; returns the end."""
-    for section in sections:
-        at += -at % max(4, section.align)
-        places[id(section)] = at
-        at += section.bytes
+def _place(
+    sections: Sequence[tuple[Object, Section]], group: str, at: int, places: dict[int, int], image: Image
+) -> int:
+    """Places the sections of a group one after the other, from an address; returns the end."""
+    start = at
+    for owner, section in sections:
+        if _group(section) == group:
+            at += -at % max(4, section.align)
+            places[id(section)] = at
+            image.pieces.append(Piece(group, section.name, owner.name, at, section.bytes))
+            at += section.bytes
+    image.places[group] = start, at - start
     return at
+
+
+def _refuse_overflow(memory: Memory, last: str, end: int) -> None:
+    """Raises ToolError, in ld.lld's words, where what ends with the section `last` is too long."""
+    excess = end - memory.base - memory.bytes
+    if excess > 0:
+        raise ToolError(
+            f"section '{last}' will not fit in region '{memory.name}': overflowed by {excess} bytes"
+        )
 
 
 class _Linker:
