@@ -5,6 +5,7 @@ A file that is not a program for the chip is never accepted.
 
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -12,13 +13,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from buildtool_plugins.tools.find import find_clang
 from buildtool_plugins.xcore.xtc import LINES, Entry, compile_project, pack
 from loaded import own_board
 from needs import needs_tool
 from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
 from buildtool.api import handle
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import write_files
 from buildtool.graph.reference import execute
@@ -53,7 +55,7 @@ def calls(built, tmp_path_factory):
 
 def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so(built):
     answer, folder = built
-    assert (answer["level"], answer["level_text"]) == ("model", "model on the host")
+    assert (answer["level"], answer["level_text"]) == ("simulator", "simulator, ours")
     assert not list(folder.rglob("*.xe"))
     described = json.loads((folder / f"{NET}_arena.json").read_text())
     assert described["loads"] and described["buffers"]
@@ -63,6 +65,44 @@ def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so
     assert names == {"CMakeLists.txt", "xs3.cmake", "config.xscope", "main.c"}
     assert "NOT TRIED" in (folder / f"{NET}_xtc/main.c").read_text()
     assert "@" not in (folder / f"{NET}_xtc/CMakeLists.txt").read_text()
+
+
+def test_the_image_lies_in_the_chips_memories(built):
+    """As its map says, too: the weights in flash, the arena and the code of each object in the tile's RAM."""
+    answer, folder = built
+    rows = {row["memory"]: row for row in answer["sizes"]}
+    assert rows.keys() >= {"ram", "flash"} and "process" not in rows
+    ram = {section["name"] for section in rows["ram"]["sections"]}
+    assert {".text", ".cp.rodata", ".dp.bss.large"} <= ram
+    assert rows["flash"]["used"] == len(answer["files"][f"{NET}_weights.bin"])
+    asked = {"kind": "sizes", "board": "xcore", "elf": str(folder / f"{NET}.elf")}
+    answer = handle(asked)
+    assert answer["level"] == "simulator" and answer["files_from"] == "map"
+    parts = [part for part in answer["parts"] if part["memory"] == "ram"]
+    assert sum(part["bytes"] for part in parts) == rows["ram"]["used"]
+    assert {"nn_vpu_pixels.o", "nn_vpu_taps.o"} <= {name[-15:].lstrip("0123456789_") for name in (part["file"] for part in parts)}
+
+
+def test_without_clangs_back_end_the_vector_unit_is_a_model(tmp_path, monkeypatch):
+    clang = find_clang().path
+    program = tmp_path / "clang"
+    program.write_text(f'#!/bin/sh\ncase "$*" in --print-targets) exit 0;; esac\nexec {clang} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("BUILDTOOL_CLANG", str(program))
+    answer = handle({**REQUEST, "kind": "validate"})
+    assert answer["exact"] and answer["level"] == "model"
+    assert re.fullmatch(r"model on the host: clang [\d.]+ has no back end for XCore", answer["level_text"])
+    with pytest.raises(ToolError, match="has no back end for XCore"):
+        handle({**REQUEST, "toolchain": "xs3"})
+
+
+def test_debuggers_and_sanitizers_get_programs_of_this_machine():
+    for more in ({"kind": "debug"}, {"kind": "validate", "sanitize": True}):
+        answer = handle({**REQUEST, **more})
+        assert answer["level"] == "model" and answer.get("exact", True)
+        with pytest.raises(UsageError, match="'xs3' makes no programs of this machine") as error:
+            handle({**REQUEST, **more, "toolchain": "xs3"})
+        assert error.value.hints[0].settings == (("toolchain", "clang"),)
 
 
 @pytest.mark.slow

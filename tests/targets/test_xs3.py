@@ -13,12 +13,14 @@ sys.path.insert(0, str(ROOT))
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import compile_c, runtime
 from buildtool_plugins.xs3.encoding import NUMBERS, POSITIONS, SOURCE, encode_long, encode_short, instructions
-from buildtool_plugins.xs3.linker import link
+from buildtool_plugins.xs3.linker import Memory, link
 from buildtool_plugins.xs3.machine import Machine, Readings, Stopped, call_text, decode
 
 from benchmarks import xs3_programs
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
+from buildtool.firmware.linkmap import explain_link_failure
+from buildtool.target.registry import load_board
 
 DUAL = ".text\n.issue_mode dual\n.align 16\n.globl f\nf:\n"
 
@@ -220,6 +222,15 @@ def test_a_program_that_stops_says_where(body, expected):
     assert "(f+" in str(error.value)
     with pytest.raises(Stopped, match="0x2: no code at this address"):
         call_text([".globl f\nf: bau r0\n"], "f", 2)
+
+
+def test_a_program_that_does_not_fit_says_how_many_bytes_are_missing():
+    program, ram = assemble(".section .bss\nf: .space 208\n"), Memory(0x80000, 256, "ram")
+    link([program], ram=ram, stack=48)
+    with pytest.raises(ToolError) as error:
+        link([program], ram=ram, stack=56)
+    explained = explain_link_failure(error.value.text, load_board("xcore"))
+    assert "memory 'ram' (code, data, arena) of board 'xcore' is 8 bytes too small" in explained.text
 
 
 def test_a_function_that_keeps_no_register_is_reported():
