@@ -39,10 +39,10 @@ from instructions import in_instructions
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.levels import reality
 from buildtool.firmware.planned import Planned, plan_model
 from buildtool.firmware.run.compare import difference, referrer
 from buildtool.firmware.run.execute import read_outcome
-from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 from buildtool.plan.schedule.timeline import Timeline

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.firmware.run.levels import is_native
+from buildtool.firmware.levels import is_native
 from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target import registry
 from buildtool.target.choice import link_of

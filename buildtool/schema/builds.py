@@ -145,10 +145,10 @@ class NetworkNeeds(TypedDict):
     """What a planned network needs, as every build prints it in one line.
 
     `limit_bytes` is the most that the arena may have: the option `ram`, or less where the board's memories
-    have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model of the
-    chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is the size of the
-    weight image. `f` is the plan's work over the network's own work. `channels_removed` are channels of
-    `channels` that have one value or no reader, and are not computed.
+    have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model or a
+    simulator of the chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is
+    the size of the weight image. `f` is the plan's work over the network's own work. `channels_removed` are
+    channels of `channels` that have one value or no reader, and are not computed.
     """
 
     net: str

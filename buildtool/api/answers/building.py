@@ -43,7 +43,7 @@ def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
     """What a network needs with its plan: memory, flash, and work over its own work."""
     from buildtool.api.answers.simplified import count_removed
     from buildtool.base.modes import Level
-    from buildtool.firmware.run.levels import reality
+    from buildtool.firmware.levels import reality
     from buildtool.plan.summary.fit import available_bytes
 
     plan, board, ram = planned.plan, planned.target.board, planned.options.ram
@@ -90,9 +90,9 @@ def build(request: Build, session: Session) -> BuildAnswer:
     from buildtool.api.answers.estimate import facts
     from buildtool.firmware.firmware import build_firmware, compile_with_vendor, for_other_tools, map_of
     from buildtool.firmware.flashfiles import flash_files
+    from buildtool.firmware.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.parts import parts
-    from buildtool.firmware.run.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
@@ -145,10 +145,10 @@ def _read_signing(flashing: Flashing, board: Board) -> Signing | None:
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     """Returns the bytes that a linked firmware image takes in each memory, and its files for flash."""
     from buildtool.firmware.flashfiles import flash_files
+    from buildtool.firmware.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
-    from buildtool.firmware.run.levels import board_of, reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import stack_report
     from buildtool.target.choice import load_board

@@ -25,12 +25,12 @@ from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import choose_positions, open_data_set
 from buildtool.firmware.datasets.recordings import open_recordings
 from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.levels import is_native, reality, reality_answer
 from buildtool.firmware.planned import Planned, hop_of_plan
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import is_native, reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
 from buildtool.graph.hop.moments import analyse
 from buildtool.graph.types import Graph

@@ -23,11 +23,11 @@ from buildtool.base.locks import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
+from buildtool.firmware.levels import reality
 from buildtool.firmware.planned import Planned, plan_or_read, read_plan, refuse_unless_fits
 from buildtool.firmware.run.attached import run_attached
 from buildtool.firmware.run.compare import Array
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
-from buildtool.firmware.run.levels import reality
 from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
 from buildtool.graph.types import Graph

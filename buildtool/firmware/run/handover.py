@@ -14,6 +14,7 @@ from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of, sequences
 from buildtool.firmware.firmware import Firmware, arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
+from buildtool.firmware.levels import BOARD, board_of, reality, reality_answer
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.attached import flashing, takes_binary
@@ -24,7 +25,6 @@ from buildtool.firmware.run.execute import (
     open_image,
     plan_and_sources,
 )
-from buildtool.firmware.run.levels import BOARD, board_of, reality, reality_answer
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, debug_name
 from buildtool.plan.codec import to_bytes

@@ -13,6 +13,7 @@ from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
 from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of
+from buildtool.firmware.levels import reality, reality_answer
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference
 from buildtool.firmware.run.cycles import (
@@ -26,7 +27,6 @@ from buildtool.firmware.run.cycles import (
 )
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, run_answer
 from buildtool.graph.types import Tensor
 from buildtool.plan.summary.summary import summarize

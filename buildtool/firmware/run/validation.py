@@ -23,11 +23,11 @@ from buildtool.base.session import Session
 from buildtool.emit.packing import Bound, proven_bound
 from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import Array, inputs_of, sequences
+from buildtool.firmware.levels import reality_answer
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference, distance
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
-from buildtool.firmware.run.levels import reality_answer
 from buildtool.firmware.run.windows import WINDOWS, count_hops
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initial_states, next_states

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from buildtool.base.errors import ToolError
+from buildtool.firmware.levels import HOST
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.execute import read_outcome
-from buildtool.firmware.run.levels import HOST
 from buildtool.target.types import RunResult
 from buildtool.zoo.drawn import NetBuilder
 
