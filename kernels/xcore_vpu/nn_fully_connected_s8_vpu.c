@@ -52,7 +52,7 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
                     nn_vpu_row_bytes(in->channels));
     nn_vpu_open_runs(&v, &runs, 1, in->channels, 0, rest);
     runs.x_step = runs.to_step = 0; /* pixel by pixel */
-    for (int32_t i = 0; i < few.apart; i++) {
+    for (int32_t i = few.number; i < few.number + few.count; i++) {
         few.group[i].scalar = nn_vpu_scalar_of_dense;
         few.group[i].dense = 1;
     }

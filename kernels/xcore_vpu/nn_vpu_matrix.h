@@ -83,26 +83,26 @@ static inline void nn_vpu_copy(nn_vpu *v, int8_t *to, const int8_t *from, int32_
     }
 }
 
-/* Rows of weights that lie `step` bytes before one another, `last` first. Each turns the
- * accumulators by one lane; `last` comes more than once, so that there are `turn` rows. */
+/* Rows of weights that lie `step` bytes before one another, the last lane's first. Only the lanes
+ * from `first` to before `end` have rows, or are stored. */
 typedef struct {
     const int8_t *last;
-    int32_t step, count, turn;
+    int32_t step, first, end;
 } nn_vpu_matrix;
 
-/* 32 inputs times rows of weights, from byte `at` of each on: with 16 rows 17 issues and a branch.
- * Steps ride in the bundles. */
+/* 32 inputs times rows of weights, of which the last lane's part is at `last`: 17 issues and a
+ * branch. Steps ride in the bundles. Functions in assembly multiply what is in the place of rows
+ * that are not there. */
 static inline void nn_vpu_rows(nn_vpu *v, const int8_t *x, const nn_vpu_matrix *m,
                                const int8_t *last) {
     nn_vpu_vldc(v, x);
-    for (int32_t i = m->count; i < m->turn; i++) {
-        nn_vpu_vlmaccr(v, last);
+    for (int32_t lane = NN_VPU_ACC - 1; lane >= 0; lane--) {
+        const int has_row = lane >= m->first && lane < m->end;
+        nn_vpu_vlmaccr(v, has_row ? (const void *)last : nn_vpu_zeros);
+        last -= m->step;
     }
-    for (int32_t i = 0; i < m->count; i++) {
-        nn_vpu_vlmaccr(v, last - i * m->step);
-    }
-    NN_VPU_MAC(1 + m->turn);
-    NN_VPU_SCALAR(m->count < NN_VPU_ACC ? 2 + m->turn : 1); /* the loops of 16 rows are unrolled */
+    NN_VPU_MAC(1 + NN_VPU_ACC);
+    NN_VPU_SCALAR(1);
 }
 
 /* 32 inputs that the unit cannot load where they are. */
@@ -198,7 +198,9 @@ static inline void nn_vpu_add_pixel(nn_vpu *v, const nn_vpu_matrix *m, const nn_
 /* A group's outputs of the pixel whose first input is at `x`. */
 static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
-    const nn_vpu_matrix m = {group->weights, group->step, NN_VPU_ACC, NN_VPU_ACC};
+    const int32_t alone = group->order == NN_VPU_ALONE, odd = group->order == NN_VPU_ODD;
+    const nn_vpu_matrix m = {group->weights, group->step, group->skip,
+                             alone ? group->bytes : (group->bytes + 1 - odd) / 2};
     nn_vpu_take_rest(v, runs, x);
     nn_vpu_biases(v, group);
     nn_vpu_add_pixel(v, &m, runs, x);
@@ -310,32 +312,29 @@ static inline void nn_vpu_members(nn_vpu *v, const nn_vpu_block *b, int32_t chan
 /* The output channels of a narrow slice: up to 16, some of those of a pair of groups, or of a last
  * group without a partner.
  *
- * A slice has its own rows of weights alone, and all records of its pair. Its rows turn the
- * accumulators by a power of two for each 32 inputs, so the sums of row r are in lanes r,
- * r + turn, ... They are added up, and brought to the lanes that their channels have in the
- * records. */
+ * A slice has its own rows of weights alone, and all records of its pair. Whole groups are computed,
+ * and the slice's channels are stored. */
 typedef struct {
-    nn_vpu_matrix rows;
     nn_vpu_group group[2];
-    int32_t apart;      /* channels from lane to lane: 2 in a pair */
-    int32_t first, end; /* channels of the pair */
-    int32_t by_groups;  /* whether whole groups may be computed, see nn_vpu_rows_in_memory */
+    int32_t number;    /* the first group that has channels */
+    int32_t count;     /* groups that have */
+    int32_t first;     /* channel of the pair */
+    int32_t in_memory; /* see nn_vpu_rows_in_memory */
 } nn_vpu_few;
 
-/* Whether all rows of a pair can be read although only some were loaded: the others are multiplied
- * with lanes whose outputs are not stored. The C of the host does not do that. */
+/* Whether all rows of a pair can be read although only some were loaded, as functions in assembly
+ * do: the others are multiplied with lanes whose outputs are not stored. */
 static inline int nn_vpu_rows_in_memory(const int8_t *rows, int32_t first, int32_t row_bytes) {
 #ifdef __XS3A__
     const int32_t before = first * row_bytes, behind = (NN_VPU_BYTES - first) * row_bytes;
     const int32_t at = (int32_t)(uintptr_t)rows;
-    NN_VPU_SCALAR(8);
     return at >= (int32_t)NN_VPU_RAM + before + NN_VPU_BYTES &&
            at <= (int32_t)NN_VPU_RAM_END - behind - NN_VPU_BYTES;
 #else
     (void)rows;
     (void)first;
     (void)row_bytes;
-    return 0;
+    return 1;
 #endif
 }
 
@@ -363,95 +362,35 @@ static inline int nn_vpu_is_few(const void *constants, int32_t channels, int32_t
  * each. */
 static inline void nn_vpu_open_few(nn_vpu *v, nn_vpu_few *few, const nn_vpu_block *b,
                                    int32_t channels, int32_t channel, int32_t row_bytes) {
-    const int pair = b->records->mode & NN_VPU_MODE_PAIR;
-    few->rows.turn = 1;
-    while (few->rows.turn < channels) {
-        few->rows.turn *= 2;
+    const int32_t first = channel % NN_VPU_BYTES, end = first + channels;
+    const int32_t apart = b->records->mode & NN_VPU_MODE_PAIR ? 2 : 1; /* channels a lane */
+    nn_vpu_open_groups(few->group, apart, b);
+    nn_vpu_ready(v, few->group, b->records, apart, 0);
+    for (int32_t i = 0; i < apart; i++) {
+        const nn_vpu_order order = apart == 1 ? NN_VPU_ALONE : i == 0 ? NN_VPU_EVEN : NN_VPU_ODD;
+        nn_vpu_group *group = &few->group[i];
+        nn_vpu_place(group, b, order, 0, end);
+        group->mask &= 0xFFFFFFFFU << first;
+        group->skip = (first - i + apart - 1) / apart;
+        group->step = apart * row_bytes;
+        group->weights = b->weights + (i + (NN_VPU_ACC - 1) * apart - first) * row_bytes;
     }
-    few->rows.last = b->weights + (channels - 1) * row_bytes;
-    few->rows.step = row_bytes;
-    few->rows.count = channels;
-    few->apart = pair ? 2 : 1;
-    few->first = channel % NN_VPU_BYTES;
-    few->end = few->first + channels;
-    nn_vpu_open_groups(few->group, few->apart, b);
-    nn_vpu_ready(v, few->group, b->records, few->apart, 0);
-    for (int32_t i = 0; i < few->apart; i++) {
-        nn_vpu_place(&few->group[i], b,
-                     !pair    ? NN_VPU_ALONE
-                     : i == 0 ? NN_VPU_EVEN
-                              : NN_VPU_ODD,
-                     0, few->end);
-        few->group[i].mask &= 0xFFFFFFFFU << few->first;
-        few->group[i].skip = (few->first - i + few->apart - 1) / few->apart;
-        few->group[i].step = few->apart * row_bytes;
-        few->group[i].weights =
-            b->weights + (i + (NN_VPU_ACC - 1) * few->apart - few->first) * row_bytes;
-    }
-    few->by_groups = nn_vpu_rows_in_memory(b->weights, few->first, row_bytes);
-    NN_VPU_SCALAR(48);
-}
-
-/* Adds up a narrow slice's sums, and the biases; upper and lower halves in the lanes of its groups.
- */
-static inline void nn_vpu_gather_few(const nn_vpu *v, const nn_vpu_few *few,
-                                     int16_t high[2][NN_VPU_ACC], int16_t low[2][NN_VPU_ACC]) {
-    NN_VPU_ALIGNED int16_t d[NN_VPU_ACC], r[NN_VPU_ACC];
-    nn_vpu_vstd(v, d);
-    nn_vpu_vstr(v, r);
-    for (int32_t row = 0; row < few->rows.count; row++) {
-        const int32_t channel = few->first + row;
-        const int32_t of = channel % few->apart, lane = channel / few->apart;
-        const nn_vpu_group *group = &few->group[of];
-        uint32_t sum = (uint32_t)group->bias[lane] * 65536U + (uint16_t)group->bias[16 + lane];
-        for (int32_t i = row; i < NN_VPU_ACC; i += few->rows.turn) {
-            sum += (uint32_t)d[i] * 65536U + (uint16_t)r[i];
-            NN_VPU_SCALAR(5);
-        }
-        high[of][lane] = (int16_t)(uint16_t)(sum >> 16);
-        low[of][lane] = (int16_t)(uint16_t)sum;
-        NN_VPU_SCALAR(14);
-    }
-}
-
-/* A narrow slice's outputs of the pixel whose first input is at `x`. */
-NN_OUTLINE void nn_vpu_pixel_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
-                                 const nn_vpu_runs *runs, const int8_t *x, int8_t *to) {
-    NN_VPU_ALIGNED int16_t high[2][NN_VPU_ACC] = {{0}}, low[2][NN_VPU_ACC] = {{0}};
-    NN_VPU_ALIGNED int8_t out[NN_VPU_BYTES];
-    nn_vpu_take_rest(v, runs, x);
-    nn_vpu_vsetc(v, NN_VPU_S8);
-    nn_vpu_vclrdr(v);
-    nn_vpu_add_pixel(v, &few->rows, runs, x);
-    nn_vpu_gather_few(v, few, high, low);
-    for (int32_t i = 0; i < few->apart; i++) {
-        NN_VPU_SCALAR(3);
-        if (few->rows.count < few->apart && i != few->first % few->apart) {
-            continue; /* one channel, of the other group */
-        }
-        nn_vpu_vldd(v, high[i]);
-        nn_vpu_vldr(v, low[i]);
-        nn_vpu_finish(v, b, &few->group[i], out);
-    }
-    memcpy(to, out + few->first, (size_t)(few->end - few->first));
-    NN_VPU_SCALAR(32 + 3 * (few->end - few->first));
+    few->first = first;
+    few->count = channels < apart ? 1 : apart;
+    few->number = channels < apart ? first % apart : 0;
+    few->in_memory = nn_vpu_rows_in_memory(b->weights, first, row_bytes);
+    NN_VPU_SCALAR(56);
 }
 
 /* A narrow slice's outputs of `pixels` pixels: see nn_vpu_pixels. */
 static inline void nn_vpu_pixels_few(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_few *few,
                                      const nn_vpu_runs *runs, const int8_t *x, int8_t *to,
                                      int32_t pixels) {
-    if (few->by_groups) {
-        const int32_t alone = few->rows.count < few->apart; /* one channel, of one group */
-        nn_vpu_pixels(v, b, few->group + (alone ? few->first % few->apart : 0),
-                      alone ? 1 : few->apart, runs, x, to - few->first, pixels);
-        return;
-    }
-    for (; pixels > 0; pixels--) {
-        nn_vpu_pixel_few(v, b, few, runs, x, to);
-        x += runs->x_step;
-        to += runs->to_step;
-        NN_VPU_SCALAR(2);
+    const nn_vpu_group *groups = few->group + few->number;
+    if (few->in_memory) {
+        nn_vpu_pixels(v, b, groups, few->count, runs, x, to - few->first, pixels);
+    } else {
+        nn_vpu_each_pixel(v, b, groups, few->count, runs, x, to - few->first, pixels);
     }
 }
 

@@ -25,11 +25,6 @@ void nn_conv2d_alone_s8_vpu(const nn_conv_geometry *geometry, const void *consta
                             const nn_view *in, const nn_view *out, const nn_window *window,
                             void *scratch, int32_t channel);
 
-/* The same with one tap and no padding. */
-void nn_conv2d_1x1_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
-                          const nn_view *in, const nn_view *out, const nn_window *window,
-                          void *scratch, int32_t channel);
-
 /* Any kernel size; depth multiplier 1. */
 void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,

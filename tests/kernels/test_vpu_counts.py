@@ -10,6 +10,7 @@ import pytest
 from hostfamily import on_host
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer
 from placement import run_whole
+from slicing import in_slices
 from xs3family import on_xs3
 
 from buildtool.base.expression import evaluate
@@ -95,12 +96,16 @@ def test_costs_and_operations(case):
 @pytest.mark.parametrize("width", [1, 2, 8, 16])
 @pytest.mark.parametrize("name", ["1x1", "3x3", "dense"])
 def test_slices(name, width):
-    """Slices of channels give the whole output, at a cost that is near their issue slots."""
+    """Slices give the whole output, by as many vector operations as in C, at a cost near their issue slots."""
     case = CASES[name]
     with on_xs3(FAMILY) as family:
         output = family.in_slices(case, width)
+        issues, vectors = family.slices_issues, family.machine.counts().vectors
         assert np.array_equal(output, run_whole(case))
-        issues, variant = family.slices_issues, family.select(case.graph, case.op)
+        variant = family.select(case.graph, case.op)
+    before = counting_library().nn_vpu_counted().vpu
+    in_slices(case, variant, counting_library(), width)
+    assert vectors == counting_library().nn_vpu_counted().vpu - before
     values = features(case.graph, case.op)
     formula = of_one_thread(variant.slice_cost, family)
     cost = evaluate(formula, values | of_channels(values, width)) * -(-case.out_shape[-1] // width)
