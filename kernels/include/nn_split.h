@@ -145,6 +145,16 @@ static inline int32_t nn_cut(int32_t count, int32_t pieces, int32_t piece) {
     return count / pieces * piece + nn_min(count % pieces, piece);
 }
 
+/* Threads that are worth a fork and a join each. No division: on 64 bits that is a slow function.
+ */
+static inline int32_t nn_worth(int64_t issues) {
+    int32_t threads = 0;
+    while (threads < NN_THREADS && issues >= (threads + 1) * (int64_t)NN_FORK_ISSUES) {
+        threads++;
+    }
+    return threads;
+}
+
 static inline void nn_share_piece(const void *context, int32_t piece) {
     const nn_share *share = (const nn_share *)context;
     const nn_call *call = share->call;
@@ -174,8 +184,7 @@ static inline void nn_split_batch(const nn_call *call, const nn_window *window) 
     const int32_t rows = window->y1 - window->y0, columns = window->x1 - window->x0;
     const int32_t channels = call->out->channels, step = call->channel_step;
     const int32_t groups = step > 0 ? nn_ceil(channels, step) : 1;
-    const int64_t worth = (int64_t)rows * columns * call->issues / NN_FORK_ISSUES;
-    const int32_t most = worth < NN_THREADS ? (int32_t)worth : NN_THREADS;
+    const int32_t most = nn_worth((int64_t)rows * columns * call->issues);
     nn_share share = {call, *window, NN_BY_ROWS, nn_min(most, rows), call->scratch_bytes};
     if (most > 1) {
         /* the most that one piece has, in pixels of one group of channels */

@@ -9,10 +9,13 @@
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
+typedef struct prepared prepared;
+
 /* A call's geometry, and the first channel of its slice. */
 typedef struct {
     const nn_conv_geometry *g;
     int32_t channel;
+    prepared *prepared; /* what all pieces share, or NULL */
 } task;
 
 /* How the taps of a pixel are collected: rows that lie row_step apart in a ring, each of `bytes`
@@ -39,20 +42,20 @@ typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
     const nn_vpu_block *block;
-    const nn_vpu_few *few; /* the channels of a narrow slice; otherwise */
-    nn_vpu_group *groups;  /* groups of output channels, */
-    int32_t count;         /* those that are computed together */
-    int32_t weight_row;    /* bytes of a channel's weights */
-    int32_t row_bytes;     /* of a row of taps */
-    int joined;            /* a row of taps lies side by side, where the ring does not cut it */
-    int direct;            /* rows of taps can be read in place */
-    int32_t together;      /* pixels of the window that are one run, or 0; then */
-    const int8_t *from;    /* the first one's inputs */
-    int8_t *to;            /* and outputs */
-    nn_vpu_runs runs;      /* rows of taps in place, and */
-    nn_vpu_runs apart;     /* in the patch */
-    int8_t *patch;         /* where taps are collected, */
-    nn_vpu_patch shape;    /* and how */
+    const nn_vpu_few *few;      /* the channels of a narrow slice; otherwise */
+    const nn_vpu_group *groups; /* groups of output channels, */
+    int32_t count;              /* those that are computed together */
+    int32_t weight_row;         /* bytes of a channel's weights */
+    int32_t row_bytes;          /* of a row of taps */
+    int joined;         /* a row of taps lies side by side, where the ring does not cut it */
+    int direct;         /* rows of taps can be read in place */
+    int32_t together;   /* pixels of the window that are one run, or 0; then */
+    const int8_t *from; /* the first one's inputs */
+    int8_t *to;         /* and outputs */
+    nn_vpu_runs runs;   /* rows of taps in place, and */
+    nn_vpu_runs apart;  /* in the patch */
+    int8_t *patch;      /* where taps are collected, */
+    nn_vpu_patch shape; /* and how */
 } walk;
 
 /* `rest`: see nn_vpu_runs. */
@@ -310,6 +313,54 @@ static void piece(const nn_call *call, const nn_piece *own) {
     }
 }
 
+/* A call whose groups are one batch, where many pieces have to be made: its groups are ready. */
+struct prepared {
+    nn_vpu_block block;
+    nn_vpu_group groups[NN_VPU_BATCH];
+    walk w;
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+};
+
+static void prepare(prepared *p, const task *t, const nn_call *call) {
+    const int32_t channels = call->out->channels;
+    nn_vpu v;
+    p->block = nn_vpu_open(call->constants, nn_vpu_groups(channels));
+    p->w = opened(&v, t->g, call->in, call->out, call->scratch, p->rest);
+    p->w.block = &p->block;
+    p->w.few = NULL;
+    nn_vpu_open_groups(p->groups, NN_VPU_BATCH, &p->block);
+    nn_vpu_members(&v, &p->block, channels, p->w.weight_row, 0, nn_vpu_groups(channels), p->groups);
+}
+
+/* Lets runs have a rest at another place, which has zeros. */
+static void move_rest(nn_vpu_runs *runs, int8_t *rest) {
+    runs->rest_to = rest + (runs->rest_to - runs->rest);
+    runs->rest = rest;
+}
+
+/* As `piece`, of a call that is prepared. */
+static void piece_prepared(const nn_call *call, const nn_piece *own) {
+    const prepared *p = ((const task *)call->geometry)->prepared;
+    const int32_t first = own->c0 / NN_VPU_ACC;
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    nn_vpu v;
+    walk w;
+    nn_vpu_copy(&v, (int8_t *)&w, (const int8_t *)&p->w, (int32_t)sizeof(w));
+    nn_vpu_vclrdr(&v);
+    nn_vpu_vstr(&v, rest);
+    move_rest(&w.runs, rest);
+    move_rest(&w.apart, rest);
+    if (own->scratch != NULL) {
+        w.apart.end += (int8_t *)own->scratch - w.patch;
+        w.patch = w.shape.to = (int8_t *)own->scratch;
+    }
+    w.groups = p->groups + first;
+    w.count = nn_vpu_groups(own->c1) - first;
+    find_run(&w, &own->window);
+    compute(&v, &w, &own->window, 0);
+    NN_VPU_SCALAR(100);
+}
+
 /* A narrow slice of the output channels. */
 static void piece_few(const nn_call *call, const nn_piece *own) {
     const task *t = (const task *)call->geometry;
@@ -327,37 +378,50 @@ static void piece_few(const nn_call *call, const nn_piece *own) {
     compute(&v, &w, &own->window, 1);
 }
 
+/* A window whose output lies over the input: batches of rows, each cut into pieces. */
+NN_OUTLINE void compute_prepared(nn_call *call, task *own, const nn_window *window) {
+    prepared p;
+    prepare(&p, own, call);
+    own->prepared = &p;
+    call->body = piece_prepared;
+    nn_split(call, window);
+}
+
 /* The call that computes a window; `alone`: a single thread does. */
-static void compute_window(const task *own, const void *constants, const nn_view *in,
-                           const nn_view *out, const nn_window *window, void *scratch, int alone) {
+static void compute_window(task *own, const void *constants, const nn_view *in, const nn_view *out,
+                           const nn_window *window, void *scratch, int alone) {
     const nn_conv_geometry *g = own->g;
     const int few = nn_vpu_is_few(constants, out->channels, own->channel);
     const int32_t blocks = nn_vpu_chunks(g->kernel_h * g->kernel_w * in->channels);
-    const nn_call call = {.body = few ? piece_few : piece,
-                          .geometry = own,
-                          .constants = constants,
-                          .in = in,
-                          .out = out,
-                          .scratch = scratch,
-                          .scratch_bytes = blocks * NN_VPU_BYTES,
-                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
-                          .stride_h = g->stride_h,
-                          .pad_top = g->pad_top,
-                          .channel_step = few ? 0 : 2 * NN_VPU_ACC,
-                          .channels_first = out->channels > NN_VPU_ACC,
-                          .issues = alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
-    nn_split(&call, window);
+    nn_call call = {.body = few ? piece_few : piece,
+                    .geometry = own,
+                    .constants = constants,
+                    .in = in,
+                    .out = out,
+                    .scratch = scratch,
+                    .scratch_bytes = blocks * NN_VPU_BYTES,
+                    .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                    .stride_h = g->stride_h,
+                    .pad_top = g->pad_top,
+                    .channel_step = few ? 0 : 2 * NN_VPU_ACC,
+                    .channels_first = out->channels > NN_VPU_ACC,
+                    .issues = alone ? 0 : nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+    if (!few && out->channels <= NN_VPU_BATCH * NN_VPU_ACC && !nn_clear(&call, in)) {
+        compute_prepared(&call, own, window);
+    } else {
+        nn_split(&call, window);
+    }
 }
 
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch, int32_t channel) {
-    const task own = {geometry, channel};
+    task own = {geometry, channel, NULL};
     compute_window(&own, constants, in, out, window, scratch, 0);
 }
 
 void nn_conv2d_alone_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                             const nn_view *in, const nn_view *out, const nn_window *window,
                             void *scratch, int32_t channel) {
-    const task own = {geometry, channel};
+    task own = {geometry, channel, NULL};
     compute_window(&own, constants, in, out, window, scratch, 1);
 }

@@ -6,7 +6,7 @@
  * pixel's are read as well, and the last pixel of the input is copied.
  */
 #include "nn_split.h"
-#include "nn_vpu_requantise.h"
+#include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
 /* The taps of a pixel: rows of `count` inputs between padding, and above and below them more
@@ -32,7 +32,7 @@ typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
     const nn_vpu_block *block;
-    nn_vpu_group *groups;
+    const nn_vpu_group *groups;
     int32_t count; /* of groups that are computed together */
     int32_t channels, group_bytes;
     nn_vpu_taps taps;   /* of the pixels that are computed */
@@ -82,20 +82,20 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
 }
 
 /* Makes the groups from number `first` on ready. */
-static inline void open_groups(nn_vpu *v, const walk *w, int32_t first) {
+static inline void open_groups(nn_vpu *v, const walk *w, nn_vpu_group *groups, int32_t first) {
     const int32_t own = nn_min(w->channels, NN_VPU_ACC);
     int32_t ahead = NN_VPU_BATCH * w->group_bytes;
     NN_VPU_SCALAR(14);
-    if (w->groups->bytes == 0 || (first + NN_VPU_BATCH) * NN_VPU_ACC > w->channels) {
+    if (groups->bytes == 0 || (first + NN_VPU_BATCH) * NN_VPU_ACC > w->channels) {
         ahead = 0;
         for (int32_t i = 0; i < w->count; i++) {
             const int32_t place = nn_min((first + i) * NN_VPU_ACC, w->channels - own);
-            nn_vpu_place(w->groups + i, w->block, NN_VPU_ALONE, place, own);
-            w->groups[i].weights = w->block->weights + (first + i) * w->group_bytes;
+            nn_vpu_place(groups + i, w->block, NN_VPU_ALONE, place, own);
+            groups[i].weights = w->block->weights + (first + i) * w->group_bytes;
             NN_VPU_SCALAR(24);
         }
     }
-    nn_vpu_ready(v, w->groups, w->block->records + first, w->count, ahead);
+    nn_vpu_ready(v, groups, w->block->records + first, w->count, ahead);
 }
 
 /* The products of one tap: two issues. */
@@ -280,6 +280,12 @@ static void compute_row(nn_vpu *v, walk *w, int32_t y, int32_t x0, int32_t x1) {
     }
 }
 
+static void compute_rows(nn_vpu *v, walk *w, const nn_window *window) {
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        compute_row(v, w, y, window->x0, window->x1);
+    }
+}
+
 /* Groups of channels that lie in [c0, c1). */
 static void piece(const nn_call *call, const nn_piece *own) {
     const int32_t count = (call->in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
@@ -293,11 +299,44 @@ static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_open_groups(groups, NN_VPU_BATCH, &block);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
         w.count = nn_min(end - first, NN_VPU_BATCH);
-        open_groups(&v, &w, first);
-        for (int32_t y = own->window.y0; y < own->window.y1; y++) {
-            compute_row(&v, &w, y, own->window.x0, own->window.x1);
-        }
+        open_groups(&v, &w, groups, first);
+        compute_rows(&v, &w, &own->window);
     }
+}
+
+/* A call whose groups are one batch, where many pieces have to be made: its groups are ready. */
+typedef struct {
+    nn_vpu_block block;
+    nn_vpu_group groups[NN_VPU_BATCH];
+    walk w;
+} prepared;
+
+/* As `piece`, of a call that is prepared. */
+static void piece_prepared(const nn_call *call, const nn_piece *own) {
+    const prepared *p = (const prepared *)call->geometry;
+    const int32_t first = own->c0 / NN_VPU_ACC;
+    walk w;
+    nn_vpu v;
+    nn_vpu_copy(&v, (int8_t *)&w, (const int8_t *)&p->w, (int32_t)sizeof(w));
+    w.groups = p->groups + first;
+    w.count = (own->c1 + NN_VPU_ACC - 1) / NN_VPU_ACC - first;
+    compute_rows(&v, &w, &own->window);
+    NN_VPU_SCALAR(80);
+}
+
+/* A window whose output lies over the input: batches of rows, each cut into pieces. */
+NN_OUTLINE void compute_prepared(nn_call *call, int32_t groups, const nn_window *window) {
+    prepared p;
+    nn_vpu v;
+    p.block = nn_vpu_open(call->constants, groups);
+    p.w = opened((const nn_conv_geometry *)call->geometry, &p.block, call->in, call->out);
+    p.w.taps.padding = p.w.padding;
+    p.w.count = groups;
+    nn_vpu_open_groups(p.groups, NN_VPU_BATCH, &p.block);
+    open_groups(&v, &p.w, p.groups, 0);
+    call->geometry = &p;
+    call->body = piece_prepared;
+    nn_split(call, window);
 }
 
 void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
@@ -305,17 +344,21 @@ void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *co
                                 void *scratch) {
     const nn_conv_geometry *g = geometry;
     const int32_t groups = (out->channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
-    const nn_call call = {.body = piece,
-                          .geometry = geometry,
-                          .constants = constants,
-                          .in = in,
-                          .out = out,
-                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
-                          .stride_h = g->stride_h,
-                          .pad_top = g->pad_top,
-                          .channel_step = out->channels % NN_VPU_ACC == 0 ? NN_VPU_ACC : 0,
-                          .channels_first = groups > NN_VPU_BATCH,
-                          .issues = groups * (3 * g->kernel_h * g->kernel_w + 60)};
+    nn_call call = {.body = piece,
+                    .geometry = geometry,
+                    .constants = constants,
+                    .in = in,
+                    .out = out,
+                    .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                    .stride_h = g->stride_h,
+                    .pad_top = g->pad_top,
+                    .channel_step = out->channels % NN_VPU_ACC == 0 ? NN_VPU_ACC : 0,
+                    .channels_first = groups > NN_VPU_BATCH,
+                    .issues = groups * (3 * g->kernel_h * g->kernel_w + 60)};
     (void)scratch;
-    nn_split(&call, window);
+    if (groups <= NN_VPU_BATCH && !nn_clear(&call, in)) {
+        compute_prepared(&call, groups, window);
+    } else {
+        nn_split(&call, window);
+    }
 }

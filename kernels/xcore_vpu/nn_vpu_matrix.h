@@ -312,8 +312,8 @@ static inline void nn_vpu_members(nn_vpu *v, const nn_vpu_block *b, int32_t chan
 /* The output channels of a narrow slice: up to 16, some of those of a pair of groups, or of a last
  * group without a partner.
  *
- * A slice has its own rows of weights alone, and all records of its pair. Whole groups are computed,
- * and the slice's channels are stored. */
+ * A slice has its own rows of weights alone, and all records of its pair. Whole groups are
+ * computed, and the slice's channels are stored. */
 typedef struct {
     nn_vpu_group group[2];
     int32_t number;    /* the first group that has channels */

@@ -27,6 +27,9 @@ void io_close(int handle);
  * A frame's bytes that nobody writes are seen only if deeper ones were. */
 uint32_t io_call_measured(void (*function)(void));
 
+/* Copies weights, as a loader does that runs beside the core; memcpy if no target has its own. */
+void io_load(void *to, const void *from, uint32_t bytes);
+
 /* Asks for every access to [data, data + bytes) to be reported; 1 if so, and then the harness
  * keeps away from it, 0 if nobody watches. */
 int io_forbid(void *data, uint32_t bytes);

@@ -10,8 +10,15 @@ void __misaligned_store(uint8_t *to, uint32_t value);
 void *__memcpy_4(void *to, const void *from, size_t bytes) {
     volatile uint32_t *words = (volatile uint32_t *)to; /* or this loop became a call of itself */
     const uint32_t *source = (const uint32_t *)from;
-    for (size_t i = 0; i < bytes / 4; i++) {
-        words[i] = source[i];
+    size_t left = bytes / 4;
+    for (; left >= 4; left -= 4, words += 4, source += 4) {
+        words[0] = source[0];
+        words[1] = source[1];
+        words[2] = source[2];
+        words[3] = source[3];
+    }
+    for (; left > 0; left--) {
+        *words++ = *source++;
     }
     return to;
 }

@@ -20,6 +20,7 @@ enum {
     SERVICE_CLOCK, /* issue slots of this run, the lower 32 bits */
     SERVICE_PIECE, /* r0: 0 a call begins that threads share, 1 a piece begins, 2 it ends, 3 the
                       call ends */
+    SERVICE_COPY,  /* r0: to, r1: from, r2: bytes, as another thread's loader copies; 0, or -1 */
     SERVICES
 };
 
@@ -85,6 +86,19 @@ static uint32_t transfer(FILE *file, const services_of *of, int32_t writes) {
     return (writes ? fwrite(at, 1, bytes, file) : fread(at, 1, bytes, file)) == bytes ? 0 : FAILED;
 }
 
+static uint32_t copy_bytes(const services_of *of) {
+    const uint32_t bytes = of->r[2];
+    if (bytes > 0) {
+        uint8_t *const to = xs3_find(of->machine, of->r[0], bytes, 1);
+        const uint8_t *const from = xs3_find(of->machine, of->r[1], bytes, 0);
+        if (to == NULL || from == NULL) {
+            return FAILED;
+        }
+        memmove(to, from, bytes);
+    }
+    return 0;
+}
+
 static int32_t serve(xs3_services *s, const services_of *of, uint32_t number) {
     uint32_t *const r = of->r;
     if (number == SERVICE_EXIT) {
@@ -96,6 +110,10 @@ static int32_t serve(xs3_services *s, const services_of *of, uint32_t number) {
     }
     if (number == SERVICE_OPEN) {
         r[0] = open_file(s, of);
+        return SERVICE_DONE;
+    }
+    if (number == SERVICE_COPY) {
+        r[0] = copy_bytes(of);
         return SERVICE_DONE;
     }
     if (number > SERVICE_WRITE) {
