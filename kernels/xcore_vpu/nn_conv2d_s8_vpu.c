@@ -344,8 +344,7 @@ static void piece_prepared(const nn_call *call, const nn_piece *own) {
     const int32_t first = own->c0 / NN_VPU_ACC;
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
     nn_vpu v;
-    walk w;
-    nn_vpu_copy(&v, (int8_t *)&w, (const int8_t *)&p->w, (int32_t)sizeof(w));
+    walk w = p->w;
     nn_vpu_vclrdr(&v);
     nn_vpu_vstr(&v, rest);
     move_rest(&w.runs, rest);

@@ -6,7 +6,7 @@
  * pixel's are read as well, and the last pixel of the input is copied.
  */
 #include "nn_split.h"
-#include "nn_vpu_matrix.h"
+#include "nn_vpu_requantise.h"
 #include "nn_xcore_vpu.h"
 
 /* The taps of a pixel: rows of `count` inputs between padding, and above and below them more
@@ -315,9 +315,8 @@ typedef struct {
 static void piece_prepared(const nn_call *call, const nn_piece *own) {
     const prepared *p = (const prepared *)call->geometry;
     const int32_t first = own->c0 / NN_VPU_ACC;
-    walk w;
+    walk w = p->w;
     nn_vpu v;
-    nn_vpu_copy(&v, (int8_t *)&w, (const int8_t *)&p->w, (int32_t)sizeof(w));
     w.groups = p->groups + first;
     w.count = (own->c1 + NN_VPU_ACC - 1) / NN_VPU_ACC - first;
     compute_rows(&v, &w, &own->window);
