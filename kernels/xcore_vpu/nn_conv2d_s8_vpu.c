@@ -306,10 +306,16 @@ static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_vsetc(&v, NN_VPU_S8);
     find_run(&w, &own->window);
     nn_vpu_open_groups(groups, NN_VPU_BATCH, &block);
+    const int all = w.together > 0 && nn_vpu_all_by_xs3(&w.runs, w.from, w.to, w.together);
     for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
         w.count = nn_min(end - first, NN_VPU_BATCH);
         nn_vpu_members(&v, &block, call->out->channels, w.weight_row, first, w.count, groups);
-        compute(&v, &w, &own->window, 0);
+        if (w.together > 0) {
+            nn_vpu_pixels_known(&v, &block, groups, w.count, &w.runs, w.from, w.to, w.together,
+                                all);
+        } else {
+            compute(&v, &w, &own->window, 0);
+        }
     }
 }
 

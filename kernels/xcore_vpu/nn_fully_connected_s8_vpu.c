@@ -26,10 +26,11 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
             const int32_t pixels = nn_run(out, x, nn_run(in, x, window->x1 - x));
             const int8_t *from = nn_pixel(in, y, x);
             int8_t *to = nn_out_pixel(out, y, x);
+            const int all = nn_vpu_all_by_xs3(&runs, from, to, pixels);
             for (int32_t i = first; i < end; i += NN_VPU_BATCH) {
                 const int32_t count = nn_min(end - i, NN_VPU_BATCH);
                 nn_vpu_members(&v, &b, out->channels, row_bytes, i, count, groups);
-                nn_vpu_pixels(&v, &b, groups, count, &runs, from, to, pixels);
+                nn_vpu_pixels_known(&v, &b, groups, count, &runs, from, to, pixels, all);
                 NN_VPU_SCALAR(12);
             }
             groups->bytes = 0; /* the next run begins with the first groups */

@@ -270,6 +270,31 @@ static inline void nn_vpu_pixels(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
     nn_vpu_each_pixel(v, b, groups, count, runs, x, to, pixels);
 }
 
+/* Whether one call of the function in assembly can compute `pixels` pixels of any groups. */
+static inline int nn_vpu_all_by_xs3(const nn_vpu_runs *runs, const int8_t *x, const int8_t *to,
+                                    int32_t pixels) {
+#ifdef __XS3A__
+    return nn_vpu_by_xs3(runs, x, to, pixels) == pixels;
+#else
+    (void)runs, (void)x, (void)to, (void)pixels;
+    return 0;
+#endif
+}
+
+/* As nn_vpu_pixels; `all`: what nn_vpu_all_by_xs3 said of these pixels. */
+static inline void nn_vpu_pixels_known(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *groups,
+                                       int32_t count, const nn_vpu_runs *runs, const int8_t *x,
+                                       int8_t *to, int32_t pixels, int all) {
+#ifdef __XS3A__
+    if (all) {
+        nn_vpu_pixels_xs3(groups, runs, x, to, pixels, count - 1);
+        return;
+    }
+#endif
+    (void)all;
+    nn_vpu_pixels(v, b, groups, count, runs, x, to, pixels);
+}
+
 static inline int32_t nn_vpu_groups(int32_t channels) {
     return (channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
 }
