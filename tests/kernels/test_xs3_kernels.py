@@ -7,7 +7,7 @@ import pytest
 from boardcalls import collect
 from buildtool_plugins.xs3.machine import Readings
 from hostfamily import on_host
-from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer, windowed
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, changed, layer, windowed
 from largecases import deep_convolutions, depthwise_rows, extreme, grouped
 from largecases import windowed as large
 from placement import run_parts, run_pieces, run_whole
@@ -100,6 +100,33 @@ def test_random_layers(kind):
             lambda case: (run_whole(case), run_pieces(case, 3, columns=case.op.kind is not DENSE)),
         )
     assert family.kernels.total() > 3
+
+
+def most_products(bias):
+    """As many products as the unit's sums hold, all of them as large as they get; half of them cancel."""
+    case = layer(np.random.default_rng(0), DENSE, Axis(1), Axis(1), 131071, 3, points=(0, -9))
+    weights = np.full((3, 131071), -128, np.int8)
+    weights[1, 65536:] = 127
+    weights[2] = -weights[1] - 1
+    more = {"bias": np.full(3, bias), "scales": np.full(3, 2.0**-24), "steps": (1.0, 1.0)}
+    return changed(case, weights, **more, values=np.full(case.inputs[0].shape, -128, np.int8))
+
+
+@pytest.mark.parametrize("saturates", [False, True])
+def test_no_partial_sum_saturates(saturates):
+    """So it does not matter whether VLMACCR saturates once or after every product."""
+    with on_xs3(FAMILY, Readings(vlmaccr_saturates=saturates)):
+        for bias in (0, 2**14 - 1, -(2**31)):
+            assert len(np.unique(run_whole(most_products(bias)))) > 1
+        for kind in ("deep sums", "extreme sums"):
+            collect(OTHERS[kind], 6, run_whole)
+
+
+@pytest.mark.parametrize("name", ["1x1, 64 to 64", "depthwise 3x3, 16, by 1"])
+def test_kernels_rely_on_vlashr_rounding_down(name):
+    family = on_xs3(FAMILY, Readings(vlashr_rounds=True))
+    with family, pytest.raises(Exception, match="plain kernel leaves"):
+        run_whole(CASES[name])
 
 
 @pytest.mark.parametrize("name", ["some scalar", "scalar, dense", "bounded", "1x1, by 2", "dense, 64 to 12"])
