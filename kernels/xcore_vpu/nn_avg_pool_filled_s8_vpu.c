@@ -20,11 +20,22 @@ static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t fi
     nn_vpu_average(v, p, area, first, filled->elements, out, mask);
 }
 
+static inline int by_xs3(void *plan, const nn_area *area, const nn_piece *own, int8_t *out) {
+    nn_vpu_averages *p = (nn_vpu_averages *)plan;
+    const nn_filled_pool_constants *filled = (const nn_filled_pool_constants *)p->constants;
+    const int32_t outside = filled->elements - area->rows * area->columns;
+    nn_vpu_row start[2];
+    if (outside != 0) {
+        nn_vpu_splat_bias(&start[0], &start[1], outside * filled->value);
+    }
+    return nn_vpu_average_by_xs3(p, area, own, filled->elements, outside == 0 ? NULL : start, out);
+}
+
 static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_averages p;
     nn_vpu v;
     nn_vpu_open_averages(&v, &p, (const nn_pool_constants *)call->constants);
-    nn_vpu_for_groups(compute_group, &v, &p, call, own, NN_VPU_AVERAGED);
+    nn_vpu_for_groups(compute_group, by_xs3, &v, &p, call, own, NN_VPU_AVERAGED);
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {

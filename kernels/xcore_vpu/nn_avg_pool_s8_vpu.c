@@ -8,11 +8,16 @@ static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t fi
     nn_vpu_average(v, (nn_vpu_averages *)plan, area, first, area->rows * area->columns, out, mask);
 }
 
+static inline int by_xs3(void *plan, const nn_area *area, const nn_piece *own, int8_t *out) {
+    return nn_vpu_average_by_xs3((nn_vpu_averages *)plan, area, own, area->rows * area->columns,
+                                 NULL, out);
+}
+
 static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_averages p;
     nn_vpu v;
     nn_vpu_open_averages(&v, &p, (const nn_pool_constants *)call->constants);
-    nn_vpu_for_groups(compute_group, &v, &p, call, own, NN_VPU_AVERAGED);
+    nn_vpu_for_groups(compute_group, by_xs3, &v, &p, call, own, NN_VPU_AVERAGED);
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {

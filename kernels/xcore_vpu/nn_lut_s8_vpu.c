@@ -3,22 +3,30 @@
 #include "nn_vpu_lanes.h"
 #include "nn_xcore_vpu.h"
 
+#ifdef __XS3A__
+void nn_vpu_lut_xs3(const uint8_t *table, const int8_t *in, int8_t *out, int32_t words);
+#else
 static inline uint32_t look_up(const uint8_t *table, uint32_t four) {
     const uint32_t a = table[four & 255], b = table[four >> 8 & 255];
     const uint32_t c = table[four >> 16 & 255], d = table[four >> 24];
     return a | b << 8 | c << 16 | d << 24;
 }
+#endif
 
 static void run(const void *plan, const int8_t *in, const int8_t *unused, int8_t *out,
                 int32_t count) {
     const uint8_t *table = (const uint8_t *)plan;
     (void)unused;
-    NN_VPU_SCALAR(12);
+#ifdef __XS3A__
+    nn_vpu_lut_xs3(table, in, out, count / 4);
+#else
+    NN_VPU_SCALAR(18);
     for (int32_t i = 0; i < count; i += 4) {
         const uint32_t four = *(const uint32_t *)(const void *)(in + i);
         *(uint32_t *)(void *)(out + i) = look_up(table, four);
-        NN_VPU_SCALAR(18);
+        NN_VPU_SCALAR(12);
     }
+#endif
 }
 
 static void piece(const nn_call *call, const nn_piece *own) {

@@ -55,6 +55,28 @@ static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t fi
     nn_vpu_vstrpv(v, out, NN_VPU_EVEN_BYTES & mask);
 }
 
+#ifdef __XS3A__
+typedef char pooling_layout[offsetof(pooling, by_256) == POOLING_BY_256 &&
+                                    offsetof(pooling, zero) == POOLING_ZERO &&
+                                    offsetof(pooling, start) == POOLING_START
+                                ? 1
+                                : -1];
+void nn_vpu_max_pool_xs3(const pooling *p, const nn_vpu_pool_area *a);
+#endif
+
+static inline int by_xs3(void *plan, const nn_area *area, const nn_piece *own, int8_t *out) {
+#ifdef __XS3A__
+    nn_vpu_pool_area a;
+    if (nn_vpu_open_area(&a, area, own, GROUP, out)) {
+        nn_vpu_max_pool_xs3((const pooling *)plan, &a);
+        return 1;
+    }
+#else
+    (void)plan, (void)area, (void)own, (void)out;
+#endif
+    return 0;
+}
+
 static void piece(const nn_call *call, const nn_piece *own) {
     const nn_pool_constants *c = (const nn_pool_constants *)call->constants;
     pooling p;
@@ -64,7 +86,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
     nn_vpu_splat(&p.zero, 0);
     nn_vpu_splat(&p.start, 128 * 128);
     nn_vpu_vsetc(&v, NN_VPU_S16);
-    nn_vpu_for_groups(compute_group, &v, &p, call, own, GROUP);
+    nn_vpu_for_groups(compute_group, by_xs3, &v, &p, call, own, GROUP);
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {

@@ -6,8 +6,7 @@
  * has found it by trying them all (packing.py); otherwise, and for sums that do not fit 16 bits,
  * the plain kernel computes.
  */
-#include "nn_split.h"
-#include "nn_vpu_lanes.h"
+#include "nn_vpu_pool.h"
 #include "nn_xcore_vpu.h"
 
 #define GROUP 16
@@ -88,6 +87,34 @@ static void compute_group(nn_vpu *v, const factors *f, const nn_reduce_geometry 
     NN_VPU_SCALAR(8);
 }
 
+#ifdef __XS3A__
+typedef char factors_layout[offsetof(factors, times) == FACTORS_TIMES ? 1 : -1];
+void nn_vpu_mean_xs3(const factors *f, const nn_vpu_pool_area *a);
+#endif
+
+/* The channels of a piece by the function in assembly, where up to two dimensions are reduced. */
+static inline int by_xs3(const factors *f, const nn_reduce_geometry *g, const nn_piece *own,
+                         const int8_t *in, int8_t *out) {
+#ifdef __XS3A__
+    const int32_t last = g->inner_rank - 1;
+    if (last == 0 || last == 1) {
+        nn_vpu_pool_area a = {.x = in + own->c0,
+                              .rows = last > 0 ? g->inner[0] - 1 : 0,
+                              .columns = g->inner[last] - 1,
+                              .stride = g->inner_stride[last],
+                              .row_step = g->inner_stride[0],
+                              .ring_end = (const int8_t *)UINTPTR_MAX,
+                              .out = out + own->c0};
+        nn_vpu_open_groups_of_area(&a, own->c0, own->c1, GROUP);
+        nn_vpu_mean_xs3(f, &a);
+        return 1;
+    }
+#else
+    (void)f, (void)g, (void)own, (void)in, (void)out;
+#endif
+    return 0;
+}
+
 static const nn_mean_lanes *lanes_of(const void *constants) {
     return (const nn_mean_lanes *)(const void *)((const nn_mean_constants *)constants + 1);
 }
@@ -103,10 +130,12 @@ static void piece(const nn_call *call, const nn_piece *own) {
     open_factors(&f, ((const nn_mean_constants *)call->constants)->sum_zero_point,
                  lanes_of(call->constants));
     for (int32_t row = 0; row < own->window.y1; row++) {
-        for (int32_t c = own->c0; row >= own->window.y0 && c < own->c1; c += GROUP) {
-            const int32_t first = nn_min(c, own->c1 - GROUP);
-            compute_group(&v, &f, g, m->in + offset + first, m->out + row * width + first,
-                          0xFFFFU & (0xFFFFU << (c - first)));
+        if (row >= own->window.y0 && !by_xs3(&f, g, own, m->in + offset, m->out + row * width)) {
+            for (int32_t c = own->c0; c < own->c1; c += GROUP) {
+                const int32_t first = nn_min(c, own->c1 - GROUP);
+                compute_group(&v, &f, g, m->in + offset + first, m->out + row * width + first,
+                              0xFFFFU & (0xFFFFU << (c - first)));
+            }
         }
         NN_VPU_SCALAR(15);
         nn_next(rank, g->outer, index, g->outer_stride, &offset);

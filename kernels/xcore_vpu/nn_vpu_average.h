@@ -23,6 +23,14 @@ typedef struct {
     int32_t times; /* how often the factor is due, 0 where there is none for the count */
 } nn_vpu_averages;
 
+#ifdef __XS3A__
+typedef char nn_vpu_averages_layout[offsetof(nn_vpu_averages, ones) == AVERAGES_ONES &&
+                                            offsetof(nn_vpu_averages, times) == AVERAGES_TIMES
+                                        ? 1
+                                        : -1];
+void nn_vpu_average_xs3(const nn_vpu_averages *p, const nn_vpu_pool_area *a);
+#endif
+
 /* Halves stay halves with `multiplier` in the place of 2^bits / count. */
 static inline int nn_vpu_is_exact_average(int32_t multiplier, int32_t bits, int32_t count) {
     const int64_t over = (int64_t)multiplier * count - ((int64_t)1 << bits);
@@ -97,6 +105,27 @@ static inline void nn_vpu_open_averages(nn_vpu *v, nn_vpu_averages *p, const nn_
     nn_vpu_open_clamp(&p->clamp, c->clamp_min, c->clamp_max, 256);
     nn_vpu_splat(&p->ones, 0x0101);
     nn_vpu_vsetc(v, NN_VPU_S8);
+}
+
+/* Channels of a pixel by the function in assembly: the means of `count` elements, whose sums begin
+ * with the rows at `start`, or NULL; 0 if it cannot. */
+static inline int nn_vpu_average_by_xs3(nn_vpu_averages *p, const nn_area *area,
+                                        const nn_piece *own, int32_t count, const nn_vpu_row *start,
+                                        int8_t *out) {
+#ifdef __XS3A__
+    nn_vpu_pool_area a;
+    if (count != p->count) {
+        nn_vpu_open_count(p, count);
+    }
+    if (p->times > 0 && nn_vpu_open_area(&a, area, own, NN_VPU_AVERAGED, out)) {
+        a.start = start;
+        nn_vpu_average_xs3(p, &a);
+        return 1;
+    }
+#else
+    (void)p, (void)area, (void)own, (void)count, (void)start, (void)out;
+#endif
+    return 0;
 }
 
 /* Sixteen channels of a pixel: the means of `count` elements, whose sums are those of the area and

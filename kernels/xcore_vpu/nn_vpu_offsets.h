@@ -87,6 +87,27 @@
 #define PATCH_TO 12
 #define PATCH_X_STEP 13 /* behind it the step of outputs */
 
+/* nn_vpu_pool_area */
+#define AREA_X 0
+#define AREA_ROWS 1
+#define AREA_COLUMNS 2
+#define AREA_STRIDE 3
+#define AREA_ROW_STEP 4
+#define AREA_RING 5
+#define AREA_RING_END 6
+#define AREA_OUT 7
+#define AREA_GROUPS 8
+#define AREA_BACK 9
+#define AREA_START 10
+
+/* In bytes: `pooling` of nn_max_pool_s8_vpu.c, nn_vpu_averages, `factors` of nn_mean_s8_vpu.c */
+#define POOLING_BY_256 100
+#define POOLING_ZERO 132
+#define POOLING_START 164
+#define AVERAGES_ONES 164
+#define AVERAGES_TIMES 364
+#define FACTORS_TIMES 320
+
 /* `addition` of nn_add_s8_vpu.c, in bytes */
 #define ADDITION_CLAMP 384
 

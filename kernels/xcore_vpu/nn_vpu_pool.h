@@ -6,17 +6,67 @@
 #include "nn_split.h"
 #include "nn_view.h"
 #include "nn_vpu_lanes.h"
+#include "nn_vpu_offsets.h"
+
+#include <stddef.h>
+
+/* A pixel's taps and outputs, as functions in assembly take them: rows of taps in a ring. */
+typedef struct {
+    const int8_t *x;       /* the first tap */
+    int32_t rows, columns; /* behind the first ones */
+    int32_t stride, row_step, ring;
+    const int8_t *ring_end;
+    int8_t *out;
+    int32_t groups, back;    /* behind the first one; how far the last one lies over it */
+    const nn_vpu_row *start; /* what sums begin with: upper halves and lower ones; or NULL */
+} nn_vpu_pool_area;
+
+#ifdef __XS3A__
+typedef char nn_vpu_pool_area_layout[offsetof(nn_vpu_pool_area, start) == 4 * AREA_START ? 1 : -1];
+#endif
+
+/* The groups of `size` channels from c0 to c1. */
+static inline void nn_vpu_open_groups_of_area(nn_vpu_pool_area *a, int32_t c0, int32_t c1,
+                                              int32_t size) {
+    a->groups = (c1 - c0 + size - 1) / size - 1;
+    a->back = (a->groups + 1) * size - (c1 - c0);
+    a->start = NULL;
+}
+
+/* Returns 0 where there are no taps, or a ring of columns cuts rows of them. */
+static inline int nn_vpu_open_area(nn_vpu_pool_area *a, const nn_area *area, const nn_piece *own,
+                                   int32_t size, int8_t *out) {
+    const nn_view *in = area->in;
+    if (area->rows <= 0 || area->columns <= 0 ||
+        nn_run(in, area->x, area->columns) < area->columns) {
+        return 0;
+    }
+    a->x = nn_pixel(in, area->y, area->x) + own->c0;
+    a->rows = area->rows - 1;
+    a->columns = area->columns - 1;
+    a->stride = in->pixel_stride;
+    a->row_step = in->row_stride;
+    a->ring = in->ring_rows * in->row_stride;
+    a->ring_end = in->data + a->ring;
+    a->out = out + own->c0;
+    nn_vpu_open_groups_of_area(a, own->c0, own->c1, size);
+    return 1;
+}
 
 /* Computes the channels from `first` on of an output pixel, as many as the unit takes at once; of
  * them those of the mask are stored at `out`. */
 typedef void nn_vpu_pool_group(nn_vpu *v, void *plan, const nn_area *area, int32_t first,
                                int8_t *out, uint32_t mask);
 
-/* Calls `compute` for the groups of `size` channels of a piece. The last group of a tensor begins
- * so that it ends with the channels, of which there are `size` at least. */
+/* Computes all channels of a piece of an output pixel by a function in assembly; 0 if it cannot. */
+typedef int nn_vpu_pool_pixel(void *plan, const nn_area *area, const nn_piece *own, int8_t *out);
+
+/* Calls `compute` for the groups of `size` channels of a piece, where `whole` cannot. The last
+ * group of a tensor begins so that it ends with the channels, of which there are `size` at least.
+ */
 static inline __attribute__((always_inline)) void
-nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu *v, void *plan, const nn_call *call,
-                  const nn_piece *own, int32_t size) {
+nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu_pool_pixel *whole, nn_vpu *v, void *plan,
+                  const nn_call *call, const nn_piece *own, int32_t size) {
     const nn_pool_geometry *g = (const nn_pool_geometry *)call->geometry;
     const nn_view *in = call->in, *out = call->out;
     const uint32_t all = (uint32_t)(((uint64_t)1 << size) - 1);
@@ -31,6 +81,9 @@ nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu *v, void *plan, const nn_ca
                                   columns.end - columns.first};
             int8_t *const pixel = nn_out_pixel(out, y, x);
             NN_VPU_SCALAR(25);
+            if (whole(plan, &area, own, pixel)) {
+                continue;
+            }
             for (int32_t c = own->c0; c < own->c1; c += size) {
                 const int32_t first = nn_min(c, own->c1 - size);
                 compute(v, plan, &area, first, pixel + first, all & (all << (c - first)));
