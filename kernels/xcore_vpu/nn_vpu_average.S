@@ -10,8 +10,7 @@
  *   r7  taps behind this one           r8  the row             r9  rows behind this one
  *   r10 the next tap; r9, r10 then constants
  *
- * Schedule: a tap is one operation of the unit and a branch. A group has 24 issues more beside its
- * operations.
+ * Schedule: a tap is one operation of the unit and a branch. A group has about 43 issues more.
  */
 #ifdef __XS3A__
 #include "nn_vpu_offsets.h"

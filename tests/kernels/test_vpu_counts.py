@@ -14,8 +14,9 @@ from slicing import in_slices
 from xs3family import on_xs3
 
 from buildtool.base.expression import evaluate
-from buildtool.graph.types import Activation
+from buildtool.graph.types import Activation, OpKind
 from buildtool.target.catalogue import features, of_channels
+from buildtool.zoo.drawn import NetBuilder
 
 pytestmark = pytest.mark.slow  # all tests: they compile the kernels again
 BOARD, FAMILY = "xcore", "xcore_vpu"
@@ -91,6 +92,30 @@ def test_costs_and_operations(case):
     )
     if case is not CASES["1x1 with a rest"]:  # whose last pixel C computes, in the order of C
         assert counts.vectors == operations_in_c(case)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "kernel"),
+    [
+        (OpKind.AVERAGE_POOL_2D, (1, 9, 9, 32), (3, 3)),
+        (OpKind.AVERAGE_POOL_2D, (1, 12, 12, 256), (2, 2)),
+        (OpKind.MAX_POOL_2D, (1, 7, 7, 128), (7, 7)),
+        (OpKind.MAX_POOL_2D, (1, 16, 16, 32), (2, 3)),
+        (OpKind.LOGISTIC, (1, 16, 16, 32), ()),
+    ],
+)
+def test_costs_of_poolings_and_tables(kind, shape, kernel):
+    net = NetBuilder(3)
+    x = net.input(shape)
+    graph = net.graph([net.pool(kind, x, kernel, (2, 2)) if kernel else net.unary(kind, x)])
+    (op,), out = graph.ops, graph.tensors[graph.outputs[0]].shape
+    values = np.random.default_rng(0).integers(-128, 128, shape[1:], np.int8)
+    with on_xs3(FAMILY) as family:
+        family.machine.clear_counts()
+        result = np.zeros(out[1:], np.int8)
+        family.compute(graph, op, [ckernels.whole(values)], ckernels.whole(result), (0, out[1], 0, out[2]))
+    cost = evaluate(of_one_thread(family.select(graph, op).cost, family), features(graph, op))
+    assert abs(cost / family.machine.counts().issues - 1) <= 0.12
 
 
 @pytest.mark.parametrize("width", [1, 2, 8, 16])
