@@ -35,14 +35,7 @@
     .globl nn_vpu_mean_xs3.nstackwords
     .set nn_vpu_mean_xs3.nstackwords, AVERAGE_FRAME
     .align 4
-.Lopen: /* what both functions begin with, behind their frame */
-    { stw r4, sp[1] ; mkmsk r11, 16 }
-    { stw r5, sp[2] ; ldc r5, 32 }
-    { stw r6, sp[3] ; nop }
-    { stw r7, sp[4] ; nop }
-    { stw r8, sp[5] ; nop }
-    { stw r9, sp[6] ; nop }
-    { stw r10, sp[7] ; nop }
+.Lopen: /* what both functions begin with, when registers are saved; r11: a mask of 16 bytes */
     { stw r11, sp[AVERAGE_MASK] ; nop }
     { ldw r4, r1[AREA_X] ; nop }
     { ldw r6, r1[AREA_STRIDE] ; nop }
@@ -120,6 +113,13 @@
     .align 16
 nn_vpu_average_xs3:
     dualentsp AVERAGE_FRAME
+    { stw r4, sp[1] ; mkmsk r11, 16 }
+    { stw r5, sp[2] ; ldc r5, 32 }
+    { stw r6, sp[3] ; nop }
+    { stw r7, sp[4] ; nop }
+    { stw r8, sp[5] ; nop }
+    { stw r9, sp[6] ; nop }
+    { stw r10, sp[7] ; nop }
     bl .Lopen
     ldc r11, AVERAGES_ONES
     { add r11, r11, r0 ; nop }
@@ -170,6 +170,13 @@ nn_vpu_average_xs3:
     .align 16
 nn_vpu_mean_xs3:
     dualentsp AVERAGE_FRAME
+    { stw r4, sp[1] ; mkmsk r11, 16 }
+    { stw r5, sp[2] ; ldc r5, 32 }
+    { stw r6, sp[3] ; nop }
+    { stw r7, sp[4] ; nop }
+    { stw r8, sp[5] ; nop }
+    { stw r9, sp[6] ; nop }
+    { stw r10, sp[7] ; nop }
     bl .Lopen
     { shl r11, r5, 1 ; nop }
     { add r11, r11, r0 ; nop }

@@ -121,7 +121,7 @@ def test_costs_of_poolings_and_tables(kind, shape, kernel):
 @pytest.mark.parametrize("width", [1, 2, 8, 16])
 @pytest.mark.parametrize("name", ["1x1", "3x3", "dense"])
 def test_slices(name, width):
-    """Slices give the whole output, by as many vector operations as in C, at a cost near their issue slots."""
+    """Slices give the whole output, with the vector operations of C, at a cost near their issue slots."""
     case = CASES[name]
     with on_xs3(FAMILY) as family:
         output = family.in_slices(case, width)
