@@ -22,6 +22,7 @@ import numpy as np
 from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
+from buildtool.plan.search.chain_ends import Bands
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
@@ -115,9 +116,10 @@ class Tables:
             block = self.blocks.ending_at(last)[-1]
         else:
             axis, first = Axis(row.kernel, row.stride, row.pad), last - row.back
-            pixels = row.hand_off if self.blocks.leaps(first, last) else None
-            block = Block(first, last, row.step, axis, row.sums, row.work, pixels=pixels)
-            block = replace(block, bands=bool(row.bands), ahead=row.ahead)
+            bands = Bands(row.bands)
+            fixed = bands is Bands.SWAPPED or self.blocks.leaps(first, last)
+            block = Block(first, last, row.step, axis, row.sums, row.work, bands=bands, ahead=row.ahead)
+            block = replace(block, pixels=row.hand_off if fixed else None)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
