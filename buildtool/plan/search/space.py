@@ -178,8 +178,8 @@ class Space:
     def plainly(self, search: Search, most_bytes: int) -> Iterator[Way]:
         """Yields the ways of a falling search. One without bands takes the place of one that is no better.
 
-        Copying rows costs more than keeping them in a ring, and swapping more than copying, which bytes and
-        work do not tell.
+        Copying rows costs more than keeping them in a ring, which bytes and work do not tell. A way that
+        swaps gives place to one that copies: its windows last.
         """
 
         def others(tables: Tables) -> _Ways:
