@@ -35,4 +35,6 @@ def bands(draw, graph) -> Group:
     ops = tuple(range(len(graph.ops)))
     assert not bands_objection(graph, ops)
     schemes = [Scheme.BANDS] if swaps_objection(graph, ops) else [Scheme.SWAPS, Scheme.BANDS]
-    return Group(ops, draw(st.sampled_from(schemes)), draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4])))
+    return Group(
+        ops, draw(st.sampled_from(schemes)), draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 4]))
+    )

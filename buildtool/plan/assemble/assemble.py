@@ -111,7 +111,7 @@ def accumulators(timeline: Timeline) -> Iterator[Buffer]:
 
 
 def band_lines(timeline: Timeline) -> Iterator[Buffer]:
-    """Yields a buffer for the rows that groups of bands keep of each tensor inside them, if any are outside."""
+    """Yields a buffer for the rows that groups of bands keep of each tensor inside them, besides windows."""
     graph = timeline.graph
     for group in (group for region in timeline.regions for group in region.groups):
         makers = {graph.ops[position].outputs[0]: position for position in group.ops}
@@ -119,9 +119,7 @@ def band_lines(timeline: Timeline) -> Iterator[Buffer]:
             op = makers[kept.tensor]
             name, life = f"operator {op} lines", timeline.lives[op]
             columns = kept.columns if group.scheme is Scheme.SWAPS else 0
-            yield Buffer(
-                BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, columns=columns, op=op
-            )
+            yield Buffer(BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, columns=columns, op=op)
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:

@@ -38,10 +38,10 @@ class Block:
     """Elements [first, last] as one group that computes `step` rows per step.
 
     `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
-    of what its branches or bands keep from step to step. `work`: multiply-accumulates of all its steps. `section`: its
-    branches, if any. `bands`: how it keeps the rows that its next step reads again. `ahead`: then its
-    number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for every
-    hand-off).
+    of what its branches or bands keep from step to step. `work`: multiply-accumulates of all its steps.
+    `section`: its branches, if any. `bands`: how it keeps the rows that its next step reads again. `ahead`:
+    then its number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for
+    every hand-off).
     """
 
     first: int
@@ -139,7 +139,9 @@ class Blocks:
             after = after.after(e.axes_of[k][0])
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
         work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
-        block = Block(first, last, 1, axis, lines, work, bands=Bands.COPIED, ahead=ends.leading(first, last, 1))
+        block = Block(
+            first, last, 1, axis, lines, work, bands=Bands.COPIED, ahead=ends.leading(first, last, 1)
+        )
         yield block
         if all(e.axes_of[k][1].pad >= 0 for k in range(first + 1, last + 1)):
             for pixels in self._hand_offs(first, last):

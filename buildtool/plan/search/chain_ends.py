@@ -140,9 +140,7 @@ class ChainEnds:
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(
-        self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE
-    ) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
         """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
 
         The first element reads whole rows, the others read windows.

@@ -22,8 +22,8 @@ import numpy as np
 from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
-from buildtool.plan.search.chain_ends import Bands
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.chain_ends import Bands
 from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
