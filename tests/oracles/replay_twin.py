@@ -156,16 +156,19 @@ class PythonReplay(Replay):
             alike = range(x % buffer.columns, outside + buffer.columns, buffer.columns)
             if len(alike) == 1:
                 continue
-            slot = alike[(alike.index(x) + self.turns[number]) % (len(alike) - 1)]
+            slot = alike[(x // buffer.columns + self.turns[number]) % (len(alike) - 1)]
             end = step.y0 if x == alike[0] else step.y1  # of the rows that leave
             leaving = {y % kept: y for y in range(end - kept, end) if y >= 0}
             coming = {y % kept: y for y in range(step.y0 - kept, step.y0) if y >= 0}
             lines = {k: operator.lines.buffer.offset + (k * outside + slot) * pixel for k in leaving}
+            for _, at in (*self._at(buffer, leaving, x, pixel), *self._at(buffer, coming, x, pixel)):
+                if at + pixel > self.size:
+                    raise PlanError("is written outside of the arena", tensor=self.graph.tensors[t].name)
+            if any(line + pixel > self.size for line in lines.values()):
+                self.refuse_outside(operator.lines.buffer)
             held = {k: self.tags[line : line + pixel].copy() for k, line in lines.items()}
             gone = {k: self.tags[at : at + pixel].copy() for k, at in self._at(buffer, leaving, x, pixel)}
             for k, line in lines.items():
-                if line + pixel > operator.lines.buffer.offset + operator.lines.size:
-                    self.refuse_outside(operator.lines.buffer)
                 self.tags[line : line + pixel] = gone[k]
             for k, at in self._at(buffer, coming, x, pixel):
                 self.tags[at : at + pixel] = held[k]
