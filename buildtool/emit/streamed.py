@@ -277,7 +277,7 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
     """Declares the same for a group of bands: from the rows made so far to those that are needed now."""
     last, before, after = group.ops[-1], start, end
     lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
-    if group.scheme is Scheme.SWAPS:
+    if group.scheme is Scheme.SWAPS and any(network.lines(p) for p in group.ops):
         steps = plus(start, -first_row(network.graph, group))
         steps = steps if group.rows_per_step == 1 else f"({steps}) / {group.rows_per_step}"
         lines.append(f"const int32_t turn = {steps};")

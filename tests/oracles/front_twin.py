@@ -260,12 +260,11 @@ class Twin:
         """Whether operators in a row, which read nothing else by rows, share rows between their steps."""
         inside = [self.op(e) for e in range(first, stop)]
         alone = all(len(row_inputs(self.graph, op)) == 1 for op in inside)
-        small = all(self.graph.tensors[op.outputs[0]].dtype.size == 1 for op in inside[:-1])
         windows = [axes(self.graph, op)[0] for op in inside[1:]]
         again = any(window.kernel > window.stride for window in windows)
         across = [axes(self.graph, op)[1] for op in inside[1:]]
         again = again and not any(window.kernel < window.stride for window in across)
-        return alone and small and again and not fed_in_parts(self.graph, inside[-1])
+        return alone and again and not fed_in_parts(self.graph, inside[-1])
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
         """Whether only the next operator reads an inner tensor, and additions have one stride."""

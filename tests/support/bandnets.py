@@ -11,9 +11,9 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 @st.composite
-def chains(draw):
+def chains(draw, builders=(NetBuilder,)):
     """A network of two to five operators in a row: any windows, strides, and paddings on either side."""
-    net = NetBuilder(draw(st.integers(0, 99)))
+    net = draw(st.sampled_from(builders))(draw(st.integers(0, 99)))
     x = net.input((1, draw(st.integers(5, 13)), draw(st.integers(5, 13)), draw(st.integers(1, 5))))
     for _ in range(draw(st.integers(2, 5))):
         kernel = draw(st.sampled_from([(1, 1), (3, 3), (3, 1), (2, 3), (5, 3)]))

@@ -31,8 +31,7 @@ from buildtool.plan.types import Group
 def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
     """Why operators cannot be a group of bands, in words; empty if they can.
 
-    Each one reads only the output of the one before it row by row, and nothing else reads that. Elements of
-    the tensors that are kept have one byte.
+    Each one reads only the output of the one before it row by row, and nothing else reads that.
     """
     group, readers = Group(tuple(ops)), graph.consumers()
     if whole_tensors(graph, group):
@@ -43,8 +42,6 @@ def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
             return "it is not a chain"
         if isinstance(axes(graph, graph.ops[position])[0], AxisTable):
             return "an operator enlarges its input"
-        if graph.tensors[tensor].dtype.size > 1:
-            return "a tensor inside it has elements of several bytes"
     first = graph.ops[ops[0]]
     if len(row_inputs(graph, first)) != 1 or isinstance(axes(graph, first)[0], AxisTable):
         return "its first operator does not read one tensor through a window"
