@@ -29,7 +29,15 @@ from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.overlap import distance, region_distance
-from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, streams, through
+from buildtool.plan.schedule.receptive import (
+    accumulates,
+    axes,
+    fed_in_parts,
+    row_inputs,
+    scatters,
+    streams,
+    through,
+)
 from buildtool.plan.schedule.rings import rings
 from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
@@ -264,7 +272,7 @@ class Twin:
         again = any(window.kernel > window.stride for window in windows)
         across = [axes(self.graph, op)[1] for op in inside[1:]]
         again = again and not any(window.kernel < window.stride for window in across)
-        return alone and again and not fed_in_parts(self.graph, inside[-1])
+        return alone and again and not scatters(self.graph, inside[-1])
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
         """Whether only the next operator reads an inner tensor, and additions have one stride."""

@@ -24,7 +24,7 @@ import numpy as np
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, AxisTable, N, Numbers
 from buildtool.plan.schedule.inner import inner_tensors, needs, remember, whole_tensors
-from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, row_inputs, rows, scatters
 from buildtool.plan.types import Group
 
 
@@ -45,8 +45,8 @@ def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
     first = graph.ops[ops[0]]
     if len(row_inputs(graph, first)) != 1 or isinstance(axes(graph, first)[0], AxisTable):
         return "its first operator does not read one tensor through a window"
-    if fed_in_parts(graph, graph.ops[ops[-1]]):
-        return "its last operator has a whole output"
+    if scatters(graph, graph.ops[ops[-1]]):
+        return "its last operator makes planes"
     return ""
 
 

@@ -115,7 +115,7 @@ class Blocks:
                     if work <= MOST_REPETITION * once:
                         yield Block(first, last, step, axis, sums, work, pixels=pixels)
             if first < last and self._keeps(first, last):
-                yield from self._bands(first, last, axis)
+                yield from self._bands(first, last, axis, sums)
 
     def leaps(self, first: int, last: int) -> bool:
         """Whether an element of a chain skips columns of its input, so that hand-offs decide the work."""
@@ -132,21 +132,20 @@ class Blocks:
             and not bands_objection(e.graph, e.positions[first : last + 1])
         )
 
-    def _bands(self, first: int, last: int, through: Axis) -> Iterator[Block]:
-        """A chain as groups of bands, one row per step."""
+    def _bands(self, first: int, last: int, through: Axis, sums: int) -> Iterator[Block]:
+        """A chain as groups of bands, one row per step. `sums`: aligned bytes of its accumulators."""
         e, after = self.e, Axis()
         for k in range(last, first, -1):
             after = after.after(e.axes_of[k][0])
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
         work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
-        block = Block(
-            first, last, 1, axis, lines, work, bands=Bands.COPIED, ahead=ends.leading(first, last, 1)
-        )
+        ahead = ends.leading(first, last, 1)
+        block = Block(first, last, 1, axis, sums + lines, work, bands=Bands.COPIED, ahead=ahead)
         yield block
         if all(e.axes_of[k][1].pad >= 0 for k in range(first + 1, last + 1)):
             for pixels in self._hand_offs(first, last):
                 if pixels:
-                    lasting = ends.lasting(first, last, 1, pixels)
+                    lasting = sums + ends.lasting(first, last, 1, pixels)
                     yield replace(block, bands=Bands.SWAPPED, sums=lasting, pixels=pixels)
 
     def alternatives(self, block: Block) -> tuple[Block, ...]:
@@ -161,7 +160,8 @@ class Blocks:
         """As `_works`, of groups of bands: no row is made twice."""
         columns, work, works = self.e.widths[last], 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
-            work += self._work(e, max(0, rows) * columns)
+            if not self.e.fed_in_parts[e]:
+                work += self._work(e, max(0, rows) * columns)
             works.append(work)
             if e > self.lowest[last]:
                 vertical, horizontal = self.e.axes_of[e]
