@@ -95,7 +95,7 @@ def _rows_so_far(group, graph, made: int) -> dict[int, int]:
     rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        made = min(made, graph.tensors[op.outputs[0]].nhwc[1])
+        made = min(made, graph.tensors[(op.inputs if fed_in_parts(graph, op) else op.outputs)[0]].nhwc[1])
         rows[position] = max(0, made)
         made = axes(graph, op)[0].high(made)
     return rows

@@ -12,7 +12,10 @@ from buildtool.zoo.drawn import NetBuilder
 
 @st.composite
 def chains(draw, builders=(NetBuilder,)):
-    """A network of two to five operators in a row: any windows, strides, and paddings on either side."""
+    """A network of two to six operators in a row: any windows, strides, and paddings on either side.
+
+    Some end with a global pooling.
+    """
     net = draw(st.sampled_from(builders))(draw(st.integers(0, 99)))
     x = net.input((1, draw(st.integers(5, 13)), draw(st.integers(5, 13)), draw(st.integers(1, 5))))
     for _ in range(draw(st.integers(2, 5))):
@@ -27,7 +30,8 @@ def chains(draw, builders=(NetBuilder,)):
             one = 1 if kind == "depthwise" else 0
             channels = net.shape(x)[3] if one else draw(st.integers(1, 9))
             x = net.conv(x, channels, kernel=kernel, stride=stride, same=same, depth_multiplier=one)
-    return net.graph([x])
+    height, width = net.shape(x)[1:3]
+    return net.graph([net.mean(x) if height * width > 1 and draw(st.booleans()) else x])
 
 
 def bands(draw, graph) -> Group:
