@@ -140,7 +140,8 @@ class Blocks:
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
         work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
         ahead = ends.leading(first, last, 1)
-        block = Block(first, last, 1, axis, sums + lines, work, bands=Bands.COPIED, ahead=ahead)
+        bands = Bands.POOLED if e.fed_in_parts[last] else Bands.COPIED
+        block = Block(first, last, 1, axis, sums + lines, work, bands=bands, ahead=ahead)
         yield block
         if all(e.axes_of[k][1].pad >= 0 for k in range(first + 1, last + 1)):
             for pixels in self._hand_offs(first, last):

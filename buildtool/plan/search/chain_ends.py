@@ -25,11 +25,15 @@ from buildtool.target.types import Contract
 
 
 class Bands(enum.IntEnum):
-    """How a chain keeps the rows that its steps share: not at all, in lines, or swapped with its windows."""
+    """How a chain keeps the rows that its steps share: not at all, in lines, or swapped with its windows.
+
+    POOLED: in lines, of a chain that ends with a global pooling.
+    """
 
     NONE = 0
     COPIED = 1
-    SWAPPED = 2
+    POOLED = 2
+    SWAPPED = 3
 
 
 class ChainEnds:

@@ -114,7 +114,7 @@ class Space:
 
     @cached_property
     def copying_tables(self) -> Tables:
-        """The same without groups of bands that swap."""
+        """The same without groups of bands that swap or end with a global pooling."""
         return replace(self.tables, bands=Bands.COPIED)
 
     @cached_property
@@ -190,7 +190,7 @@ class Space:
             forms = (form for region in way.regions for form in region.block_forms)
             bands = max((form.block.bands for form in forms), default=Bands.NONE)
             found = plain.like(way) if bands else None
-            yield found or (copying.like(way) if bands is Bands.SWAPPED else None) or way
+            yield found or (copying.like(way) if bands > Bands.COPIED else None) or way
 
 
 class _Ways:
