@@ -164,10 +164,10 @@ class Network:
             Argument.SCRATCH_BYTES: "0" if buffer is None else str(buffer.size),
         }
 
-    def lines(self, position: int) -> str:
-        """Returns C for the address of the rows of an operator's output that a group of bands keeps."""
-        buffer = next(b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
-        return self.place(buffer.offset)
+    def lines(self, position: int) -> Buffer | None:
+        """Returns the buffer of the rows of an operator's output that a group of bands keeps, if any."""
+        lines = (b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
+        return next(lines, None)
 
     def accumulators(self, position: int) -> str:
         """Returns C for the address of the sums that a global pooling keeps in a streamed region."""

@@ -24,7 +24,7 @@ from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import BufferKind, Move, Plan, Region, Step
+from buildtool.plan.types import BufferKind, Move, Plan, Region, Scheme, Step
 from buildtool.target.kernels import application_sources, object_name, source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
@@ -45,7 +45,9 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     routines = [target.routine(role, k) for k in kernels if k for role, op in _BESIDE if op == k.op]
     routines += [target.routine(Role.EXPAND)] if plan.narrowed else []
     kinds = {b.kind for b in plan.buffers}
-    routines += [target.routine(Role.KEEP)] if BufferKind.LINES in kinds else []
+    schemes = {group.scheme for region in plan.regions for group in region.groups}
+    keeping = ((Scheme.BANDS, Role.KEEP), (Scheme.SWAPS, Role.SWAP)) if BufferKind.LINES in kinds else ()
+    routines += [target.routine(role) for scheme, role in keeping if scheme in schemes]
     pooled = (kernels[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return routines + [
         target.routine(role, k) for k in pooled if k for role in (Role.ACCUMULATE, Role.FINISH)

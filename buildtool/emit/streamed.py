@@ -119,12 +119,15 @@ def _views(network: Network, region: Region) -> list[str]:
         lines += [f"/* {name} */", f"const nn_view tensor_{t} = {view};"]
     makers = {graph.ops[p].outputs[0]: p for p in region.ops}
     for t, rows in (kept for group in region.groups for kept in lines_of(graph, group).items()):
-        of = graph.tensors[t]
+        of, buffer = graph.tensors[t], network.lines(makers[t])
         _, height, width, channels = of.nhwc
+        if buffer is None:
+            continue  # all columns are in the window
+        columns = buffer.columns or width
         lines += [
             f"/* {rows} of {height} rows that are read again: {network.describe_tensor(t)} */",
-            f"const nn_view lines_{t} = {{{network.lines(makers[t])}, {of.row_bytes}, {of.pixel_bytes}, "
-            f"{rows}, {width}, 0, {height}, {width}, {channels}}};",
+            f"const nn_view lines_{t} = {{{network.place(buffer.offset)}, {columns * of.pixel_bytes}, "
+            f"{of.pixel_bytes}, {rows}, {columns}, 0, {height}, {width}, {channels}}};",
         ]
     for t, (wider, first) in channel_parts.items():
         count = graph.tensors[t].nhwc[3]
@@ -226,7 +229,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         window = _whole_rows(network, group.ops[0], start, end)
         return block("", window_call(network, group.ops[0], window))
     last, kept = group.ops[-1], lines_of(graph, group)
-    rows_of = _band_rows if group.scheme is Scheme.BANDS else _row_ranges
+    rows_of = _band_rows if group.in_bands else _row_ranges
     lines = rows_of(network, group, start, end)
     if not group.hand_off:
         for position, (starts, ends) in zip(group.ops, column_ranges(group, graph), strict=True):
@@ -248,9 +251,10 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     for position in group.ops:
         columns_made = f"{begins[position]}, end_{position}"
         call = window_call(network, position, f"{{low_{position}, high_{position}, {columns_made}}}", True)
-        if group.scheme is Scheme.BANDS:
+        if group.in_bands:
             rows = kept.get(graph.ops[position].outputs[0], 0)
-            call = _band_call(network, position, rows, columns_made, call)
+            keeps = _swap_call if group.scheme is Scheme.SWAPS else _band_call
+            call = keeps(network, position, rows, columns_made, call)
         call = [*call, f"x_{position} = end_{position};"]
         body += block(f"if ({begins[position]} < end_{position})", call)
     loop = f"for (int32_t x = {first_column(group, graph)}; x < {width}; x += {group.hand_off})"
@@ -273,6 +277,10 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
     """Declares the same for a group of bands: from the rows made so far to those that are needed now."""
     last, before, after = group.ops[-1], start, end
     lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
+    if group.scheme is Scheme.SWAPS and any(network.lines(p) for p in group.ops):
+        steps = plus(start, -first_row(network.graph, group))
+        steps = steps if group.rows_per_step == 1 else f"({steps}) / {group.rows_per_step}"
+        lines.append(f"const int32_t turn = {steps};")
     for position, height, ((_, axis),) in _readers(network, group, 0):
         lines += [
             f"const int32_t made_{position} = nn_least({height}, {_high(before, axis)});",
@@ -313,6 +321,21 @@ def _band_call(
             [*call, *block("", copy(window, lines, f"nn_most({low}, {high} - {kept})", high))],
         ),
     ]
+
+
+def _swap_call(
+    network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
+) -> list[str]:
+    """Returns the same in a group that swaps: the columns that leave the window take the others' places."""
+    low, high = f"low_{position}", f"high_{position}"
+    lines = block(f"if ({low} < {high})", call)
+    if not kept or network.lines(position) is None:
+        return lines
+    tensor = network.graph.ops[position].outputs[0]
+    arguments = {Argument.IN: f"&tensor_{tensor}", Argument.OUT: f"&lines_{tensor}"}
+    arguments |= {Argument.WINDOW: "&columns", Argument.TURN: "turn"}
+    swap = invocation(network.target.routine(Role.SWAP), arguments)
+    return [f"const nn_window columns = {{{low}, {high}, {columns_made}}};", swap, *lines]
 
 
 def _leaping(group: Group, graph: Graph) -> frozenset[int]:

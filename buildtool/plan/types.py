@@ -32,6 +32,7 @@ class Scheme(enum.StrEnum):
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
     BANDS = "bands"  # keeps columns, and copies the rows that its next step reads again to LINES and back
+    SWAPS = "swaps"  # the same, but these pixels are either in LINES or in a window, which outlasts the step
     HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed
     BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 
@@ -66,6 +67,11 @@ class Group:
     scheme: Scheme = Scheme.OPERATOR
     rows_per_step: int = 0
     hand_off: int = 0
+
+    @property
+    def in_bands(self) -> bool:
+        """Whether it keeps the rows that its steps share in LINES, in either way."""
+        return self.scheme in (Scheme.BANDS, Scheme.SWAPS)
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,13 @@ class Pricer:
         """
         return self.move(size) + 2 * self.row(0)
 
+    def swap(self, size: int) -> float:
+        """Returns the cost of swapping `size` bytes of a row that a group of bands keeps with its window.
+
+        Twice as many bytes are read and written as in a copy: counted on Cortex-M4, M55 and RISC-V.
+        """
+        return self.keep(size) + self.move(size)
+
     def load(self, size: int) -> float:
         """Returns the cost of loading `size` bytes of constants into the arena at once."""
         return self._stated_cost("load", {"bytes": size})

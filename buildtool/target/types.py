@@ -96,6 +96,7 @@ class Argument(Word):
     BYTES = "bytes", "bytes of the output"
     STATE = "state", "the address of the operator's state; for an LSTM, of its last output"
     STATE2 = "state2", "the address of an LSTM's cells"
+    TURN = "turn", "how many rows the window has gone along before"
 
 
 def read_call(value: object, key: str) -> tuple[Argument, ...]:
@@ -123,6 +124,7 @@ class Role(Word):
     ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
     FINISH = "finish", "Computes the pooling's output from these sums."
     KEEP = "keep", "Copies a window of a tensor from one view of it to another one."
+    SWAP = "swap", "Swaps pixels of kept rows between a window of a tensor and what is outside of it."
     EXPAND = "expand", "Expands constants whose weights are stored in four bits, before a kernel reads them."
 
 

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from nativebatch import BATCHES, assert_exact, prepare
 from plan_nets import assembled
 
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
+
 
 @pytest.mark.slow
 @BATCHES
-@given(st.data(), st.lists(chains(), min_size=24, max_size=24))
+@given(st.data(), st.lists(chains((NetBuilder, NetBuilder, WideNetBuilder)), min_size=24, max_size=24))
 def test_networks_in_bands_equal_litert(tmp_path_factory, data, graphs):
     """Every byte of every tensor is made, and none is made twice."""
 

@@ -29,7 +29,15 @@ from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.overlap import distance, region_distance
-from buildtool.plan.schedule.receptive import accumulates, axes, fed_in_parts, row_inputs, streams, through
+from buildtool.plan.schedule.receptive import (
+    accumulates,
+    axes,
+    fed_in_parts,
+    row_inputs,
+    scatters,
+    streams,
+    through,
+)
 from buildtool.plan.schedule.rings import rings
 from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
@@ -251,19 +259,20 @@ class Twin:
                 groups.append(group)
         if self._keeps_rows(first, stop):
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
-            groups += [Group(ops, Scheme.BANDS, 1, n) for n in pixels if n < width]
+            inner = [axes(self.graph, self.graph.ops[p])[1] for p in ops[1:]]
+            schemes = [Scheme.BANDS] if any(axis.pad < 0 for axis in inner) else [Scheme.BANDS, Scheme.SWAPS]
+            groups += [Group(ops, scheme, 1, n) for scheme in schemes for n in pixels if n < width]
         return tuple(groups)
 
     def _keeps_rows(self, first: int, stop: int) -> bool:
         """Whether operators in a row, which read nothing else by rows, share rows between their steps."""
         inside = [self.op(e) for e in range(first, stop)]
         alone = all(len(row_inputs(self.graph, op)) == 1 for op in inside)
-        small = all(self.graph.tensors[op.outputs[0]].dtype.size == 1 for op in inside[:-1])
         windows = [axes(self.graph, op)[0] for op in inside[1:]]
         again = any(window.kernel > window.stride for window in windows)
         across = [axes(self.graph, op)[1] for op in inside[1:]]
         again = again and not any(window.kernel < window.stride for window in across)
-        return alone and small and again and not fed_in_parts(self.graph, inside[-1])
+        return alone and again and not scatters(self.graph, inside[-1])
 
     def _only_neighbours(self, first: int, stop: int) -> bool:
         """Whether only the next operator reads an inner tensor, and additions have one stride."""
@@ -305,8 +314,13 @@ class Twin:
         windows, size = self.workspace(region, timeline.columns)
         in_rings = [ring for one in timeline.runs for ring in rings(self.graph, one)]
         buffers = [*tensor_buffers(timeline, set(windows), in_rings), *accumulators(timeline)]
-        buffers += band_lines(timeline)
-        begin = timeline.starts[first]
+        begin, swapping = timeline.starts[first], {}
+        for group in region.groups:
+            swapping |= self.lasting(group)
+        buffers += [lines for lines in band_lines(timeline) if lines.op not in swapping]
+        for kind in (BufferKind.RING, BufferKind.LINES):
+            sizes = {p: pixels[kind is BufferKind.LINES] for p, pixels in swapping.items()}
+            buffers += [Buffer(kind, "", (), size, begin, begin, op=p) for p, size in sizes.items()]
         return Held(tuple(buffers), windows, size, begin, begin + len(self.run(region).steps))
 
     def workspace(self, region: Region, widest: Mapping[int, int]) -> tuple[dict[int, int], int]:
@@ -322,8 +336,10 @@ class Twin:
                 if (kernel := self.kernels[p]) is not None
             }
             in_windows = region.is_streamed and group.scheme is not Scheme.BRANCHES
-            windows = self.windows(group) if in_windows else {}
+            windows = dict(self.windows(group)) if in_windows else {}
             columns |= {t: x for t, (_, x) in windows.items()}
+            for p in self.lasting(group):
+                del windows[self.graph.ops[p].outputs[0]]
             rewrites = [
                 self.graph.ops[p].outputs[0]
                 for p in group.ops
@@ -338,6 +354,23 @@ class Twin:
         steps = [Step(*line) for line in self.run(Region((group,))).steps.tolist() if line[0] != SOURCE]
         return least_windows(group, self.graph, steps) if len(group.ops) > 1 else {}
 
+    @functools.cache  # noqa: B019
+    def lasting(self, group: Group) -> dict[int, tuple[int, int]]:
+        """Returns operator in a group that swaps -> the bytes of its window, and of all kept pixels outside.
+
+        The window has the rows that a step makes or reads, and the kept ones above them.
+        """
+        if group.scheme is not Scheme.SWAPS:
+            return {}
+        found, steps = {}, [Step(*line) for line in self.run(Region((group,))).steps.tolist()]
+        for p, kept in self.kept_rows(Region((group,))).items():
+            (t,), own = self.graph.ops[p].outputs, [step for step in steps if step.op == p]
+            pixel, (rows, columns) = self.graph.tensors[t].pixel_bytes, self.windows(group)[t]
+            rows = max(rows, *(len(range(max(0, s.y0 - kept), s.y1)) for s in own))
+            made = {x for step in own for x in range(step.x0, step.x1)}
+            found[p] = rows * columns * pixel, kept * (len(made) - columns) * pixel
+        return found
+
     def work(self, region: Region, first: int) -> int:
         """Returns the multiply-accumulates of the region's steps."""
         return count_executed_macs(self.graph, self.run(region))
@@ -348,12 +381,16 @@ class Twin:
         poolings = {
             p for p in region.ops if region.is_streamed and accumulates(self.graph, self.graph.ops[p])
         }
-        kept = self.kept_rows(region)
+        kept, swapping = self.kept_rows(region), {p for g in region.groups for p in self.lasting(g)}
         for s in (Step(*line) for line in self.run(region).steps.tolist()):
             if s.op in kept:
                 pixel = self.graph.tensors[self.graph.ops[s.op].outputs[0]].pixel_bytes
-                for copied in (min(kept[s.op], s.y0), min(kept[s.op], s.y1 - s.y0)):
-                    total += copied * self.pricer.keep((s.x1 - s.x0) * pixel)
+                if s.op in swapping:
+                    total += min(kept[s.op], s.y1) * self.pricer.swap((s.x1 - s.x0) * pixel)
+                    copies = ()
+                else:
+                    copies = (min(kept[s.op], s.y0), min(kept[s.op], s.y1 - s.y0))
+                total += sum(copied * self.pricer.keep((s.x1 - s.x0) * pixel) for copied in copies)
             if s.y0 == s.y1:
                 continue  # copies alone
             if s.op == SOURCE:
@@ -378,7 +415,7 @@ class Twin:
 
     def kept_rows(self, region: Region) -> dict[int, int]:
         """Returns the rows of each operator's output that are kept in groups of bands."""
-        bands = [group for group in region.groups if group.scheme is Scheme.BANDS]
+        bands = [group for group in region.groups if group.in_bands]
         pairs = [pair for group in bands for pair in itertools.pairwise(group.ops)]
         windows = {maker: axes(self.graph, self.graph.ops[reader])[0] for maker, reader in pairs}
         heights = {maker: self.graph.tensors[self.graph.ops[maker].outputs[0]].nhwc[1] for maker in windows}

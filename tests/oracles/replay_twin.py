@@ -131,6 +131,11 @@ class PythonReplay(Replay):
 
     def _keep(self, step: Step, operator: Operator) -> None:
         """Runs a step in a group of bands: rows come from the lines, and its own last rows go there."""
+        if operator.outside >= 0:
+            self._swap(step, operator)
+            if step.y0 < step.y1:
+                self._compute(step, operator, True)
+            return
         kept, (t,) = operator.kept, operator.op.outputs
         columns = (step.x0, step.x1)
         for y in range(max(0, step.y0 - kept), step.y0):
@@ -139,6 +144,40 @@ class PythonReplay(Replay):
             self._compute(step, operator, True)
         for y in range(max(step.y0, step.y1 - kept), step.y1):
             self._copy_row(t, y, columns, operator.lines, kept, back=True)
+
+    def _swap(self, step: Step, operator: Operator) -> None:
+        """Swaps the kept rows of columns that come into an operator's window with those that leave it."""
+        (t,), kept, outside = operator.op.outputs, operator.kept, operator.outside
+        buffer, pixel = self.buffer(t), self.graph.tensors[t].pixel_bytes
+        number = self.graph.ops.index(operator.op)
+        self.turns[number] += step.x0 == 0
+        for x in range(step.x0, step.x1):
+            # columns of one remainder take turns: one is in the window, the others are in slots
+            alike = range(x % buffer.columns, outside + buffer.columns, buffer.columns)
+            if len(alike) == 1:
+                continue
+            slot = alike[(x // buffer.columns + self.turns[number]) % (len(alike) - 1)]
+            end = step.y0 if x == alike[0] else step.y1  # of the rows that leave
+            leaving = {y % kept: y for y in range(end - kept, end) if y >= 0}
+            coming = {y % kept: y for y in range(step.y0 - kept, step.y0) if y >= 0}
+            lines = {k: operator.lines.buffer.offset + (k * outside + slot) * pixel for k in leaving}
+            for _, at in (*self._at(buffer, leaving, x, pixel), *self._at(buffer, coming, x, pixel)):
+                if at + pixel > self.size:
+                    raise PlanError("is written outside of the arena", tensor=self.graph.tensors[t].name)
+            if any(line + pixel > self.size for line in lines.values()):
+                self.refuse_outside(operator.lines.buffer)
+            held = {k: self.tags[line : line + pixel].copy() for k, line in lines.items()}
+            gone = {k: self.tags[at : at + pixel].copy() for k, at in self._at(buffer, leaving, x, pixel)}
+            for k, line in lines.items():
+                self.tags[line : line + pixel] = gone[k]
+            for k, at in self._at(buffer, coming, x, pixel):
+                self.tags[at : at + pixel] = held[k]
+
+    @staticmethod
+    def _at(buffer: Buffer, rows: dict[int, int], x: int, pixel: int) -> Iterator[tuple[int, int]]:
+        """Yields the address of column x of some rows in a window."""
+        for k, y in rows.items():
+            yield k, buffer.offset + (y % buffer.rows * buffer.columns + x % buffer.columns) * pixel
 
     def _copy_row(self, tensor: int, y: int, columns: Span, lines: Area, kept: int, back: bool) -> None:
         """Copies some pixels of a row from a tensor's lines to its window, or back."""

@@ -74,7 +74,7 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
     """Returns operator -> its rows for rows [y0, y1) of the last one."""
-    if group.scheme is Scheme.BANDS:
+    if group.in_bands:
         before, after = (_rows_so_far(group, graph, y) for y in (y0, y1))
         return {position: (before[position], after[position]) for position in group.ops}
     spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
@@ -95,7 +95,7 @@ def _rows_so_far(group, graph, made: int) -> dict[int, int]:
     rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        made = min(made, graph.tensors[op.outputs[0]].nhwc[1])
+        made = min(made, graph.tensors[(op.inputs if fed_in_parts(graph, op) else op.outputs)[0]].nhwc[1])
         rows[position] = max(0, made)
         made = axes(graph, op)[0].high(made)
     return rows
@@ -104,7 +104,7 @@ def _rows_so_far(group, graph, made: int) -> dict[int, int]:
 def _first_row(group, graph) -> int:
     """Returns the row from which a group counts its steps: none of its operators has made rows before it."""
     first = 0
-    while group.scheme is Scheme.BANDS and any(_rows_so_far(group, graph, first).values()):
+    while group.in_bands and any(_rows_so_far(group, graph, first).values()):
         first -= group.rows_per_step
     return first
 

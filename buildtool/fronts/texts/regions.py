@@ -112,6 +112,7 @@ SCHEMES = {
     "operator": "by rows",
     "h-cached": "columns",
     "bands": "bands",
+    "swaps": "swaps",
     "halo": "strips",
     "branches": "branches",
 }
@@ -131,6 +132,7 @@ _LEGEND = {
     "strips": "strips: whole rows, operator by operator; shared rows are computed again",
     "columns": "columns: some pixels at a time; columns are kept, rows are computed again",
     "bands": "bands: some pixels at a time; columns and shared rows are kept; nothing is computed twice",
+    "swaps": "swaps: as bands; shared rows are either in their lines or in a window",
     "branches": "branches: operators advance together; rows are kept until read; nothing is computed twice",
     "whole": "whole: one operator after the other",
 }

@@ -29,7 +29,7 @@ from buildtool.plan.schedule.overlap import overlaps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, kept_lines
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, replace_numbers
+from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, Scheme, replace_numbers
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
@@ -111,14 +111,15 @@ def accumulators(timeline: Timeline) -> Iterator[Buffer]:
 
 
 def band_lines(timeline: Timeline) -> Iterator[Buffer]:
-    """Yields a buffer for the rows that groups of bands keep of each tensor inside them."""
+    """Yields a buffer for the rows that groups of bands keep of each tensor inside them, besides windows."""
     graph = timeline.graph
     for group in (group for region in timeline.regions for group in region.groups):
         makers = {graph.ops[position].outputs[0]: position for position in group.ops}
         for kept in kept_lines(graph, group):
             op = makers[kept.tensor]
             name, life = f"operator {op} lines", timeline.lives[op]
-            yield Buffer(BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, op=op)
+            columns = kept.columns if group.scheme is Scheme.SWAPS else 0
+            yield Buffer(BufferKind.LINES, name, (), kept.size, *life, rows=kept.rows, columns=columns, op=op)
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:

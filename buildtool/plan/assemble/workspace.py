@@ -30,7 +30,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.overlap import RegionOverlap, of_region, permitted_overlaps
-from buildtool.plan.schedule.rings import LineBuffer, rings, windows
+from buildtool.plan.schedule.rings import LineBuffer, lasting_windows, rings, windows
 from buildtool.plan.schedule.schedule import Run, count_executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme, replace_numbers
@@ -121,6 +121,9 @@ def workspace(
     groups = []
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else ()
+        if group.scheme is Scheme.SWAPS:  # what outlasts a step is no workspace
+            lasting = lasting_windows(graph, group)
+            own = [window for window in own if window not in lasting]
         per_call = columns_per_call(graph, group) if columns is None else columns
         sizes = (
             (op, catalogue.scratch_bytes(kernel, graph, graph.ops[op], per_call.get(op)))

@@ -8,12 +8,12 @@ operator may be loaded again: at each turn of its group, or to another place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.plan.check.reads import kept_rows, sums_up
+from buildtool.plan.check.reads import kept_rows, sums_up, swapping
 from buildtool.plan.check.states import arena_groups
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.timeline import Timeline, group_of
@@ -45,7 +45,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
     moved = {move.target for move in plan.moves}
     first_buffers: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
-    kept, lines = kept_rows(graph, plan.regions), set[int]()
+    kept, lines, swaps = kept_rows(graph, plan.regions), set[int](), swapping(plan.regions)
     for index, buffer in enumerate(plan.buffers):
         _check_tensors(buffer, graph, groups)
         for t in buffer.tensors if index not in moved else ():
@@ -62,11 +62,11 @@ def check_contents(plan: Plan, graph: Graph) -> None:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
         if buffer.kind is BufferKind.LINES:
-            _check_lines(buffer, graph, kept)
+            _check_lines(buffer, graph, kept, swaps)
             if buffer.op in lines:
                 raise PlanError("it has lines twice", operator=graph.ops[buffer.op].place)
             lines.add(buffer.op)
-    for op in kept.keys() - lines:
+    for op in kept.keys() - lines - swaps:  # all columns of one that swaps may be in its window
         text = "the next steps of its group read its rows again, but it has no lines"
         raise PlanError(text, operator=graph.ops[op].place)
     for t, group in groups.items():
@@ -116,15 +116,22 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
         raise PlanError(f"it needs {needed} bytes of accumulators, it has {buffer.size}", operator=op.place)
 
 
-def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int]) -> None:
-    """Checks that the lines of an operator hold all rows of its output that are read again."""
+def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int], swaps: Collection[int]) -> None:
+    """Checks that the lines of an operator hold all rows of its output that are read again.
+
+    Those of an operator that swaps hold some columns of them.
+    """
     if buffer.op not in kept:
         raise PlanError(
             f"buffer '{buffer.name}' keeps rows of operator {buffer.op}, which are not read again"
         )
     op = graph.ops[buffer.op]
-    needed = kept[buffer.op] * graph.tensors[op.outputs[0]].row_bytes
-    if buffer.size < needed or (buffer.rows, buffer.columns) != (kept[buffer.op], 0):
+    tensor, most = graph.tensors[op.outputs[0]], 0
+    if buffer.op in swaps:
+        most = tensor.nhwc[2]
+    needed = kept[buffer.op] * (min(buffer.columns, most) * tensor.pixel_bytes or tensor.row_bytes)
+    is_within = buffer.columns == 0 if not most else 0 < buffer.columns <= most
+    if buffer.size < needed or buffer.rows != kept[buffer.op] or not is_within:
         needs = f"it needs {kept[buffer.op]} rows and {needed} bytes of lines"
         raise PlanError(f"{needs}, it has {buffer.rows} and {buffer.size}", operator=op.place)
 

@@ -179,13 +179,19 @@ def kept_rows(graph: Graph, regions: Iterable[Region]) -> dict[int, int]:
     Operators of whose outputs none are shared are left out.
     """
     kept = {}
-    for group in (group for region in regions for group in region.groups if group.scheme is Scheme.BANDS):
+    for group in (group for region in regions for group in region.groups if group.in_bands):
         for position, reader in pairwise(group.ops):
             op = graph.ops[reader]
             extent, stride, _ = windows(graph, op)[0] if op.kind in SLIDING_KINDS else (1, 1, 0)
             if extent > stride:
                 kept[position] = min(extent - stride, graph.tensors[op.inputs[0]].nhwc[1])
     return kept
+
+
+def swapping(regions: Iterable[Region]) -> frozenset[int]:
+    """The operators in groups that swap the rows that they keep."""
+    groups = (group for region in regions for group in region.groups if group.scheme is Scheme.SWAPS)
+    return frozenset(op for group in groups for op in group.ops)
 
 
 def alias_groups(graph: Graph) -> dict[int, int]:

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 6
+#define REPLAY_ABI 7
 
 /* All structures are tables of 64-bit numbers; replay.py fills them in. Tags have 32 bits. */
 struct replay_tensor {
@@ -55,6 +55,7 @@ struct replay_operator {
     struct replay_area scratch, sums, constants;
     int64_t held, held_size; /* bytes of the last rows of its output that are kept; size -1: none */
     int64_t kept;            /* rows */
+    int64_t outside; /* columns of them outside of the window, if it swaps with them; -1: it copies */
 };
 
 struct replay_step {
@@ -72,6 +73,7 @@ struct replay_model {
     const int64_t *spans;   /* see replay_taps */
     const struct replay_part *parts;
     int64_t source; /* the tensor whose rows are delivered */
+    int64_t *turns; /* operator -> how often it has begun a row */
     int64_t *fault; /* the error: a kind, a tensor, and its place: rows or bytes [2] to [3] */
 };
 
@@ -240,12 +242,17 @@ static int has_tags(const struct replay_model *m, int64_t address, int64_t size,
     return !wrong;
 }
 
-/* Copies the tags of at most BLOCK bytes. */
-static void copy_few(const struct replay_model *m, int64_t from, int64_t to, int64_t size) {
-    uint32_t tags[BLOCK] = {tag_at(m, from)};
-    int follow = 1, alike = 1;
+static void read_few(const struct replay_model *m, int64_t from, int64_t size, uint32_t *tags) {
     for (int64_t i = 0; i < size; i++) {
         tags[i] = tag_at(m, from + i);
+    }
+}
+
+/* Sets the tags of at most BLOCK bytes of one block. */
+static void write_few(const struct replay_model *m, const uint32_t *tags, int64_t to,
+                      int64_t size) {
+    int follow = 1, alike = 1;
+    for (int64_t i = 0; i < size; i++) {
         follow &= tags[i] == tags[0] + (uint32_t)i;
         alike &= tags[i] == tags[0];
     }
@@ -266,7 +273,24 @@ static void copy_tags(const struct replay_model *m, int64_t from, int64_t to, in
         int64_t begin = (to <= from ? first + k : last - k) * BLOCK;
         int64_t end = begin + BLOCK < to + size ? begin + BLOCK : to + size;
         begin = begin > to ? begin : to;
-        copy_few(m, begin - to + from, begin, end - begin);
+        uint32_t tags[BLOCK];
+        read_few(m, begin - to + from, end - begin, tags);
+        write_few(m, tags, begin, end - begin);
+    }
+}
+
+/* The bytes at `held` go to `in`, after those at `out` have taken their place; -1: none. */
+static void swap_tags(const struct replay_model *m, int64_t held, int64_t out, int64_t in,
+                      int64_t size) {
+    for (int64_t i = 0, count; i < size; i += count) {
+        uint32_t tags[BLOCK];
+        count = block_end(in < 0 ? held + i : in + i, (in < 0 ? held : in) + size);
+        count -= in < 0 ? held + i : in + i;
+        read_few(m, held + i, count, tags);
+        copy_tags(m, out + i, held + i, count);
+        if (in >= 0) {
+            write_few(m, tags, in + i, count);
+        }
     }
 }
 
@@ -567,11 +591,55 @@ static int copy_lines(const struct replay_model *m, const struct replay_operator
     return 1;
 }
 
+/* Swaps the kept rows of columns that come into an operator's window with those of the columns that
+   leave it. A column that leaves was made in this step, or has the rows of the one before. */
+static int swap_lines(const struct replay_model *m, const struct replay_operator *op,
+                      struct window made, int64_t turn) {
+    int64_t tensor = m->outputs[op->first_output], kept = op->kept;
+    const struct replay_tensor *t = &m->tensors[tensor];
+    int64_t columns = t->kept_columns, row = columns * t->pixel;
+    if (!has_buffer(m, tensor)) {
+        return 0;
+    }
+    for (int64_t x = made.x0; x < made.x1; x++) {
+        int64_t place = x % columns, slots = (op->outside + columns - 1 - place) / columns;
+        int64_t end = x >= columns ? made.y1 : made.y0;
+        if (!slots) {
+            continue;
+        }
+        int64_t slot = place + (x / columns + turn) % slots * columns;
+        for (int64_t i = 0; i < kept; i++) {
+            int64_t y = made.y0 - kept + i, more = end - made.y0 - i;
+            int64_t last = y + (more > 0 ? (more + kept - 1) / kept * kept : 0);
+            if (last < 0) {
+                continue;
+            }
+            int64_t line = (last % kept * op->outside + slot) * t->pixel;
+            int64_t window = t->offset + place * t->pixel, out = window + last % t->kept_rows * row;
+            int64_t in = y < 0 ? -1 : window + y % t->kept_rows * row;
+            if (line + t->pixel > op->held_size || !inside(m, op->held + line, t->pixel)) {
+                return fails(m, AREA_OUTSIDE, 0, 0, 0);
+            }
+            if (!inside(m, out, t->pixel) || (y >= 0 && !inside(m, in, t->pixel))) {
+                return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
+            }
+            swap_tags(m, op->held + line, out, in, t->pixel);
+        }
+    }
+    return 1;
+}
+
 /* A step of an operator whose last rows are kept: the rows above come from their lines, its own
    ones go there. */
 static int compute_in_band(const struct replay_model *m, const struct replay_operator *op,
                            struct window made, int is_streamed) {
     struct window above = made, last = made;
+    if (op->outside >= 0) {
+        int64_t *turn = &m->turns[op - m->operators];
+        *turn += made.x0 == 0;
+        return swap_lines(m, op, made, *turn) &&
+               (made.y0 >= made.y1 || compute(m, op, made, is_streamed));
+    }
     above.y0 = made.y0 > op->kept ? made.y0 - op->kept : 0;
     above.y1 = made.y0;
     last.y0 = made.y1 - op->kept > made.y0 ? made.y1 - op->kept : made.y0;

@@ -38,6 +38,7 @@ from buildtool.plan.check.reads import (
     makes_planes,
     reads,
     sums_up,
+    swapping,
 )
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
@@ -53,7 +54,7 @@ _BLOCK = 64  # bytes that have one tag together where their tags follow each oth
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
-_TENSOR, _READ, _OPERATOR = 14, 10, 23  # numbers in a line of a table
+_TENSOR, _READ, _OPERATOR = 14, 10, 24  # numbers in a line of a table
 _CONSTANTS_AT = 17  # in a line of an operator
 
 
@@ -78,7 +79,8 @@ class Operator:
     """One operator: its reads, its buffers, and the promises of its kernel.
 
     `by_row`: its kernel works row by row. `sums_up`: it is a global pooling. `makes_planes`: it makes planes
-    of an image's channels. `lines`: the last `kept` rows of its output, in a group of bands.
+    of an image's channels. `lines`: the last `kept` rows of its output, in a group of bands. `outside`: the
+    columns of them outside of the window, if the group swaps; else -1.
     """
 
     op: Op
@@ -92,13 +94,14 @@ class Operator:
     constants: Area | None
     lines: Area | None = None
     kept: int = 0
+    outside: int = -1
 
 
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
     """Position -> operator. Aliases are left out."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
-    kept = kept_rows(graph, plan.regions)
+    kept, swaps = kept_rows(graph, plan.regions), swapping(plan.regions)
     by_position = {}
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
@@ -110,7 +113,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
         contract = kernel.overlap if kernel and not again else Contract.NONE
         if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
             contract = Contract.NONE
-        sums = served.get((position, BufferKind.ACCUMULATOR))
+        sums, lines = (served.get((position, kind)) for kind in (BufferKind.ACCUMULATOR, BufferKind.LINES))
         by_position[position] = Operator(
             op,
             read,
@@ -121,8 +124,9 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             Area.of(served.get((position, BufferKind.SCRATCH)), _SCRATCH, position),
             Area.of(sums, _SUMS, position, sum_bytes(graph, op) if sums else None),
             _loaded(plan, load) if load else None,
-            Area.of(served.get((position, BufferKind.LINES)), 0, position),
+            Area.of(lines, 0, position),
             kept.get(position, 0),
+            (lines.columns if lines else 0) if position in swaps else -1,
         )
     return by_position
 
@@ -156,6 +160,7 @@ class _Model(ctypes.Structure):
         ("size", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("tensors", "operators", "reads", "outputs", "spans", "parts")),
         ("source", ctypes.c_int64),
+        ("turns", ctypes.c_void_p),
         ("fault", ctypes.c_void_p),
     )
 
@@ -163,7 +168,7 @@ class _Model(ctypes.Structure):
 _C = load_library(
     __file__,
     "replay",
-    6,
+    7,
     {
         "replay_run": (
             *(ctypes.c_int64, ctypes.POINTER(_Model), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32),
@@ -220,6 +225,7 @@ class Replay:
         self._blocks: _Table = np.zeros(-(-self.size // _BLOCK), np.int64)
         self.tags = np.zeros(len(self._blocks) * _BLOCK, np.uint32)
         self._fault: _Table = np.zeros(4, np.int64)
+        self.turns: _Table = np.full(len(self.graph.ops) + 1, -1, np.int64)  # rows begun, less one
         self._holders: dict[int, Buffer] = {}
         self._tensors: _Table = np.zeros((len(self.graph.tensors), _TENSOR), np.int64)
         targets = {move.target for move in plan.moves}
@@ -239,6 +245,7 @@ class Replay:
             self._tensors.ctypes.data,
             *(table.ctypes.data for table in self._tables),
             delivered_image(self.graph).tensor,
+            self.turns.ctypes.data,
             self._fault.ctypes.data,
         )
 
@@ -426,7 +433,7 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
         line[6:8] = operator.sums_up, operator.makes_planes
         line[8:11] = before[2], len(copied) // 2, lines
         line[11:20] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
-        line[20:] = [*_area(operator.lines)[:2], operator.kept]
+        line[20:] = [*_area(operator.lines)[:2], operator.kept, operator.outside]
     all_reads = np.array(reads, np.int64).reshape(-1, _READ)
     return table, all_reads, *(np.array([*numbers, 0], np.int64) for numbers in (outputs, spans, copied))
 

@@ -8,6 +8,9 @@ these rows are copied back, over the ones that no step reads any more.
 
 The first steps of a group make no row of its output, but the rows of the tensors inside it that come before
 its first row. So its steps begin at a row below 0.
+
+A group may instead swap (SWAPS): as columns come in from the lines, those that leave the window take their
+places. No pixel is held twice. But the window outlasts the step: no other group uses its memory.
 """
 
 from __future__ import annotations
@@ -21,15 +24,14 @@ import numpy as np
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, AxisTable, N, Numbers
 from buildtool.plan.schedule.inner import inner_tensors, needs, remember, whole_tensors
-from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
-from buildtool.plan.types import Group, Scheme
+from buildtool.plan.schedule.receptive import axes, row_inputs, rows, scatters
+from buildtool.plan.types import Group
 
 
 def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
     """Why operators cannot be a group of bands, in words; empty if they can.
 
-    Each one reads only the output of the one before it row by row, and nothing else reads that. Elements of
-    the tensors that are kept have one byte.
+    Each one reads only the output of the one before it row by row, and nothing else reads that.
     """
     group, readers = Group(tuple(ops)), graph.consumers()
     if whole_tensors(graph, group):
@@ -40,19 +42,28 @@ def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
             return "it is not a chain"
         if isinstance(axes(graph, graph.ops[position])[0], AxisTable):
             return "an operator enlarges its input"
-        if graph.tensors[tensor].dtype.size > 1:
-            return "a tensor inside it has elements of several bytes"
     first = graph.ops[ops[0]]
     if len(row_inputs(graph, first)) != 1 or isinstance(axes(graph, first)[0], AxisTable):
         return "its first operator does not read one tensor through a window"
-    if fed_in_parts(graph, graph.ops[ops[-1]]):
-        return "its last operator has a whole output"
+    if scatters(graph, graph.ops[ops[-1]]):
+        return "its last operator makes planes"
     return ""
+
+
+def swaps_objection(graph: Graph, ops: Sequence[int]) -> str:
+    """Why operators cannot be a group of bands that swaps, in words; empty if they can.
+
+    Every column up to the last one that is made is swapped, from the first one on.
+    """
+    across = [axes(graph, graph.ops[position])[1] for position in ops[1:]]
+    if any(axis.kernel < axis.stride or axis.pad < 0 for axis in across):
+        return "an operator leaves out columns"
+    return bands_objection(graph, ops)
 
 
 def lines(graph: Graph, group: Group) -> Mapping[int, int]:
     """Tensor inside a group of bands -> the rows of it that are kept; without those of which none are."""
-    if group.scheme is not Scheme.BANDS:
+    if not group.in_bands:
         return {}
     return remember(graph, "lines", group, partial(_lines, graph, group))
 
@@ -86,7 +97,7 @@ def leading_steps(axes_: Sequence[Axis], rows_per_step: int) -> int:
 
 def first_row(graph: Graph, group: Group) -> int:
     """The row with which a group's steps begin: 0, or less in a group of bands."""
-    if group.scheme is not Scheme.BANDS:
+    if not group.in_bands:
         return 0
     along = needs(graph, group)
     inside = [along[t][0] for t in inner_tensors(graph, group)]
@@ -111,6 +122,11 @@ def band_ranges(graph: Graph, group: Group, y0: N, y1: N) -> tuple[N, N]:
     """Rows [low, high) that each operator makes for rows [y0, y1) of the last one, as `row_ranges`."""
     low, high = (np.maximum(0, np.stack(row_ends(graph, group, y), axis=1)) for y in (y0, y1))
     return low, high
+
+
+def swapped_rows(low: Numbers, high: Numbers, kept: int) -> int:
+    """The most rows of a window that lasts: those of a step, and the kept ones above them."""
+    return int((high - np.maximum(0, low - kept)).max())
 
 
 def copied_rows(low: Numbers, high: Numbers, kept: int) -> Numbers:

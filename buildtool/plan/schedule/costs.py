@@ -48,13 +48,14 @@ class Calls(NamedTuple):
     """The calls of an operator: every range of rows with every range of columns. No range is empty.
 
     `rings`: how many columns of its input and of its output are kept. `copies`: copies of its output's rows
-    that a group of bands keeps, as (bytes, how many there are).
+    that a group of bands keeps, as (bytes, how many there are). `swaps`: they are swaps.
     """
 
     rows: Ranges
     columns: Ranges
     rings: Rings = Rings()
     copies: tuple[tuple[int, int], ...] = ()
+    swaps: bool = False
 
     @property
     def times(self) -> int:
@@ -74,12 +75,16 @@ class RegionCalls(NamedTuple):
     delivered: int
 
 
-def copies(rows: Ranges, columns: Ranges, kept: int, pixel: int) -> tuple[tuple[int, int], ...]:
+def copies(
+    rows: Ranges, columns: Ranges, kept: int, pixel: int, swaps: bool = False
+) -> tuple[tuple[int, int], ...]:
     """The copies that keep `kept` rows of a tensor, each of some pixels of a row, as (bytes, how many).
 
     `rows` and `columns` are the ranges of all steps, empty ranges of rows too. `pixel`: bytes of a pixel.
+    `swaps`: they are swaps.
     """
-    row_count, widths = int(copied_rows(*rows, kept).sum()), (columns.high - columns.low).tolist()
+    count = np.minimum(rows.high, kept) if swaps else copied_rows(*rows, kept)
+    row_count, widths = int(count.sum()), (columns.high - columns.low).tolist()
     return tuple((width * pixel, times * row_count) for width, times in sorted(Counter(widths).items()))
 
 
@@ -88,7 +93,7 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
     step = in_steps(made, group.rows_per_step, first_row(graph, group))
     low, high = row_ranges(group, graph, step.low, step.high)
     window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
-    calls, kept = {}, lines(graph, group)
+    calls, kept, swaps = {}, lines(graph, group), group.scheme is Scheme.SWAPS
     for place, (position, across) in enumerate(zip(group.ops, column_ranges(group, graph), strict=True)):
         op = graph.ops[position]
         own_rings = Rings(
@@ -97,8 +102,9 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
         )
         own, gains = Ranges(low[:, place], high[:, place]), across.without_empty()
         t = op.outputs[0]
-        own_copies = copies(own, gains, kept[t], graph.tensors[t].pixel_bytes) if t in kept else ()
-        calls[position] = Calls(own.without_empty(), gains, own_rings, own_copies)
+        pixel = graph.tensors[t].pixel_bytes
+        own_copies = copies(own, gains, kept[t], pixel, swaps) if t in kept else ()
+        calls[position] = Calls(own.without_empty(), gains, own_rings, own_copies, swaps)
     return calls
 
 
@@ -267,11 +273,12 @@ class CostModel:
         """The cost of an operator's calls."""
         rows = self.parts(position, 0, calls.rows, streamed=streamed)
         columns = self.parts(position, 1, calls.columns, calls.rings, streamed)
-        return self.cost(position, rows, columns, streamed) + self.copying(calls.copies)
+        return self.cost(position, rows, columns, streamed) + self.copying(calls.copies, calls.swaps)
 
-    def copying(self, copies: Iterable[tuple[int, int]]) -> float:
-        """The cost of copies, each with how many there are."""
-        return sum(self.pricer.keep(size) * times for size, times in copies)
+    def copying(self, copies: Iterable[tuple[int, int]], swaps: bool) -> float:
+        """The cost of copies, or swaps, each with how many there are."""
+        price = self.pricer.swap if swaps else self.pricer.keep
+        return sum(price(size) * times for size, times in copies)
 
     def delivery(self, rows: int) -> float:
         """The cost of this many rows of the network's first input, which the application delivers."""

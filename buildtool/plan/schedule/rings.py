@@ -13,7 +13,7 @@ from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.advances import Ints
 from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.bands import first_row, input_axis, lines
+from buildtool.plan.schedule.bands import first_row, input_axis, lines, swapped_rows
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import inner_tensors, needs, read_whole, remember, whole_tensors
 from buildtool.plan.schedule.ranges import Ranges, held, in_steps
@@ -44,6 +44,7 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """The windows of the tensors between the operators of a group, first to last.
 
     A tensor that is also read outside of the group is whole and has no window. Branches have rings instead.
+    Those of `lasting_windows` are among them.
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return ()
@@ -54,12 +55,15 @@ def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
     steps = in_steps(rows(graph, graph.ops[group.ops[-1]]), group.rows_per_step, first_row(graph, group))
     made = [Ranges(*both) for both in zip(*(r.T for r in row_ranges(group, graph, *steps)), strict=True)]
     calls, whole, buffers = column_ranges(group, graph), whole_tensors(graph, group), list[LineBuffer]()
+    kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
     for place, tensor in enumerate(inner_tensors(graph, group)):
         if tensor in whole:
             continue
         most_rows = max(1, made[place].longest)
-        if group.scheme is Scheme.BANDS:
+        if group.in_bands:
             most_rows = held(made[place], _readers(graph, group, tensor, 0, made))
+        if tensor in kept:
+            most_rows = max(most_rows, swapped_rows(*made[place], kept[tensor]))
         most_columns = held(calls[place], _readers(graph, group, tensor, 1, calls))
         buffers.append(LineBuffer.of(graph, tensor, most_rows, most_columns))
     return tuple(buffers)
@@ -74,25 +78,39 @@ def _readers(
 
 
 def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """The rows that a group of bands keeps of the tensors inside it, as buffers of whole rows."""
-    return [
-        LineBuffer.of(graph, t, kept, graph.tensors[t].nhwc[2]) for t, kept in lines(graph, group).items()
-    ]
+    """The rows that a group of bands keeps of the tensors inside it, outside of their windows.
+
+    They are whole rows, or, in a group that swaps, the columns that are made without as many as the window
+    has. Tensors of which no column is left are left out.
+    """
+    kept = lines(graph, group)
+    if group.scheme is not Scheme.SWAPS:
+        return [LineBuffer.of(graph, t, rows_, graph.tensors[t].nhwc[2]) for t, rows_ in kept.items()]
+    made = dict(zip(inner_tensors(graph, group), column_ranges(group, graph), strict=False))
+    outside = {w.tensor: int(made[w.tensor].high.max()) - w.columns for w in lasting_windows(graph, group)}
+    return [LineBuffer.of(graph, t, kept[t], columns) for t, columns in outside.items() if columns > 0]
+
+
+def lasting_windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
+    """The windows of a group that outlast its steps: of the tensors that it swaps."""
+    kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
+    return [window for window in windows(graph, group) if window.tensor in kept] if kept else []
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
-    """The rings of a region: of the tensors between its groups, and of a streamed input image.
+    """The rings of a region: of the tensors between its groups, of a streamed input image, lasting windows.
 
     The region's output, and tensors that are read outside of the region, have no ring.
     """
     if not run.advance_count:
         return []  # one operator over whole tensors
     inside, readers = set(run.region.ops), graph.consumers()
-    return [
+    between = [
         LineBuffer.of(graph, tensor, kept, graph.tensors[tensor].nhwc[2])
         for tensor, kept in sorted(_rows_needed(graph, run).items())
         if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,)))
     ]
+    return between + [window for group in run.region.groups for window in lasting_windows(graph, group)]
 
 
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
@@ -145,7 +163,7 @@ def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
     """
     inside = {graph.ops[position].outputs[0] for position in group.ops}
     by_row = ((t, axis) for t, (axis, _) in needs(graph, group).items() if t not in inside)
-    if group.scheme is Scheme.BANDS:
+    if group.in_bands:
         by_row = ((t, input_axis(graph, group, t)) for t, _ in by_row)
     return (*by_row, *((t, None) for t in read_whole(graph, group)))
 

@@ -23,7 +23,7 @@ from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.advances import Ints, Link, Walk
 from buildtool.plan.schedule.axis import N
-from buildtool.plan.schedule.bands import band_ranges, bands_objection, first_row
+from buildtool.plan.schedule.bands import band_ranges, bands_objection, first_row, swaps_objection
 from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import (
@@ -182,8 +182,9 @@ def links(region: Region, graph: Graph) -> list[Link]:
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
-        if group.scheme is Scheme.BANDS:
-            why = bands_objection(graph, group.ops) if group.hand_off > 0 else "it hands over whole rows"
+        if group.in_bands:
+            objection = swaps_objection if group.scheme is Scheme.SWAPS else bands_objection
+            why = objection(graph, group.ops) if group.hand_off > 0 else "it hands over whole rows"
             if why:
                 raise PlanError(f"operators {list(group.ops)} are no group of bands: {why}")
         source = driving_tensor(graph, region.groups, index)
@@ -269,7 +270,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
     Both arrays have one line for each of the spans, and one column for each operator. A group of bands makes
     no row twice; its spans may begin below row 0.
     """
-    if group.scheme is Scheme.BANDS:
+    if group.in_bands:
         return band_ranges(graph, group, y0, y1)
     spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     ranges = []

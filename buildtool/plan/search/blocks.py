@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
@@ -22,7 +22,7 @@ from buildtool.plan.schedule.ranges import in_steps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.chain_ends import ChainEnds
+from buildtool.plan.search.chain_ends import Bands, ChainEnds
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
 from buildtool.target.costs import COST_UNITS
@@ -38,10 +38,10 @@ class Block:
     """Elements [first, last] as one group that computes `step` rows per step.
 
     `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
-    of the rows that its branches or bands keep. `work`: multiply-accumulates of all its steps. `section`: its
-    branches, if any. `bands`: whether it keeps the rows that its next step reads again. `ahead`: then its
-    number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for every
-    hand-off).
+    of what its branches or bands keep from step to step. `work`: multiply-accumulates of all its steps.
+    `section`: its branches, if any. `bands`: how it keeps the rows that its next step reads again. `ahead`:
+    then its number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for
+    every hand-off).
     """
 
     first: int
@@ -51,7 +51,7 @@ class Block:
     sums: int
     work: int
     section: Section | None = None
-    bands: bool = False
+    bands: Bands = Bands.NONE
     ahead: int = 0
     pixels: int | None = None
 
@@ -115,7 +115,7 @@ class Blocks:
                     if work <= MOST_REPETITION * once:
                         yield Block(first, last, step, axis, sums, work, pixels=pixels)
             if first < last and self._keeps(first, last):
-                yield self._bands(first, last, axis)
+                yield from self._bands(first, last, axis, sums)
 
     def leaps(self, first: int, last: int) -> bool:
         """Whether an element of a chain skips columns of its input, so that hand-offs decide the work."""
@@ -132,22 +132,37 @@ class Blocks:
             and not bands_objection(e.graph, e.positions[first : last + 1])
         )
 
-    def _bands(self, first: int, last: int, through: Axis) -> Block:
-        """A chain as a group of bands, one row per step."""
+    def _bands(self, first: int, last: int, through: Axis, sums: int) -> Iterator[Block]:
+        """A chain as groups of bands, one row per step. `sums`: aligned bytes of its accumulators."""
         e, after = self.e, Axis()
         for k in range(last, first, -1):
             after = after.after(e.axes_of[k][0])
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
         work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
         ahead = ends.leading(first, last, 1)
-        return Block(first, last, 1, axis, lines, work, bands=True, ahead=ahead)
+        bands = Bands.POOLED if e.fed_in_parts[last] else Bands.COPIED
+        block = Block(first, last, 1, axis, sums + lines, work, bands=bands, ahead=ahead)
+        yield block
+        if all(e.axes_of[k][1].pad >= 0 for k in range(first + 1, last + 1)):
+            for pixels in self._hand_offs(first, last):
+                if pixels:
+                    lasting = sums + ends.lasting(first, last, 1, pixels)
+                    yield replace(block, bands=Bands.SWAPPED, sums=lasting, pixels=pixels)
+
+    def alternatives(self, block: Block) -> tuple[Block, ...]:
+        """The block, or blocks that do the same as one that swaps, by copies or with other hand-offs."""
+        if block.bands is not Bands.SWAPPED:
+            return (block,)
+        first, last = block.first, block.last
+        return tuple(b for b in self.ending_at(last) if b.first == first and b.bands)
 
     @remembered
     def _band_works(self, last: int, rows: int) -> list[int]:
         """As `_works`, of groups of bands: no row is made twice."""
         columns, work, works = self.e.widths[last], 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
-            work += self._work(e, max(0, rows) * columns)
+            if not self.e.fed_in_parts[e]:
+                work += self._work(e, max(0, rows) * columns)
             works.append(work)
             if e > self.lowest[last]:
                 vertical, horizontal = self.e.axes_of[e]
@@ -324,7 +339,8 @@ class Blocks:
         if len(ops) == 1:
             return Group(ops, Scheme.OPERATOR, block.step, ROW)
         if block.bands:
-            return Group(ops, Scheme.BANDS, block.step, pixels)
+            scheme = Scheme.SWAPS if block.bands is Bands.SWAPPED else Scheme.BANDS
+            return Group(ops, scheme, block.step, pixels)
         return Group(ops, Scheme.H_CACHED if pixels else Scheme.HALO, block.step, pixels)
 
     # ---- costs -----------------------------------------------------------------------------------
@@ -345,7 +361,7 @@ class Blocks:
         return cost + self.e.delivery(section.first, section.lanes.wanted(rows)[-1])
 
     @remembered
-    def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int, bands: bool) -> float:
+    def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int, bands: Bands) -> float:
         cost = self._chain_ends.costs(last, step, hand_off, made, bands)[last - first]
         if not self.e.asks(first):
             return cost

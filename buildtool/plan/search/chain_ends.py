@@ -6,6 +6,7 @@ back. "Parts" are the numbers under which CostModel caches the rows and columns 
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -15,7 +16,7 @@ from buildtool.base.modes import InPlace
 from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.bands import leading_steps
+from buildtool.plan.schedule.bands import leading_steps, swapped_rows
 from buildtool.plan.schedule.costs import copies
 from buildtool.plan.schedule.ranges import Ranges, column_gains, held, in_steps
 from buildtool.plan.search.chain import Elements
@@ -23,29 +24,44 @@ from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
 
 
+class Bands(enum.IntEnum):
+    """How a chain keeps the rows that its steps share: not at all, in lines, or swapped with its windows.
+
+    POOLED: in lines, of a chain that ends with a global pooling.
+    """
+
+    NONE = 0
+    COPIED = 1
+    POOLED = 2
+    SWAPPED = 3
+
+
 class ChainEnds:
     """Computes the workspaces and costs of all chains that end at an element.
 
     `lowest` maps an element to the first element of the longest chain that ends there. In all methods
     `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`:
-    whether the chains are groups of bands.
+    how the chains keep rows.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def windows(self, last: int, step: int, pixels: int, bands: bool = False) -> list[int]:
+    def windows(self, last: int, step: int, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
         """Returns aligned bytes of workspace; item i is for the chain of i + 1 elements that ends at `last`.
 
         The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
         each operator needs its input's and its output's window. If it may overwrite its input, the two are
-        one window.
+        one window. Windows that outlast a step are not among them.
         """
         shapes, scratch = self._shapes(last, step, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
             return self._of_strips(shapes, scratch, last)
-        sizes = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
+        own = [round_up(size, self._e.alignment) for _, _, size in shapes]
+        if bands is Bands.SWAPPED:
+            own = [0 if self._kept(last - i - 1) else size for i, size in enumerate(own)]
+        sizes = accumulate(own, initial=0)
         return [windows + most for windows, most in zip(sizes, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
@@ -84,7 +100,8 @@ class ChainEnds:
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 
-    def _shapes(self, last: int, step: int, pixels: int, bands: bool) -> list[tuple[int, int, int]]:
+    @remembered
+    def _shapes(self, last: int, step: int, pixels: int, bands: Bands) -> list[tuple[int, int, int]]:
         """The windows between the elements, from the last to the first, as (rows, columns, bytes)."""
         shapes: list[tuple[int, int, int]] = []
         height, (_, columns) = self._e.heights[last], self.columns(last, pixels)
@@ -92,6 +109,8 @@ class ChainEnds:
         for i, across in enumerate(columns):
             down, made = self._e.axes_of[last - i][0], rows[i + 1]
             most = held(made, [(down, rows[i])]) if bands else max(1, made.longest)
+            if bands is Bands.SWAPPED and (kept := self._kept(last - i - 1)):
+                most = max(most, swapped_rows(*made, kept))
             pixel = self._e.graph.tensors[self._e.makes[last - i - 1]].pixel_bytes
             shapes.append((most, across, most * across * pixel))
         return shapes
@@ -125,14 +144,14 @@ class ChainEnds:
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, height: int, bands: bool = False) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
         """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
 
         The first element reads whole rows, the others read windows.
         """
         ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)
-        copies = self._copies(last, ranges, pixels) if bands else [0.0] * len(rows)
+        copies = self._copies(last, ranges, pixels, bands) if bands else [0.0] * len(rows)
         costs, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
@@ -178,6 +197,18 @@ class ChainEnds:
             axes.append(axis)
         return leading_steps(axes, step)
 
+    def lasting(self, first: int, last: int, step: int, pixels: int) -> int:
+        """Aligned bytes of what a group that swaps keeps from step to step: windows, and pixels outside."""
+        (made, _), total = self.columns(last, pixels), 0
+        for i, (rows, columns, size) in enumerate(self._shapes(last, step, pixels, Bands.SWAPPED)):
+            element = last - i - 1
+            if first <= element and (kept := self._kept(element)):
+                outside = max(0, int(made[i + 1].high.max()) - columns)
+                pixel = size // (rows * columns)
+                total += round_up(size, self._e.alignment)
+                total += round_up(kept * outside * pixel, self._e.alignment)
+        return total
+
     def lines(self, first: int, last: int) -> int:
         """Aligned bytes of the rows that a group of bands keeps."""
         tensors = (self._e.graph.tensors[self._e.makes[e]] for e in range(first, last))
@@ -190,13 +221,14 @@ class ChainEnds:
         axis = self._e.axes_of[element + 1][0]
         return min(self._e.heights[element], max(0, axis.kernel - axis.stride))
 
-    def _copies(self, last: int, ranges: Sequence[Ranges], pixels: int) -> list[float]:
+    def _copies(self, last: int, ranges: Sequence[Ranges], pixels: int, bands: Bands) -> list[float]:
         """The costs of the copies of each element's output, from the last element to the first."""
+        swaps = bands is Bands.SWAPPED
         columns, costs = [made.without_empty() for made in self.columns(last, pixels)[0]], [0.0]
         for i, (rows, made) in enumerate(zip(ranges[1:], columns[1:], strict=True), 1):
             e = last - i
             pixel = self._e.graph.tensors[self._e.makes[e]].pixel_bytes
-            costs.append(self._e.model.copying(copies(rows, made, self._kept(e), pixel)))
+            costs.append(self._e.model.copying(copies(rows, made, self._kept(e), pixel, swaps), swaps))
         return costs
 
     @remembered

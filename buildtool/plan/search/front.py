@@ -24,6 +24,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.workspace import Regions, known_costs
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search.blocks import Block, Form
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import INFINITE, Candidate
 from buildtool.plan.search.space import Settings, Space, Ways, space_of
@@ -287,17 +288,34 @@ class Front:
 
     def _polish(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
-        blocks = [form.block for form in region.block_forms]
         lean = region.region(self.space.elements)
-        if not blocks:
+        if not region.block_forms:
             return lean
-        room = most_bytes - region.bytes + max(form.window for form in region.block_forms)
+        window = max(form.window for form in region.block_forms)
+        room = most_bytes - region.bytes + window
         groups = []
-        for block, group in zip(blocks, lean.groups, strict=True):
-            free = room - self.space.elements.constants(block.first, block.last)
-            cheapest = self.space.cost_tables.cheapest(block, free)
+        for form, group in zip(region.block_forms, lean.groups, strict=True):
+            more, cheapest = self._cheapest(form.block, room, window)
             groups.append(group if cheapest is None else cheapest.group)
+            room -= more
+            window = window if cheapest is None else max(window, cheapest.window)
         return replace(lean, groups=tuple(groups))
+
+    def _cheapest(self, block: Block, room: int, window: int) -> tuple[int, Form | None]:
+        """The cheapest form in place of a block, and how many bytes besides windows it needs more.
+
+        `room`: for windows, with this block. `window`: the largest one of the region.
+        """
+        blocks, constants = self.space.blocks, self.space.elements.constants(block.first, block.last)
+        found = list[tuple[int, Form]]()
+        for other in blocks.alternatives(block):
+            more = other.sums - block.sums
+            form = self.space.cost_tables.cheapest(other, room - more - constants)
+            if form is not None and more <= room - window:
+                found.append((more, form))
+        if len(found) < 2:
+            return found[0] if found else (0, None)
+        return min(found, key=lambda one: blocks.block_cost(one[1].block, one[1].group))
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:

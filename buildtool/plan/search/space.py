@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,7 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.chain_ends import Bands
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
 from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.tables import Tables
@@ -109,7 +110,12 @@ class Space:
     @cached_property
     def plain_tables(self) -> Tables:
         """The same without groups of bands."""
-        return Tables(self.boundaries, per_work=1, bands=False)
+        return replace(self.tables, bands=Bands.NONE)
+
+    @cached_property
+    def copying_tables(self) -> Tables:
+        """The same without groups of bands that swap or end with a global pooling."""
+        return replace(self.tables, bands=Bands.COPIED)
 
     @cached_property
     def cost_tables(self) -> Tables:
@@ -172,19 +178,34 @@ class Space:
     def plainly(self, search: Search, most_bytes: int) -> Iterator[Way]:
         """Yields the ways of a falling search. One without bands takes the place of one that is no better.
 
-        Copying rows costs more than keeping them in a ring, which bytes and work do not tell.
+        Copying rows costs more than keeping them in a ring, which bytes and work do not tell. A way that
+        swaps gives place to one that copies: its windows last.
         """
-        plain = Search(self.plain_tables, search.most_extra, search.most_labels).falling(most_bytes)
-        other: Way | None = None
+
+        def others(tables: Tables) -> _Ways:
+            return _Ways(Search(tables, search.most_extra, search.most_labels).falling(most_bytes))
+
+        plain, copying = others(self.plain_tables), others(self.copying_tables)
         for way in search.falling(most_bytes):
-            if any(form.block.bands for region in way.regions for form in region.block_forms):
-                while other is None or other.bytes > way.bytes:
-                    other = next(plain, None)
-                    if other is None:
-                        plain = iter(())
-                        break
-            same = other is not None and (other.bytes, other.weight) == (way.bytes, way.weight)
-            yield other if other is not None and same else way
+            forms = (form for region in way.regions for form in region.block_forms)
+            bands = max((form.block.bands for form in forms), default=Bands.NONE)
+            found = plain.like(way) if bands else None
+            yield found or (copying.like(way) if bands > Bands.COPIED else None) or way
+
+
+class _Ways:
+    """The ways of another falling search, as far as they were asked for."""
+
+    def __init__(self, ways: Iterator[Way]) -> None:
+        self._ways, self._at, self._ended = ways, Way(INFINITE, 0, ()), False
+
+    def like(self, way: Way) -> Way | None:
+        """The way with as many bytes and as much weight. The ways that are asked for have fewer bytes."""
+        while not self._ended and self._at.bytes > way.bytes:
+            following = next(self._ways, None)
+            self._at, self._ended = following or self._at, following is None
+        at = self._at
+        return at if (at.bytes, at.weight) == (way.bytes, way.weight) else None
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:

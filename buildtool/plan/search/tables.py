@@ -23,6 +23,7 @@ from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.chain_ends import Bands
 from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
@@ -41,13 +42,13 @@ class Tables:
     """The tables that the search reads, for one definition of weight.
 
     The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
-    multiply-accumulates. `bands`: whether groups may be bands.
+    multiply-accumulates. `bands`: in which ways groups may keep rows, up to this one.
     """
 
     boundaries: Boundaries
     per_cost: int = 0
     per_work: int = 0
-    bands: bool = True
+    bands: Bands = Bands.SWAPPED
 
     @property
     def blocks(self) -> Blocks:
@@ -115,9 +116,10 @@ class Tables:
             block = self.blocks.ending_at(last)[-1]
         else:
             axis, first = Axis(row.kernel, row.stride, row.pad), last - row.back
-            pixels = row.hand_off if self.blocks.leaps(first, last) else None
-            block = Block(first, last, row.step, axis, row.sums, row.work, pixels=pixels)
-            block = replace(block, bands=bool(row.bands), ahead=row.ahead)
+            bands = Bands(row.bands)
+            fixed = bands is Bands.SWAPPED or self.blocks.leaps(first, last)
+            block = Block(first, last, row.step, axis, row.sums, row.work, bands=bands, ahead=row.ahead)
+            block = replace(block, pixels=row.hand_off if fixed else None)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
@@ -160,18 +162,18 @@ class Tables:
 
     def _cached_rows(self, last: int) -> Numbers:
         """The rows of an element. A session keeps them for all networks, unless they mix cost and work."""
-        if not self.bands:
-            rows = self._with_bands.rows_of(last)
-            plain: Numbers = rows[rows[:, _BANDS] == 0]
-            return plain
+        if self.bands < Bands.SWAPPED:
+            rows = self._with_all_bands.rows_of(last)
+            fewer: Numbers = rows[rows[:, _BANDS] <= self.bands]
+            return fewer
         key = self._chain_key(last)
         if key is None:
             return self._rows(last)
         return self.blocks.session.remember("rows of blocks", key, lambda: self._rows(last), MOST_CHAINS)
 
     @cached_property
-    def _with_bands(self) -> Tables:
-        return replace(self, bands=True)
+    def _with_all_bands(self) -> Tables:
+        return replace(self, bands=Bands.SWAPPED)
 
     def _chain_key(self, last: int) -> Hashable | None:
         """All that the blocks which end at an element depend on, as a key; None if it holds only here.
@@ -191,9 +193,15 @@ class Tables:
     def _forms(self, last: int) -> Iterator[Form]:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
         fewest: dict[tuple[int, int | None], int] = {}  # first element and hand-off -> work
+        late: dict[int, int] = {}  # first element of a swapping block -> Form.late with fewer pixels
         for block in self.blocks.ending_at(last):
             if self.per_cost:
                 yield from self.blocks.forms(block)
+            elif block.bands is Bands.SWAPPED:
+                (form,) = self.blocks.lean(block)
+                if late.get(block.first, -1) & ~form.late:
+                    late[block.first] = form.late
+                    yield form
             elif block.bands:
                 yield from self.blocks.lean(block)
             elif block.work < fewest.get((block.first, block.pixels), block.work + 1):

@@ -18,6 +18,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.bands import lines
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
 
@@ -98,6 +99,8 @@ class ArenaUse:
         if buffer.kind is BufferKind.RING and maker is not None:
             inside = maker.scheme not in (Scheme.OPERATOR, Scheme.BRANCHES)
             inside = inside and read.get(root, set()) <= {maker}
+            if maker.scheme is Scheme.SWAPS:  # these windows outlast a step
+                inside = inside and buffer.tensors[0] not in lines(self.graph, maker)
             return Use.WINDOWS if inside else Use.RINGS
         if maker is not None:
             return Use.OUTPUT

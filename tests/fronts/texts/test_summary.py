@@ -18,6 +18,7 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines import msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
+from buildtool.plan.check.reads import kept_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
@@ -118,13 +119,14 @@ def paint(graph, plan, number, step):
 
 
 def window_of(graph, plan, buffer):
-    """Returns the group (H_CACHED, BANDS or HALO) that alone writes and reads a ring, or None."""
+    """Returns the group (H_CACHED, BANDS, SWAPS or HALO) that alone writes and reads a ring, or None."""
     (producer,) = [p for p, op in enumerate(graph.ops) if buffer.tensors[0] in op.outputs] or [-1]
     readers = {p for p, op in enumerate(graph.ops) for t in buffer.tensors if t in op.inputs}
     for region in plan.regions:
         for group in region.groups:
-            windows = group.scheme in (Scheme.H_CACHED, Scheme.BANDS, Scheme.HALO)
-            if windows and {producer, *readers} <= set(group.ops):
+            windows = group.scheme in (Scheme.H_CACHED, Scheme.BANDS, Scheme.SWAPS, Scheme.HALO)
+            swapped = group.scheme is Scheme.SWAPS and producer in kept_rows(graph, [region])
+            if windows and not swapped and {producer, *readers} <= set(group.ops):
                 return group
     return None
 

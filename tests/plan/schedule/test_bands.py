@@ -50,19 +50,22 @@ def bottleneck(stride=1):
     return net.graph(net.conv(net.depthwise(x, (5, 5), (stride, stride), pad), 4))
 
 
-def planned(stride=1):
+def planned(stride=1, scheme=Scheme.BANDS):
     graph = bottleneck(stride)
-    plan, kernels = assembled(graph, TARGET, [Group((0, 1, 2, 3), Scheme.BANDS, 1, 2)], "none")
+    plan, kernels = assembled(graph, TARGET, [Group((0, 1, 2, 3), scheme, 1, 2)], "none")
     return graph, plan, kernels, Timeline.of(graph, plan.regions, plan.image)
 
 
+@pytest.mark.parametrize("scheme", [Scheme.BANDS, Scheme.SWAPS])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_windows_and_lines_are_as_small_as_they_can_be(stride, monkeypatch):
+def test_windows_and_lines_are_as_small_as_they_can_be(stride, scheme, monkeypatch):
     """With a row or a column less in any window, or a row less that is kept, the replay misses a byte."""
-    graph, plan, kernels, timeline = planned(stride)
+    graph, plan, kernels, timeline = planned(stride, scheme)
     replay(plan, timeline, kernels)
     (lines,) = (b for b in plan.buffers if b.kind is BufferKind.LINES)
-    assert lines.size == (5 - stride) * graph.tensors[graph.ops[1].outputs[0]].row_bytes
+    (window,) = (b for b in plan.buffers if b.tensors == (graph.ops[1].outputs[0],))
+    columns = 12 - (window.columns if scheme is Scheme.SWAPS else 0)
+    assert lines.size == (5 - stride) * columns * 16
     for window in windows(graph, plan.regions[0].groups[0]):
         for rows, columns in ((1, 0), (0, 1)):
             smaller = tuple(
@@ -81,6 +84,23 @@ def test_windows_and_lines_are_as_small_as_they_can_be(stride, monkeypatch):
 
 def lost(plan, change):
     return replace(plan, buffers=tuple(b for old in plan.buffers for b in change(old)))
+
+
+def test_pixels_that_swap_are_one_window_smaller_than_those_that_are_copied():
+    (graph, copying, *_), (_, swapping, *_) = (planned(scheme=one) for one in (Scheme.BANDS, Scheme.SWAPS))
+    copied, swapped = (sum(b.size for b in plan.buffers) for plan in (copying, swapping))
+    (window,) = (b for b in copying.buffers if b.tensors == (graph.ops[1].outputs[0],))
+    assert copied - swapped == 4 * window.columns * 16
+
+
+def test_a_swap_with_other_columns_is_refused():
+    """Where the columns of an operator do not follow each other from 0 on, another column's rows come in."""
+    _, plan, kernels, timeline = planned(scheme=Scheme.SWAPS)
+    (lines,) = (b for b in plan.buffers if b.kind is BufferKind.LINES)
+    for columns in (lines.columns - 1, lines.columns + 1):
+        other = tuple(replace(b, columns=columns) if b == lines else b for b in plan.buffers)
+        with pytest.raises(PlanError, match=r"not in the arena when|lies outside"):
+            replay(replace(plan, buffers=other), timeline, kernels)
 
 
 def test_a_plan_without_lines_or_with_others_bytes_in_them_is_refused():
@@ -124,5 +144,5 @@ def test_bands_need_less_memory_than_rings_without_more_work(image):
     plan = points.plan(len(points.points) - 1)
     check(plan, points.graph, TARGET)
     assert plan.macs == plan.macs_layerwise
-    assert [group.scheme for group in plan.regions[0].groups] == [Scheme.BANDS]
+    assert [group.scheme for group in plan.regions[0].groups] == [Scheme.SWAPS]
     assert plan.arena_bytes <= rings.bytes - 256
