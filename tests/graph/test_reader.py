@@ -6,7 +6,6 @@ from flatfiles import FileOperator, FileTensor, constant, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import check_file, run
-from needs import needs_shared
 from samplefiles import Sheet, mixed
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -182,18 +181,6 @@ def test_a_reshapes_parameter_counts_and_not_the_shape_that_is_stored(by_option)
 
 
 # ---- refusals ---------------------------------------------------------------------------------------
-
-
-def test_a_float_network_is_refused_with_the_line_that_quantises_it() -> None:
-    data = needs_shared("models/mlperf_vww96_float.tflite").read_bytes()
-    with pytest.raises(UnsupportedError) as caught:
-        read_model(data, path="vww96_float.tflite")
-    text = str(caught.value)
-    head = "vww96_float.tflite: error: 31 operators are not supported:\n  31 x float32 activations"
-    assert text.startswith(head)
-    assert "14 CONV_2D (#0, #2, #4, ...), 13 DEPTHWISE_CONV_2D" in text
-    line = "buildtool quantize vww96_float.tflite --data DATA -o vww96_float_int8.tflite"
-    assert text.endswith(f"hint: model=vww96_float_int8.tflite; quantise it: {line}")
 
 
 def chain(kind: str, **kwargs) -> bytes:

@@ -8,14 +8,11 @@ from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import rewritten
-from retrained import retrained_model
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.topology import topology
 from buildtool.graph.types import Activation, DType, OpKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -139,17 +136,6 @@ def test_other_operators_stay(name):
     graph = net.graph(NO_FUNCTION[name](net, net.input(SHAPE)))
     after = rewritten(graph, inputs_for(graph, 1, "random"))
     assert [op.kind for op in after.ops] == [op.kind for op in graph.ops]
-
-
-def test_a_network_trained_again_has_other_tables_and_the_same_topology():
-    net = NetBuilder(6)
-    x = net.conv(net.input((1, 6, 6, 3)), 4, kernel=(3, 3))
-    model = write_model(net.graph([net.conv(_hard_swish(net, _swish(net, x)), 2)]))
-    before, after = (rewrite(read_model(data)) for data in (model, retrained_model(model)))
-    assert [op.kind for op in before.ops] == [OpKind.CONV_2D, OpKind.LOOKUP, OpKind.CONV_2D]
-    assert topology(before) == topology(after)
-    tables = [g.tensors[g.ops[1].inputs[1]].data for g in (before, after)]
-    assert tables[0].shape == (256,) and not np.array_equal(*tables)
 
 
 def _damage(op=None, table=None):
