@@ -45,7 +45,6 @@ class FileOperator:
 
 
 def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
-    """A constant without quantisation."""
     data = np.asarray(values, dtype)
     return FileTensor(data.shape, dtype, data, **{"scale": None, **kwargs})
 

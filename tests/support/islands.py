@@ -25,7 +25,6 @@ class Islands(NetBuilder):
     """A builder whose operators without a quantisation are of float32."""
 
     def input(self, shape: Sequence[int], dtype: DType = DType.INT8, q: Quantization | None = None) -> int:
-        """Adds a network input."""
         return super().input(shape, dtype, q or (quant(0.03, 2) if dtype is not DType.FLOAT32 else None))
 
     def op(  # type: ignore[override]
@@ -38,7 +37,6 @@ class Islands(NetBuilder):
         name: str = "",
         shape: Sequence[int] | None = None,
     ) -> int:
-        """Adds an operator with one output."""
         own = dtype or (DType.FLOAT32 if quant is None else DType.INT8)
         return super().op(kind, inputs, attrs, quant, own, name, shape)
 
@@ -48,11 +46,9 @@ class Islands(NetBuilder):
         return self.tensor(data.shape, None, DType.FLOAT32, data)
 
     def normal(self, *shape: int) -> int:
-        """Adds a float32 constant with normally distributed values."""
         return self.floats(self.rng.normal(size=shape))
 
     def unary(self, kind: OpKind, x: int, attrs: Attrs = NO_ATTRS) -> int:
-        """Adds a function of one number."""
         return self.op(kind, [x], attrs)
 
     def pair(self, kind: OpKind, a: int, b: int, attrs: Attrs | None = None) -> int:
@@ -63,11 +59,9 @@ class Islands(NetBuilder):
         return self.op(kind, [a, b], attrs, dtype=DType.BOOL if kind in COMPARISONS else None)
 
     def quantize(self, x: int, step: float, zero_point: int = 0, dtype: DType = DType.INT8) -> int:
-        """Adds a QUANTIZE."""
         return self.op(OpKind.QUANTIZE, [x], quant=quant(step, zero_point), dtype=dtype)
 
     def reduced(self, kind: OpKind, x: int, axes: Sequence[int], keep: bool = True) -> int:
-        """Adds a reduction."""
         return self.op(kind, [x], g.MeanAttrs(tuple(axes), keep))
 
     def layer_norm(self, x: int) -> int:
@@ -180,12 +174,10 @@ def every_operator(*families: str, shape: Shape = (1, 4, 3, 6), seed: int = 0) -
 
 
 def kinds_of(graph: Graph) -> set[OpKind]:
-    """The kinds of a graph's operators."""
     return {op.kind for op in graph.ops}
 
 
 def with_float_form() -> set[OpKind]:
-    """The kinds that have a float32 form and a kernel."""
     return {kind for kind, definition in DEFS.items() if definition.floats} - ALIASES
 
 

@@ -134,7 +134,6 @@ class Project:
         shutil.copytree(self.folder, self.kept)  # times are kept too
 
     def put(self, data: bytes) -> None:
-        """Replaces the model."""
         (self.folder / "net.tflite").write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
@@ -154,7 +153,6 @@ class Project:
         return "" if process.returncode == 0 else f"the build failed: {[*errors, output][0]}"
 
     def restore(self) -> None:
-        """Restores the finished build of A."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder)
 
@@ -216,7 +214,6 @@ def kills(seed: int = 0) -> Iterator[Kill]:
 
 
 def main() -> int:
-    """Prints a line for each kill, and how many kills left a wrong file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
