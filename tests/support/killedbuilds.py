@@ -1,8 +1,8 @@
 """Kills builds of a model and checks that the next build is right.
 
 A round begins with the finished build of model A. Then model B is built, and its build is killed (-9, with
-its children): when half of the n-th target is written, or when SCons has written its record aside. Then A is built
-again: every file must be equal to that of a build of A in an empty folder. Beside the test firmware the
+its children): when half of the n-th target is written, or when SCons has written its record aside. Then A is
+built again: every file must be equal to that of a build of A in an empty folder. Beside the test firmware the
 project has a program of its user's: an object that includes the network's header, and a command after the
 linker.
 """
