@@ -126,6 +126,10 @@ def _prelu(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     return net.prelu(net.input(shape), alpha)
 
 
+def _unary(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
+    return net.unary(kind, net.input(draw(st.sampled_from([(1, 16, 16, 1), (1, 7, 5, 3), (2, 40), (256,)]))))
+
+
 def _requantize(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     source, out = draw(
         st.sampled_from(
@@ -336,8 +340,7 @@ _WITHOUT_CASE = {
 
 
 # Cases that `target check` adds to an image in the same way.
-_OF_IMAGES = {"conv", "dense", "denied", "normalised", "pool", "quotient", "resize", "select"}
-_OF_IMAGES |= {"softmax", "unary"}
+_OF_IMAGES = {"conv", "dense", "denied", "normalised", "pool", "quotient", "resize", "select", "softmax"}
 
 
 def _of_an_image(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
