@@ -99,7 +99,7 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "rounds"), [("", 80), ("mlperf_kws", 20)])
+@pytest.mark.parametrize(("name", "rounds"), [("", 140), ("mlperf_kws", 20)])
 def test_mutated_files_end_in_a_graph_or_an_error(name: str, rounds: int) -> None:
     data = needs_shared(f"models/{name}.tflite").read_bytes() if name else mixed()
     counts = fuzz(data, rounds, rng_seed=3)
