@@ -17,31 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from paths import ROOT
+from paths import ROOT, TESTS
 
 from buildtool.graph.tflite.writer import write_model
 from buildtool.zoo.drawn import NetBuilder
 
-SCONSTRUCT = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
-env.UseBoard("host", verbose=False)
-network = env.NeuralNetwork("net.tflite")
-env.NetworkFirmware(network)
-app = env.Clone()
-app.Append(CPPPATH=network.include)
-elf = app.Program("app.elf", ["main.c", *env["BOARD_STARTUP"], network.library])
-app.Command("app.bin", elf, Copy("$TARGET", "$SOURCE"))
-env.CompileCommands("compile_commands.json")
-"""
-MAIN = """
-#include "net.h"
-
-NET_DEFINE_ARENA(arena);
-
-int main(void) {
-    return net_init(arena, sizeof(arena), net_weights) != NN_OK || net_invoke() != NN_OK;
-}
-"""
 # SCons with a hook: it kills its process group at its n-th target, or when it replaces its record.
 KILLED = """
 import os, signal
@@ -105,8 +85,8 @@ class Project:
         shutil.copytree(
             ROOT / "site_scons", self.folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__")
         )
-        (self.folder / "SConstruct").write_text(SCONSTRUCT)
-        (self.folder / "main.c").write_text(MAIN)
+        for name in ("SConstruct", "main.c"):
+            shutil.copy(TESTS / "support/killed" / name, self.folder)
         self.put(model(1))
         error = self.build()
         assert not error, error
