@@ -8,6 +8,7 @@ from litert import check, check_file
 from needs import needs_shared
 
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 MODELS = ["mcunet_vww5", "mlperf_ad", "mlperf_kws", "mlperf_resnet8", "mlperf_vww96", "mbv2_w035_144_random"]
@@ -27,8 +28,11 @@ def test_an_operator_alone_equals_litert(kinds):
 @pytest.mark.slow
 @settings(SETTINGS, max_examples=40)
 @given(graph=small_networks(), seed=seeds, pattern=patterns)
-def test_every_tensor_of_a_network_equals_litert(graph, seed, pattern):
-    check(graph, inputs_for(graph, seed, pattern))
+def test_every_tensor_of_a_network_equals_litert_also_after_it_is_read_back(graph, seed, pattern):
+    inputs = inputs_for(graph, seed, pattern)
+    check(graph, inputs)
+    again = check_file(write_model(graph), inputs)
+    assert [(op.kind, op.attrs) for op in again.ops] == [(op.kind, op.attrs) for op in graph.ops]
 
 
 @pytest.mark.parametrize("name", MODELS)

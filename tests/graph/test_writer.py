@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import tflite
 from drawnnets import small_networks
-from graphs import inputs_for, seeds
+from graphs import inputs_for
 from hypothesis import HealthCheck, given, settings
 from litert import check
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.reference import execute
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model
 from buildtool.graph.types import Op, OpKind, Pad, PadAttrs, PoolAttrs
 from buildtool.zoo.drawn import NetBuilder
@@ -48,19 +46,6 @@ def test_the_same_graph_gives_the_same_bytes_with_aligned_constants(graph):
             assert offset % BUFFER_ALIGNMENT == 0
             aligned += 1
     assert aligned >= sum(t.is_constant for t in graph.tensors)
-
-
-@pytest.mark.slow
-@settings(SETTINGS, max_examples=30)
-@given(graph=small_networks(), seed=seeds)
-def test_a_network_read_back_computes_the_same(graph, seed):
-    again = read_model(write_model(graph))
-    assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
-    assert [op.attrs for op in again.ops] == [op.attrs for op in graph.ops]
-    inputs = inputs_for(graph, seed)
-    before, after = execute(graph, inputs), execute(again, inputs)
-    for a, b in zip(graph.outputs, again.outputs, strict=True):
-        np.testing.assert_array_equal(before[a], after[b], strict=True)
 
 
 @pytest.mark.parametrize(
