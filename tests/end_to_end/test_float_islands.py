@@ -3,6 +3,7 @@
 import pytest
 from boardruns import file_of
 from islands import FAMILIES, Islands, every_operator, values
+from namednets import conv
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -20,16 +21,16 @@ from buildtool.graph.types import Activation, DType, OpKind
 def normalised():
     """A LayerNormalization between two convolutions, as the converter leaves it."""
     net = Islands(1, "normalised")
-    y = net.conv(net.input((1, 12, 12, 3)), 8)
-    return net.graph([net.conv(net.quantize(net.layer_norm(net.floats(y)), 0.03, 4), 6)])
+    y = conv(net, net.input((1, 12, 12, 3)), 8)
+    return net.graph([conv(net, net.quantize(net.layer_norm(net.dequantize(y)), 0.03, 4), 6)])
 
 
 def curved():
     """exp and tanh of float32, and a softmax as a float32 output."""
     net = Islands(2, "curved")
-    x = net.floats(net.conv(net.input((1, 9, 9, 3)), 8))
+    x = net.dequantize(conv(net, net.input((1, 9, 9, 3)), 8))
     y = net.unary(OpKind.TANH, net.pair(OpKind.MUL, x, net.normal(8)))
-    integers = net.conv(net.quantize(net.unary(OpKind.EXP, y), 0.012, -100), 6)
+    integers = conv(net, net.quantize(net.unary(OpKind.EXP, y), 0.012, -100), 6)
     mean = net.reduced(OpKind.MEAN, x, (1, 2), keep=False)
     return net.graph([integers, net.unary(OpKind.SOFTMAX, mean, g.SoftmaxAttrs())])
 
@@ -41,7 +42,7 @@ def hello_world():
     for n in (16, 16, 1):
         operands = [y, net.normal(n, net.shape(y)[1]), net.normal(n)]
         activation = Activation.RELU if n > 1 else Activation.NONE
-        y = net.op(OpKind.FULLY_CONNECTED, operands, (1, n), g.FullyConnectedAttrs(activation))
+        y = net.op(OpKind.FULLY_CONNECTED, operands, g.FullyConnectedAttrs(activation))
     return net.graph([y])
 
 

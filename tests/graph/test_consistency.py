@@ -4,26 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flatfiles import FileTensor
-from samplefiles import Sheet
 from widecases import conv, dense, depthwise, pool
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph, check_op
 from buildtool.graph.limits import MAX_ACTIVATION, MAX_MEAN, MAX_TAPS
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import ConvAttrs, DType, Graph, MeanAttrs, OpKind, Pad, Quantization
+from buildtool.zoo.drawn import NetBuilder
 
 
 def small() -> Graph:
     """input -> CONV_2D -> ADD with the input -> MEAN."""
-    s = Sheet()
-    x = s.add(FileTensor((1, 6, 6, 4)))
-    options = {"Padding": 0, "StrideH": 1, "StrideW": 1}
-    a = s.apply("CONV_2D", [x, s.weights(4, 3, 3, 4), s.bias(4)], (1, 6, 6, 4), "Conv2DOptions", options)
-    b = s.apply("ADD", [a, x], (1, 6, 6, 4), "AddOptions")
-    c = s.apply("MEAN", [b, s.ints(1, 2)], (1, 4), "ReducerOptions")
-    return read_model(s.bytes([x], [c]))
+    net = NetBuilder(1)
+    x = net.input((1, 6, 6, 4))
+    y = net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), x)
+    return net.graph([net.mean(y)])
 
 
 def with_op(position: int, **changes):
@@ -66,7 +61,10 @@ CASES = {
     "a constant as an input": (lambda g: replace(g, inputs=(*g.inputs, g.ops[0].inputs[1])), "constant"),
     "an empty dimension": (with_tensor(CONV_OUT, shape=(1, 6, 0, 4)), "without elements"),
     "too many dimensions": (with_tensor(CONV_OUT, shape=(1, 1, 1, 1, 6, 6, 4)), "7 dimensions"),
-    "an activation that is not int8": (with_tensor(CONV_OUT, dtype=DType.UINT8), "uint8, expected int8"),
+    "an activation that is not int8": (
+        with_tensor(CONV_OUT, dtype=DType.UINT8, quant=Quantization((1.0,), (0,))),
+        "uint8, expected int8",
+    ),
     "an activation without quantisation": (with_tensor(SUM, quant=None), "without a scale"),
     "a scale of 0": (with_tensor(SUM, quant=Quantization((0.0,), (0,))), "not a finite positive"),
     "an infinite scale": (with_tensor(X, quant=Quantization((float("inf"),), (0,))), "not a finite positive"),

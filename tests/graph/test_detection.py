@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from boardruns import file_of, validated
 from flatbuffers import flexbuffers
 from flatfiles import FileOperator, FileTensor, constant
 from flatfiles import write as write_file
@@ -215,16 +216,13 @@ def ssd(seed, **changed):
 
 
 @pytest.mark.slow
-def test_firmware_of_an_ssd_equals_litert():
+def test_firmware_of_an_ssd_equals_litert(tmp_path):
     least = {"objective": "ram", "image": "stream"}
     for seed, changed, options in (
         (2, {"classes_each": 3, "detections": 40}, {}),
         (3, {"regular": True}, least),
     ):
-        model = File("/ssd.tflite", data=write_model(ssd(seed, **changed)))
-        asked = {"kind": "validate", "board": "cortex-m4", "tensors": True, "inputs": 3, "options": options}
-        answer = handle({**asked, "model": {"name": "ssd.tflite", "data": model.data}})
-        assert answer["exact"] and answer["reference"]["name"] == "litert"
+        validated(file_of(ssd(seed, **changed), tmp_path), "cortex-m4", options, inputs=3)
 
 
 def test_firmware_may_have_some_of_the_outputs(tmp_path):

@@ -3,7 +3,6 @@
 import pytest
 from listeningnets import assert_hops_equal
 
-from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.hop.build import build
@@ -66,10 +65,3 @@ def test_every_choice_is_exact(make, works, hop):
         built = build(needs)
         check_graph(built.graph)
         assert_hops_equal(graph, analysis, built, 12)
-
-
-def test_a_batch_is_refused():
-    net = NetBuilder(3)
-    graph = net.graph([net.conv(net.input((2, 16, 1, 4)), 4, kernel=(3, 1))])
-    with pytest.raises(UnsupportedError, match=r"an input of shape \[2, 16, 1, 4\] is no window"):
-        analyse(graph, 2)

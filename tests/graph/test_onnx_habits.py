@@ -289,6 +289,14 @@ def the_type_may_follow_from_an_attribute_alone(n, **more):
     return n.node("DequantizeLinear", [n.node("QuantizeLinear", [n.x, 0.07], **more), 0.07])
 
 
+@habit((3, 12), "FULLY_CONNECTED", net=UINT8, equal=0.8, dtype="uint8")
+def a_qlinear_matmul(n):
+    """The recorded networks have the other operators of the QOperator format."""
+    w = n.rng.integers(-127, 128, (12, 5)).astype(np.int8)
+    scales = [np.float32(0.02), np.int8(0), np.float32(0.4), np.uint8(120)]
+    return n.node("QLinearMatMul", ["image", np.float32(0.05), np.uint8(100), w, *scales])
+
+
 # ---- constants ------------------------------------------------------------------------------------------
 
 
@@ -614,96 +622,16 @@ def test_a_bias_of_scale_0_is_refused_without_a_warning(scale, recwarn):
     assert not recwarn.list
 
 
-# ---- QOperator format -----------------------------------------------------------------------------------
-
-U8 = np.uint8
-MICROSOFT = {"domain": "com.microsoft"}
-
-
-def test_qoperator_format_gives_the_graph_of_qdq_format():
-    """The same network in both formats gives the same graph."""
-    qop, qdq = (Qdq((1, 3, 8, 8), dtype="uint8", zero=100) for _ in range(2))
-    rng = np.random.default_rng(5)
-    filters, matrix = (rng.integers(-127, 128, shape).astype(np.int8) for shape in ((4, 3, 3, 3), (4, 5)))
-    bias = rng.integers(-999, 999, 4).astype(np.int32)
-    scales = np.array([0.01, 0.02, 0.005, 0.03], np.float32)
-    weights = [filters, scales, np.zeros(4, np.int8)]
-    y = qop.node("QLinearConv", ["image", 0.05, U8(100), *weights, 0.1, U8(90), bias], pads=[1, 1, 1, 1])
-    z = qop.node("QLinearSigmoid", [y, 0.1, U8(90), 1 / 256, U8(0)], **MICROSOFT)
-    y = qop.node("QLinearMul", [y, 0.1, U8(90), z, 1 / 256, U8(0), 0.09, U8(20)], **MICROSOFT)
-    pooled = [y, 0.09, U8(20), 0.05, U8(10)]
-    y = qop.node("Flatten", [qop.node("QLinearGlobalAveragePool", pooled, channels_last=0, **MICROSOFT)])
-    y = qop.node("QLinearMatMul", [y, 0.05, U8(10), matrix, 0.02, np.int8(0), 0.1, U8(128)])
-    first = read(qop.model([y], "uint8"))
-
-    w = qdq.dq(qdq.const(filters), scales, np.zeros(4), axis=0)
-    b = qdq.dq(qdq.const(bias), np.float32(0.05) * scales, np.zeros(4), "int32", axis=0)
-    y = qdq.q(qdq.node("Conv", [qdq.x, w, b], pads=[1, 1, 1, 1]), 0.1, 90, "uint8")
-    z = qdq.q(qdq.node("Sigmoid", [y]), 1 / 256, 0, "uint8")
-    y = qdq.q(qdq.node("Mul", [y, z]), 0.09, 20, "uint8")
-    y = qdq.q(qdq.node("GlobalAveragePool", [y]), 0.05, 10, "uint8")
-    y = qdq.node("MatMul", [qdq.node("Flatten", [y]), qdq.dq(qdq.const(matrix), 0.02, 0)])
-    second = check(qdq, qdq.q(y, 0.1, 128, "uint8"))
-
-    assert kinds(first) == kinds(second)
-    for a, b in zip(first.ops, second.ops, strict=True):
-        assert a.attrs == b.attrs
-        for s, t in zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True):
-            one, other = first.tensors[s], second.tensors[t]
-            assert (one.shape, one.quant) == (other.shape, other.quant)
-            np.testing.assert_array_equal(one.data, other.data)
-
-
-def test_a_qgemm_and_a_qlinear_concat():
-    net, rng, outs = Qdq((2, 12), dtype="uint8", zero=100), np.random.default_rng(5), []
-    scales = [np.full(5, 0.02), np.zeros(5, np.int8)]
-    for transposed in (0, 1):
-        w = rng.integers(-127, 128, (5, 12) if transposed else (12, 5)).astype(np.int8)
-        bias = rng.integers(-999, 999, 5).astype(np.int32)
-        inputs = ["image", 0.05, U8(100), w, *scales, bias, 0.1, U8(120)]
-        outs.append(net.node("QGemm", inputs, transB=transposed, **MICROSOFT))
-    part = [0.1, U8(120)]
-    y = net.node("QLinearConcat", [*part, outs[0], *part, outs[1], *part], axis=1, **MICROSOFT)
-    graph = read(net.model([y], "uint8"))
-    assert kinds(graph) == ["FULLY_CONNECTED", "FULLY_CONNECTED", "CONCATENATION"]
-    assert graph.tensors[graph.outputs[0]].shape == (2, 10)
-    assert [graph.tensors[op.inputs[1]].shape for op in graph.ops[:2]] == [(5, 12), (5, 12)]
-
-
 # ---- older opsets -----------------------------------------------------------------------------------------
 
 
 def _read_with_opset(opset):
-    """Returns the graph of operators whose parameters were attributes before opset 13."""
-    net = Qdq((1, 6, 5), scale=0.02, opset=opset)
-    old = opset < 13
-
-    def parameter(name, values):
-        return ([], {name: values}) if old else ([net.const(values)], {})
-
-    inputs, more = parameter("split", [2, 4])
-    a, b = net.node("Split", [net.x, *inputs], 2, axis=1, **more)
-    inputs, more = parameter("axes", [1])
-    wide = net.node("Unsqueeze", [b, *inputs], **more)
-    inputs, more = parameter("axes", [0, 1])
-    flat = net.node("Squeeze", [wide, *inputs], **more)
-    y = net.q(net.node("Softmax", [flat], **({} if old else {"axis": 1})), 1 / 256, -128)
-    return read(net.model([a, y]))
-
-
-@pytest.mark.parametrize("opset", [10, 11, 12])
-def test_parameters_that_are_attributes(opset):
-    old, new = _read_with_opset(opset), _read_with_opset(13)
-    assert kinds(old) == kinds(new) == ["SLICE", "SLICE", "RESHAPE", "SOFTMAX"]
-    assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
-    shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]
-    assert shapes[0] == shapes[1] == [(1, 2, 5), (4, 5)]
-
-
-def _read_as_opset_10(opset):
-    """Returns the graph of operators whose parameters are attributes, or have defaults, in opset 10."""
+    """Returns the graph of operators whose parameters are attributes, or have defaults, in older opsets."""
     net = Qdq((1, 3, 6, 5), opset=opset)
     old = opset == 10
+
+    def parameter(name, values):  # it is an input from opset 13 on
+        return ([], {name: values}) if opset < 13 else ([net.const(values)], {})
 
     def resized(x, mode, *factors):
         scales = np.array([1, 1, *factors], np.float32)
@@ -722,12 +650,21 @@ def _read_as_opset_10(opset):
     y = net.q(clipped(net.conv(padded, 3, 4), 0.0, 6.0), 0.05, -128)
     y = net.node("Slice", [y, [1, 6], [7, 0], [2, 3], [1, -2]])
     y = net.q(resized(resized(y, "nearest", 2, 0.5), "linear", 2, 3), 0.05, -128)
-    return read(net.model([net.q(clipped(y, None, 1.5), 0.05, -128)]))
+    inputs, more = parameter("split", [1, 3])
+    part, y = net.node("Split", [net.q(clipped(y, None, 1.5), 0.05, -128), *inputs], 2, axis=1, **more)
+    inputs, more = parameter("axes", [0])
+    flat = net.node("Squeeze", [y, *inputs], **more)
+    inputs, more = parameter("axes", [1])
+    flat = net.node("Unsqueeze", [net.node("Reshape", [flat, [-1, 6]]), *inputs], **more)
+    last = {} if opset < 13 else {"axis": 1}
+    flat = net.node("Softmax", [net.node("Squeeze", [flat, *inputs], **more)], **last)
+    return read(net.model([part, net.q(flat, 1 / 256, -128)]))
 
 
-def test_opset_10_gives_the_same_graph():
-    old, new = _read_as_opset_10(10), _read_as_opset_10(13)
-    assert kinds(old) == ["PAD", "CONV_2D", *kinds(new)[2:]]
+@pytest.mark.parametrize("opset", [10, 11, 12])
+def test_older_opsets_give_the_same_graph(opset):
+    old, new = _read_with_opset(opset), _read_with_opset(13)
+    assert kinds(old) == kinds(new)
     assert kinds(old)[2:5] == ["STRIDED_SLICE", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"]
     assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
     for a, b in zip(old.tensors, new.tensors, strict=True):

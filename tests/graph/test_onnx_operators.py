@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from drawnnets import small_networks
 from graphs import KIND_GROUPS, inputs_for, one_operator_graphs, seeds
-from hypothesis import HealthCheck, Phase, assume, given, reject, settings
+from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from onnxexport import WRITTEN, NotExpressible, Style, evaluate, export
 
@@ -105,39 +105,25 @@ def reference_pads_right(graph):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_operator_is_read_as_it_was(kind):
-    @fixed(14)
-    @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
-    def check(graph, style, seed):
-        check_same_bytes(as_read(graph), style, seed)
-
-    check()
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in WITHOUT_VALUES])
-def test_an_operator_is_within_a_step_of_onnx_s_floats(kind):
+def test_an_operator_is_read_as_it_was_and_is_within_a_step_of_onnx_s_floats(kind):
     counted = collections.Counter()
 
-    @fixed(12)
-    @given(
-        graph=one_operator_graphs(kind).filter(is_int8),
-        style=styles,
-        opset=st.sampled_from(REFERENCE_OPSETS),
-        seed=seeds,
-    )
-    def check(graph, style, opset, seed):
+    @fixed(20)
+    @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
+    def check(graph, style, seed):
         graph = as_read(graph)
-        assume(reference_pads_right(graph))
-        model = write(graph, dataclasses.replace(style, opset=opset))
-        inputs = inputs_for(graph, seed)
-        ours = execute(graph, inputs)
-        for t, theirs in zip(graph.outputs, evaluate(model, graph, inputs), strict=True):
+        ours = check_same_bytes(graph, style, seed)
+        if kind in WITHOUT_VALUES or not reference_pads_right(graph):
+            return
+        model = write(graph, dataclasses.replace(style, opset=REFERENCE_OPSETS[seed % 2]))
+        for t, theirs in zip(graph.outputs, evaluate(model, graph, inputs_for(graph, seed)), strict=True):
             steps = np.abs(ours[t].astype(int) - theirs.astype(int))
             assert steps.max() <= STEPS.get(kind, 1)
             counted.update(all=steps.size, equal=int((steps == 0).sum()))
 
     check()
-    assert counted["equal"] >= LEAST_EQUAL.get(kind, 0.95) * counted["all"] > 0
+    least = LEAST_EQUAL.get(kind, 0.95) * counted["all"]
+    assert kind in WITHOUT_VALUES or counted["equal"] >= least > 0
 
 
 @pytest.mark.slow

@@ -34,12 +34,6 @@ def test_every_operator_of_the_schema_has_one_row():
     assert sorted(rows) == sorted(BUILTIN_NAMES.values())
 
 
-def test_no_operator_is_in_two_tables():
-    sets = [support.CONTROL_FLOW, support.STATEFUL, support.VARIABLES]
-    tables = [support.SPELLINGS.keys(), *sets, support.NO_INT8.keys()]
-    assert len(set().union(*tables)) == sum(map(len, tables))
-
-
 @pytest.mark.parametrize("code", support.NO_INT8)
 def test_a_refusal_gives_the_reason_of_the_page(code):
     sheet = Sheet()
@@ -49,15 +43,6 @@ def test_a_refusal_gives_the_reason_of_the_page(code):
         read_model(sheet.bytes([x], [y]))
     assert support.NO_INT8[code] in str(refused.value)
     assert f"| {BUILTIN_NAMES[code]} | refused: {support.NO_INT8[code]} |" in page()
-
-
-def test_an_operator_of_another_data_type_is_refused_for_the_reason_of_the_page():
-    assert "| SQRT | read | refused: LiteRT's kernel does not support uint8 |" in page()
-    sheet = Sheet()
-    x = sheet.add(Tensor((8,), "uint8"))
-    y = sheet.apply("SQRT", [x], (8,), dtype="uint8")
-    with pytest.raises(UnsupportedError, match="LiteRT's kernel does not support uint8"):
-        read_model(sheet.bytes([x], [y]))
 
 
 _WIDE_FORMS = {  # constant operands, options, the output's shape and type

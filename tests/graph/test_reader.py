@@ -3,33 +3,19 @@
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write
+from graphs import inputs_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import check_file, run
-from needs import needs_shared
 from samplefiles import Sheet, mixed
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import DType, Graph, SliceAttrs
+from buildtool.graph.types import SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
-
-
-def random_inputs(graph: Graph) -> list[np.ndarray]:
-    rng, inputs = np.random.default_rng(0), []
-    for tensor in (graph.tensors[t] for t in graph.inputs):
-        if tensor.dtype == DType.FLOAT32:
-            inputs.append(rng.uniform(-6, 6, tensor.shape).astype(np.float32))
-        else:
-            inputs.append(rng.integers(0, 256, tensor.shape).astype(np.uint8).view(tensor.dtype.value))
-    return inputs
-
-
-def assert_equals_litert(data: bytes) -> Graph:
-    return check_file(data, random_inputs(read_model(data)))
 
 
 def resized(tensors, operators, inputs, outputs, fill) -> bytes:
@@ -88,7 +74,7 @@ def test_strided_slices_with_masks_and_negative_strides_equal_litert(case) -> No
         with pytest.raises(ModelError, match="is empty"):
             read_model(write(tensors, operators, [0], [4]))
         return
-    assert_equals_litert(resized(tensors, operators, [0], [4], fill))
+    check_file(resized(tensors, operators, [0], [4], fill))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +92,7 @@ def test_ellipsis_and_new_axes_are_resolved(options, begin, shape) -> None:
     end = [9] * len(begin)
     tensors = [x, constant(begin), constant(end), constant([1] * len(begin)), FileTensor(shape)]
     operators = [FileOperator("STRIDED_SLICE", [0, 1, 2, 3], [4], "StridedSliceOptions", options)]
-    graph = assert_equals_litert(write(tensors, operators, [0], [4]))
+    graph = check_file(write(tensors, operators, [0], [4]))
     attrs = graph.ops[0].attrs
     assert isinstance(attrs, SliceAttrs) and len(attrs.extent) == 4
 
@@ -126,12 +112,12 @@ def with_biases(shape: tuple[int, ...], axis: int) -> bytes:
 
 @pytest.mark.parametrize(("shape", "axis"), [((4,), 3), ((4,), 7), ((1, 1, 1, 4), 0), ((1, 1, 1, 4), 3)])
 def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None:
-    expected = assert_equals_litert(with_biases((4,), 0))
+    expected = check_file(with_biases((4,), 0))
     graph = read_model(
         with_biases(shape, axis)
     )  # LiteRT only loads the first, but its kernels ignore the axis
     assert read_model(write_model(graph)).tensors[1].quant.axis == 0
-    values = (execute(one, random_inputs(graph)).values() for one in (graph, expected))
+    values = (execute(one, inputs_for(graph, 0)).values() for one in (graph, expected))
     assert all(np.array_equal(a, b) for a, b in zip(*values, strict=True))
     assert [graph.tensors[op.inputs[2]].shape for op in graph.ops if len(op.inputs) == 3] == [(4,), (4,)]
 
@@ -148,7 +134,7 @@ def test_dense_layers_flatten_as_litert_does(shape, keep: bool, per_channel: boo
     options = {"KeepNumDims": keep and width == 6}
     y = s.apply("FULLY_CONNECTED", [x, s.weights(5, width, per_channel=per_channel)], out,
                 "FullyConnectedOptions", options)  # fmt: skip
-    graph = assert_equals_litert(s.bytes([x], [y]))
+    graph = check_file(s.bytes([x], [y]))
     dense = graph.ops[-1]
     assert graph.tensors[dense.inputs[0]].shape[-1] == width
     assert graph.tensors[dense.inputs[0]].nhwc[1:3] == graph.tensors[dense.outputs[0]].nhwc[1:3]
@@ -177,23 +163,11 @@ def placeholders(*, by_option: bool) -> bytes:
 
 @pytest.mark.parametrize("by_option", [False, True])
 def test_a_reshapes_parameter_counts_and_not_the_shape_that_is_stored(by_option) -> None:
-    graph = assert_equals_litert(placeholders(by_option=by_option))
+    graph = check_file(placeholders(by_option=by_option))
     assert [graph.tensors[t].shape for t in graph.outputs] == [(14, 12), (42, 4)]
 
 
 # ---- refusals ---------------------------------------------------------------------------------------
-
-
-def test_a_float_network_is_refused_with_the_line_that_quantises_it() -> None:
-    data = needs_shared("models/mlperf_vww96_float.tflite").read_bytes()
-    with pytest.raises(UnsupportedError) as caught:
-        read_model(data, path="vww96_float.tflite")
-    text = str(caught.value)
-    head = "vww96_float.tflite: error: 31 operators are not supported:\n  31 x float32 activations"
-    assert text.startswith(head)
-    assert "14 CONV_2D (#0, #2, #4, ...), 13 DEPTHWISE_CONV_2D" in text
-    line = "buildtool quantize vww96_float.tflite --data DATA -o vww96_float_int8.tflite"
-    assert text.endswith(f"hint: model=vww96_float_int8.tflite; quantise it: {line}")
 
 
 def chain(kind: str, **kwargs) -> bytes:

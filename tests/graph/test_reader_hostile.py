@@ -12,7 +12,6 @@ from samplefiles import mixed
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.tflite import reader
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Graph
 
@@ -100,17 +99,12 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_mutated_files_end_in_a_graph_or_an_error() -> None:
-    counts = fuzz(mixed(), 80, rng_seed=3)
-    # all three results occur: some mutations are harmless, and not all break the root table
-    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "rounds"), [("", 60), ("mlperf_kws", 20)])
-def test_hundreds_of_mutated_files(name: str, rounds: int) -> None:
+@pytest.mark.parametrize(("name", "rounds"), [("", 140), ("mlperf_kws", 20)])
+def test_mutated_files_end_in_a_graph_or_an_error(name: str, rounds: int) -> None:
     data = needs_shared(f"models/{name}.tflite").read_bytes() if name else mixed()
-    fuzz(data, rounds, rng_seed=10)
+    counts = fuzz(data, rounds, rng_seed=3)
+    # all three results occur: some mutations are harmless, and not all break the root table
+    assert name or min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 4
 
 
 @pytest.mark.slow
@@ -149,16 +143,6 @@ def test_a_constant_must_have_as_many_bytes_as_its_shape_says() -> None:
     data = write([x, short, y], [FileOperator("ADD", [0, 1], [2], "AddOptions")], [0], [2])
     with pytest.raises(ModelError, match="has 100 bytes"):
         read_model(data)
-
-
-@pytest.mark.parametrize("fault", [AttributeError, KeyError, RecursionError, MemoryError])
-def test_a_fault_of_the_reader_is_not_reported_as_a_damaged_file(fault, monkeypatch) -> None:
-    def fail(_graph: Graph) -> None:
-        raise fault("a fault of the program")
-
-    monkeypatch.setattr(reader, "check_graph", fail)
-    with pytest.raises(fault, match="a fault of the program"):
-        read_model(mixed())
 
 
 def test_a_vector_longer_than_the_file_is_refused_at_its_length() -> None:

@@ -3,12 +3,12 @@
 import math
 
 import pytest
+from boardruns import file_of, validated
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import check
 
-from buildtool.api import handle
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.tflite.reader import read_model
@@ -65,9 +65,5 @@ def network():
 
 @pytest.mark.slow
 def test_firmware_equals_litert(tmp_path):
-    model = tmp_path / "products.tflite"
-    model.write_bytes(write_model(network()))
-    request = {"kind": "validate", "model": str(model), "board": "cortex-m4", "inputs": 3}
-    answer = handle(request | {"tensors": True, "reference": "litert", "seed": 1, "options": {}})
-    assert answer["exact"], answer["first_difference"]
+    answer = validated(file_of(network(), tmp_path), "cortex-m4", {}, inputs=3, seed=1)
     assert answer["output_values"] > 50  # different values

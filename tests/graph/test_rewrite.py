@@ -1,15 +1,14 @@
 """Rewrites do not change any byte of the remaining results, and remove the operators that they should."""
 
 from collections import Counter
+from dataclasses import replace
 
+import litert
 import numpy as np
 import pytest
-from flatfiles import FileTensor, constant
 from hypothesis import given, settings
-from litert import run
 from needs import needs_shared
-from randomnets import Net, networks
-from samplefiles import Sheet
+from randomnets import networks
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
@@ -19,7 +18,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Pad
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.zoo.drawn import NetBuilder, quant
 
 
 def shared_model(name: str) -> Graph:
@@ -72,9 +71,9 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
     return compared
 
 
-def rewritten(model: bytes | Graph) -> Graph:
-    """Returns the rewritten network and checks that it has the same results."""
-    before = read_model(model) if isinstance(model, bytes) else model
+def rewritten(graph: Graph) -> Graph:
+    """Returns the network as it is read and rewritten, and checks that it has the same results."""
+    before = read_model(write_model(graph))
     after = rewrite(before)
     assert_same_results(before, after)
     return after
@@ -83,10 +82,8 @@ def rewritten(model: bytes | Graph) -> Graph:
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(networks())
-def test_random_networks_keep_every_byte(data: bytes) -> None:
-    before = read_model(data)
-    after = rewrite(before)
-    assert_same_results(before, after)
+def test_random_networks_keep_every_byte(graph: Graph) -> None:
+    after = rewritten(graph)
     again = rewrite(after)
     assert [(op.kind, op.attrs) for op in again.ops] == [(op.kind, op.attrs) for op in after.ops]
 
@@ -115,178 +112,149 @@ def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, 
 # ---- float edges ------------------------------------------------------------------------------------
 
 
-def float_edges(*, quants=((0.5, 3),), outputs: int = 1) -> bytes:
-    s = Sheet()
-    x = s.add(FileTensor((1, 4), "float32", scale=None))
-    qs = [s.apply("QUANTIZE", [x], (1, 4), scale=scale, zero=zero) for scale, zero in quants]
-    ys = [s.apply("HARD_SWISH", [q], (1, 4)) for q in qs]
-    z = ys[0] if len(ys) == 1 else s.apply("ADD", ys, (1, 4), "AddOptions")
-    out = [s.apply("DEQUANTIZE", [z], (1, 4), dtype="float32", scale=None) for _ in range(outputs)]
-    return s.bytes([x], out)
+def float_edges(*quants: g.Quantization, outputs: int = 1) -> Graph:
+    net = NetBuilder(1)
+    x = net.input((1, 4), DType.FLOAT32)
+    y, *rest = (net.unary(OpKind.HARD_SWISH, net.op(OpKind.QUANTIZE, (x,), quant=one)) for one in quants)
+    for other in rest:
+        y = net.elementwise(OpKind.ADD, y, other)
+    return net.graph([net.dequantize(y) for _ in range(outputs)])
 
 
 def test_an_input_is_quantised_once_and_in_one_way_and_outputs_stay_two() -> None:
-    after = rewrite(read_model(float_edges(quants=((0.5, 3), (0.5, 3)))))
+    after = rewritten(float_edges(quant(0.5, 3), quant(0.5, 3)))
     assert kinds(after) == {"LOOKUP": 1} and len(after.inputs) == 1  # it is a function of one tensor
-    in_two_ways = rewrite(read_model(float_edges(quants=((0.5, 3), (0.25, 3)))))
+    in_two_ways = rewrite(float_edges(quant(0.5, 3), quant(0.25, 3)))
     assert in_two_ways.tensors[in_two_ways.inputs[0]].dtype == "float32"  # firmware quantises it, twice
     assert kinds(in_two_ways)["QUANTIZE"] == 2
-    assert len(rewrite(read_model(float_edges(outputs=2))).outputs) == 2
+    assert len(rewritten(float_edges(quant(0.5, 3), outputs=2)).outputs) == 2
 
 
 def test_a_float_round_trip_inside_with_equal_quantisation_vanishes() -> None:
-    s = Sheet()
-    x = s.add(FileTensor((1, 256), scale=0.1, zero=-7))
-    a = s.apply("HARD_SWISH", [x], (1, 256), scale=0.037, zero=11)
-    f = s.apply("DEQUANTIZE", [a], (1, 256), dtype="float32", scale=None)
-    q = s.apply("QUANTIZE", [f], (1, 256), scale=0.037, zero=11)
-    y = s.apply("HARD_SWISH", [q], (1, 256))
-    data = s.bytes([x], [y])
-    after = rewrite(read_model(data))
-    assert kinds(after) == {"LOOKUP": 1}  # both are one function
+    net = NetBuilder(2)
+    y = net.unary(OpKind.HARD_SWISH, net.input((1, 256)))
+    again = net.op(OpKind.QUANTIZE, (net.dequantize(y),), quant=net.tensors[y].quant)
     image = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
-    assert np.array_equal(execute(after, [image])[after.outputs[0]], run(data, [image])[y])
+    after = litert.rewritten(net.graph([net.unary(OpKind.HARD_SWISH, again)]), [image])
+    assert kinds(after) == {"LOOKUP": 1}  # both are one function
 
 
-def test_an_input_that_nothing_reads_is_refused() -> None:
-    s = Sheet()
-    x, f = s.add(FileTensor((1, 4))), s.add(FileTensor((1, 4), "float32", scale=None))
-    y = s.apply("HARD_SWISH", [x], (1, 4), scale=0.25)
-    with pytest.raises(UnsupportedError, match="no operator reads a float32 network input"):
-        rewrite(read_model(s.bytes([x, f], [y])))
+# ---- what an operator or some become ---------------------------------------------------------------
 
 
-# ---- pads -------------------------------------------------------------------------------------------
+def padded(*paddings, shape=(1, 6, 7, 2), value=None, requantised=None, readers=1, also=False):
+    """PADs of an image, which are read by convolutions, and maybe by another operator."""
+
+    def build(net):
+        x = net.input(shape)
+        for sizes in paddings:
+            q = net.tensors[x].quant
+            attrs = g.PadAttrs(sizes, value=q.zero_point if value is None else value)
+            x = net.op(OpKind.PAD, (x,), attrs, requantised or q)
+        outputs = [net.conv(x, 4, kernel=(3, 3), stride=(2, 1)) for _ in range(readers)]
+        return [*outputs, *([net.unary(OpKind.HARD_SWISH, x)] if also else []), *([x] if not readers else [])]
+
+    return build
 
 
-def padded_convs(sizes, *, readers=1, quant=None, plain_reader=False) -> bytes:
-    net = Net((1, 6, 7, 2))
-    shape = [n + a + b for n, (a, b) in zip(net.shape, sizes, strict=True)]
-    p = net.then("PAD", [net.add(constant(sizes))], shape, quant=quant)
-    outs = []
-    for _ in range(readers):
-        options = {"Padding": 1, "StrideH": 2, "StrideW": 1}
-        out = (shape[0], (shape[1] - 3) // 2 + 1, shape[2] - 2, 4)
-        weights = net.weights(4, 3, 3, shape[3])
-        outs.append(net.apply("CONV_2D", [p, weights, net.bias(4)], out, "Conv2DOptions", options, zero=2))
-    if plain_reader:
-        outs.append(net.apply("HARD_SWISH", [p], shape))
-    return net.bytes([0], outs)
+def moved(shape, *perms, then=lambda net, x: x):
+    """TRANSPOSEs of the input."""
+
+    def build(net):
+        x = net.input(shape)
+        for perm in perms:
+            x = net.move(OpKind.TRANSPOSE, x, attrs=g.TransposeAttrs(perm))
+        return [then(net, x)]
+
+    return build
 
 
-@pytest.mark.parametrize("readers", [1, 3])
-def test_an_asymmetric_pad_moves_into_every_convolution(readers: int) -> None:
-    after = rewritten(padded_convs([[0, 0], [1, 0], [0, 3], [0, 0]], readers=readers))
-    assert kinds(after) == {"CONV_2D": readers}
-    assert {op.attrs.pad for op in after.ops} == {Pad(1, 0, 0, 3)}
+def causal(net):
+    """A one-dimensional convolution as Keras exports it."""
+    x = net.pad(net.input((1, 9, 2)), ((0, 0), (4, 0), (0, 0)))
+    y = net.conv(net.move(OpKind.EXPAND_DIMS, x, (1, 1, 13, 2)), 3, kernel=(1, 3), dilation=(1, 2))
+    return [net.move(OpKind.SQUEEZE, y, (1, 9, 3))]
 
 
-@pytest.mark.parametrize(
-    ("sizes", "options"),
-    [
-        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"quant": (0.25, 0)}),
-        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"quant": (0.5, 1)}),
-        ([[0, 0], [1, 1], [1, 1], [0, 1]], {}),
-        ([[1, 0], [1, 1], [1, 1], [0, 0]], {}),
-        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"plain_reader": True}),
-    ],
-)
-def test_a_pad_stays_where_folding_would_not_be_exact(sizes, options) -> None:
-    after = rewritten(padded_convs(sizes, **options))
-    assert kinds(after)["PAD"] == 1
+def nothing(net):
+    """Operators that do nothing, between two functions."""
+    x = net.unary(OpKind.HARD_SWISH, net.input((2, 3, 4)))
+    x = net.move(OpKind.RESHAPE, x, (2, 3, 4))
+    x = net.op(OpKind.QUANTIZE, (x,), quant=net.tensors[x].quant)
+    x = net.move(OpKind.SLICE, x, attrs=g.SliceAttrs((0,) * 3, (1,) * 3, (2, 3, 4)))
+    (x,) = net.split(net.concat([x], 1), 1, 0)
+    return [net.unary(OpKind.HARD_SWISH, net.move(OpKind.TRANSPOSE, x, attrs=g.TransposeAttrs((0, 1, 2))))]
 
 
-def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
-    net = Net((1, 4, 4, 2))
-    net.then("PAD", [net.add(constant([[0, 0], [1, 0], [0, 2], [0, 0]]))], (1, 5, 6, 2))
-    net.then("PAD", [net.add(constant([[0, 0], [0, 0], [0, 0], [0, 0]]))], (1, 5, 6, 2))
-    net.then("PAD", [net.add(constant([[0, 0], [0, 1], [1, 0], [0, 1]]))], (1, 6, 7, 3))
-    after = rewritten(net.bytes([0], [net.x]))
-    assert [op.attrs for op in after.ops] == [g.PadAttrs(((0, 0), (1, 1), (1, 2), (0, 1)))]
+def of_constants(net):
+    c = net.move(OpKind.TRANSPOSE, net.constant((4, 3)), attrs=g.TransposeAttrs((1, 0)))
+    c = net.move(OpKind.RESHAPE, net.elementwise(OpKind.ADD, c, c), (1, 3, 4))
+    return [net.elementwise(OpKind.ADD, net.input((1, 3, 4)), c)]
 
 
-def test_the_pad_of_a_causal_convolution_moves_through_expand_dims() -> None:
-    net = Net((1, 9, 2))
-    net.then("PAD", [net.add(constant([[0, 0], [4, 0], [0, 0]]))], (1, 13, 2))
-    net.then("EXPAND_DIMS", [net.add(constant([-3]))], (1, 1, 13, 2))
-    net.then("CONV_2D", [net.weights(3, 1, 3, 2), net.bias(3)], (1, 1, 9, 3), "Conv2DOptions",
-             {"Padding": 1, "StrideH": 1, "StrideW": 1, "DilationWFactor": 2})  # fmt: skip
-    net.then("SQUEEZE", [], (1, 9, 3), "SqueezeOptions", {"SqueezeDims": [1]})
-    after = rewritten(net.bytes([0], [net.x]))
-    assert [op.kind for op in after.ops] == [OpKind.RESHAPE, OpKind.CONV_2D, OpKind.SQUEEZE]
-    assert after.ops[1].attrs.pad == Pad(0, 0, 4, 0)
+ALL_ROUND = ((0, 0), (1, 1), (1, 1), (0, 0))
+BECOMES = {  # name -> (what adds the outputs, the operators as (kind, pads or attributes or nothing))
+    "an asymmetric pad is the convolution's": (
+        padded(((0, 0), (1, 0), (0, 3), (0, 0))), [("CONV_2D", Pad(1, 0, 0, 3))],
+    ),
+    "a pad is that of every convolution": (
+        padded(((0, 0), (1, 0), (0, 3), (0, 0)), readers=3), [("CONV_2D", Pad(1, 0, 0, 3))] * 3,
+    ),
+    "a pad that requantises stays": (padded(ALL_ROUND, requantised=quant(0.7)), ["PAD", "CONV_2D"]),
+    "a pad of another value stays": (padded(ALL_ROUND, value=99), ["PAD", "CONV_2D"]),
+    "a pad of channels stays": (padded(((0, 0), (1, 1), (1, 1), (0, 1))), ["PAD", "CONV_2D"]),
+    "a pad of the batch stays": (padded(((1, 0), (1, 1), (1, 1), (0, 0))), ["PAD", "CONV_2D"]),
+    "a pad that others read stays": (padded(ALL_ROUND, also=True), ["PAD", "CONV_2D", "HARD_SWISH"]),
+    "pads in a row are one": (
+        padded(((0, 0), (1, 0), (0, 2), (0, 0)), ((0, 0),) * 4, ((0, 0), (0, 1), (1, 0), (0, 1)), readers=0),
+        [("PAD", ((0, 0), (1, 1), (1, 2), (0, 1)))],
+    ),
+    "a pad moves through EXPAND_DIMS": (causal, ["RESHAPE", ("CONV_2D", Pad(0, 0, 4, 0)), "SQUEEZE"]),
+    "a transpose that moves only ones is a reshape": (moved((1, 4, 1, 3), (2, 1, 3, 0)), ["RESHAPE"]),
+    "transposes in a row are one": (
+        moved((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2)), [("TRANSPOSE", (0, 2, 3, 1))],
+    ),
+    "inverse transposes cancel": (
+        moved((1, 4, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1), then=lambda net, x: net.unary(OpKind.RELU, x)),
+        ["RELU"],
+    ),
+    "operators that do nothing vanish": (nothing, ["LOOKUP"]),
+    "operators on constants are computed": (of_constants, ["ADD"]),
+}  # fmt: skip
 
 
-# ---- transposes -------------------------------------------------------------------------------------
-
-
-def transposed(shape, *perms, then=None) -> Graph:
-    net = Net(shape)
-    for perm in perms:
-        net.then("TRANSPOSE", [net.add(constant(perm))], [net.shape[p] for p in perm])
-    if then is not None:
-        then(net)
-    return read_model(net.bytes([0], [net.x]))
-
-
-def means(*axes):
-    def then(net: Net) -> None:
-        for axis in axes:
-            shape = [n for i, n in enumerate(net.shape) if i != axis]
-            net.then("MEAN", [net.add(constant([axis]))], shape, "ReducerOptions", {}, (0.4, 3))
-
-    return then
-
-
-def test_transposes_become_reshapes_or_one_or_cancel() -> None:
-    assert kinds(rewritten(transposed((1, 4, 1, 3), (2, 1, 3, 0)))) == {"RESHAPE": 1}  # moves only ones
-    after = rewritten(transposed((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2)))
-    assert [op.attrs for op in after.ops] == [g.TransposeAttrs((0, 2, 3, 1))]
-    inverse = ((0, 3, 1, 2), (0, 2, 3, 1))
-    after = rewritten(transposed((1, 4, 2, 3), *inverse, then=lambda net: net.then("RELU", [], net.shape)))
-    assert kinds(after) == {"RELU": 1}
+@pytest.mark.parametrize("name", BECOMES)
+def test_a_network_becomes_one_of_these_operators(name: str) -> None:
+    build, expected = BECOMES[name]
+    net = NetBuilder(3)
+    after = rewritten(net.graph(build(net)))
+    assert [str(op.kind) for op in after.ops] == [one if isinstance(one, str) else one[0] for one in expected]
+    for op, one in zip(after.ops, expected, strict=True):
+        values = (getattr(op.attrs, field, None) for field in ("pad", "paddings", "perm"))
+        assert isinstance(one, str) or one[1] in values
 
 
 def test_a_transpose_vanishes_behind_means_over_its_moved_axes() -> None:
-    before = transposed((1, 3, 4, 5), (0, 3, 1, 2), then=means(3, 2))
+    net = NetBuilder(3)
+    means = moved((1, 3, 4, 5), (0, 3, 1, 2), then=lambda net, x: net.mean(net.mean(x, (3,)), (2,)))
+    before = read_model(write_model(net.graph(means(net))))
     after = rewrite(before)
     assert [op.attrs for op in after.ops] == [g.MeanAttrs((2,)), g.MeanAttrs((1,))]
-    first, index = (
-        after.tensors[after.ops[0].outputs[0]],
-        before.tensors[before.ops[1].outputs[0]].source.index,
-    )
+    first = after.tensors[after.ops[0].outputs[0]]
+    index = before.tensors[before.ops[1].outputs[0]].source.index
     assert (first.shape, first.source) == ((1, 3, 5), g.Source(index, (0, 2, 1)))
     assert assert_same_results(before, after) == 3
 
 
-# ---- no-ops, activations, constants, dead operators -------------------------------------------------
-
-
-def test_operators_that_do_nothing_vanish() -> None:
-    net = Net((2, 3, 4))
-    net.then("HARD_SWISH", [], net.shape)
-    net.then("RESHAPE", [net.add(constant([2, 3, 4]))], net.shape)
-    net.then("QUANTIZE", [], net.shape)
-    net.then("SLICE", [net.add(constant([0, 0, 0])), net.add(constant([-1, 3, 4]))], net.shape)
-    net.then("CONCATENATION", [], net.shape, "ConcatenationOptions", {"Axis": 1})
-    net.x = net.apply("SPLIT", [net.add(constant(0)), net.x], net.shape, "SplitOptions", {"NumSplits": 1})
-    net.then("TRANSPOSE", [net.add(constant([0, 1, 2]))], net.shape)
-    net.then("HARD_SWISH", [], net.shape)
-    data = net.bytes([0], [net.x])
-    assert len(read_model(data).ops) == 8
-    assert kinds(rewritten(data)) == {"LOOKUP": 1}  # both are one function
-
-
-@pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])
+@pytest.mark.parametrize("kind", [OpKind.RELU, OpKind.RELU6, OpKind.RELU_N1_TO_1])
 @pytest.mark.parametrize("case", ["clamps", "requantises", "read twice", "an output"])
-def test_an_activation_of_its_own_is_fused_where_it_only_clamps(case: str, kind: str) -> None:
-    net = Net((1, 4, 4, 2))
-    a = net.then("CONV_2D", [net.weights(3, 1, 1, 2), net.bias(3)], (1, 4, 4, 3), "Conv2DOptions",
-                 {"Padding": 1, "StrideH": 1, "StrideW": 1}, (0.06, -20))  # fmt: skip
-    net.then(kind, [], net.shape, quant=(0.03, -128) if case == "requantises" else None)
-    outputs = [net.x, *([a] if case == "an output" else [])]
-    outputs += [net.apply("HARD_SWISH", [a], net.shape)] if case == "read twice" else []
-    after = rewritten(net.bytes([0], outputs))
+def test_an_activation_of_its_own_is_fused_where_it_only_clamps(case: str, kind: OpKind) -> None:
+    net = NetBuilder(4)
+    a = net.conv(net.input((1, 4, 4, 2)), 3)
+    same = net.tensors[a] = replace(net.tensors[a], quant=quant(0.06, -20))
+    b = net.op(kind, (a,), quant=quant(0.03, -128) if case == "requantises" else same.quant)
+    others = {"an output": lambda: [a], "read twice": lambda: [net.unary(OpKind.HARD_SWISH, a)]}
+    after = rewritten(net.graph([b, *others.get(case, list)()]))
     if case == "clamps":
         assert kinds(after) == {"CONV_2D": 1}
         assert after.ops[0].attrs.activation == Activation(kind)
@@ -294,23 +262,27 @@ def test_an_activation_of_its_own_is_fused_where_it_only_clamps(case: str, kind:
         assert kinds(after)[kind] == 1
 
 
-def test_operators_on_constants_are_computed() -> None:
-    net = Net((1, 3, 4))
-    c = net.apply("TRANSPOSE", [net.weights(4, 3, per_channel=False), net.ints(1, 0)], (3, 4), scale=0.02)
-    c = net.apply("ADD", [c, c], (3, 4), "AddOptions", scale=0.05)
-    c = net.apply("RESHAPE", [c, net.ints(1, 3, 4)], (1, 3, 4), scale=0.05)
-    net.then("ADD", [c], net.shape, "AddOptions")
-    after = rewritten(net.bytes([0], [net.x]))
-    assert kinds(after) == {"ADD": 1}
-    assert after.tensors[after.ops[0].inputs[1]].is_constant
+def _of_a_constant(net):
+    x = net.input((1, 4))
+    return [net.unary(OpKind.HARD_SWISH, one) for one in (x, net.constant((1, 4)))]
 
 
-def test_an_output_without_an_input_is_refused() -> None:
-    net = Net((1, 4))
-    net.then("HARD_SWISH", [], net.shape)
-    c = net.apply("HARD_SWISH", [net.weights(1, 4, per_channel=False)], (1, 4))
-    with pytest.raises(UnsupportedError, match="does not depend on the input"):
-        rewrite(read_model(net.bytes([0], [net.x, c])))
+def _beside_floats(net):
+    net.input((1, 4), DType.FLOAT32)
+    return [net.unary(OpKind.HARD_SWISH, net.input((1, 4)))]
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (_of_a_constant, "does not depend on the input"),
+        (_beside_floats, "no operator reads a float32 network input"),
+    ],
+)
+def test_inputs_and_outputs_that_are_of_no_use_are_refused(build, text) -> None:
+    net = NetBuilder(5)
+    with pytest.raises(UnsupportedError, match=text):
+        rewrite(read_model(write_model(net.graph(build(net)))))
 
 
 def test_a_tensor_of_a_rewrite_has_its_source_in_the_file():

@@ -3,11 +3,9 @@
 import litert
 import numpy as np
 import pytest
-from flatfiles import FileTensor, constant
 from graphs import inputs_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from samplefiles import Sheet
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
@@ -69,21 +67,15 @@ def test_a_convolution_of_blocks_is_a_dilated_one(data, seed):
 @pytest.mark.parametrize("axis", [1, 2])
 def test_a_dilated_convolution_of_one_dimension(axis):
     """As in causal ones by Keras: between EXPAND_DIMS and SQUEEZE the image has one row or one column."""
-    sheet = Sheet()
-    x = sheet.add(FileTensor((1, 11, 4), scale=0.05, zero=3))
-    q = {"scale": 0.05, "zero": 3}
-    pads = [sheet.ints(2), sheet.add(constant([[4, 1]]))]
-    s = sheet.apply("SPACE_TO_BATCH_ND", [x, *pads], (2, 8, 4), "SpaceToBatchNDOptions", **q)
-    form, kernel = ((2, 1, 8, 4), (1, 3)) if axis == 1 else ((2, 8, 1, 4), (3, 1))
-    e = sheet.apply("EXPAND_DIMS", [s, sheet.add(constant(axis))], form, **q)
-    shape = (2, 1, 6, 5) if axis == 1 else (2, 6, 1, 5)
-    options = {"Padding": 1, "StrideH": 1, "StrideW": 1}
-    weights = [sheet.weights(5, *kernel, 4), sheet.bias(5)]
-    c = sheet.apply("CONV_2D", [e, *weights], shape, "Conv2DOptions", options, scale=0.1, zero=-5)
-    d = sheet.apply("SQUEEZE", [c], (2, 6, 5), "SqueezeOptions", {"SqueezeDims": [axis]}, scale=0.1, zero=-5)
-    crops = [sheet.ints(2), sheet.add(constant([[0, 1]]))]
-    y = sheet.apply("BATCH_TO_SPACE_ND", [d, *crops], (1, 11, 5), "BatchToSpaceNDOptions", scale=0.1, zero=-5)
-    after = rewritten(sheet.bytes([x], [y]))
+    net = NetBuilder(6)
+    x = net.input((1, 11, 4))
+    attrs = g.BatchBlockAttrs((2,), ((4, 1),), net.tensors[x].quant.zero_point)
+    y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (2, 8, 4), attrs)
+    y = net.move(OpKind.EXPAND_DIMS, y, (2, 1, 8, 4) if axis == 1 else (2, 8, 1, 4))
+    y = net.conv(y, 5, kernel=(1, 3) if axis == 1 else (3, 1))
+    y = net.move(OpKind.SQUEEZE, y, (2, 6, 5))
+    y = net.move(OpKind.BATCH_TO_SPACE_ND, y, (1, 11, 5), g.BatchBlockAttrs((2,), ((0, 1),)))
+    after = rewritten(net.graph([y]))
     assert kinds(after) == [OpKind.CONV_2D]
     (conv,) = (op.attrs for op in after.ops if op.kind is OpKind.CONV_2D)
     assert isinstance(conv, g.ConvAttrs) and max(conv.dilation) == 2

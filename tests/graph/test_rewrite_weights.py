@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit.packing import pack
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, OpKind, Pad
 from buildtool.zoo.drawn import NetBuilder
 
@@ -123,19 +121,6 @@ def network(seed, channels, depth_multiplier=0):
     net = NetBuilder(seed)
     x = net.input((1, 7, 9, 1))
     return net.graph([net.conv(x, channels, kernel=(3, 2), same=True, depth_multiplier=depth_multiplier)])
-
-
-def test_scales_biases_and_sources_of_weights_follow():
-    graph = read_model(write_model(network(3, 0, depth_multiplier=5)))
-    before, after = graph.ops[0], rewrite(graph).ops[0]
-    old, new = graph.tensors[before.inputs[1]], rewrite(graph).tensors[after.inputs[1]]
-    assert (old.shape, new.shape) == ((1, 3, 2, 5), (5, 3, 2, 1))
-    assert (old.quant.axis, new.quant.axis) == (3, 0)
-    assert new.quant.scales == old.quant.scales
-    assert not new.data.flags.writeable
-    np.testing.assert_array_equal(new.data, old.data.transpose(new.source.perm))
-    assert new.source.index == old.source.index
-    assert after.index == before.index
 
 
 def test_other_depthwise_convolutions_stay():

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from boardruns import file_of, validated
 from flatfiles import FileOperator, FileTensor, write
 from litert import run
 
-from buildtool.api import handle
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
@@ -58,9 +58,5 @@ def test_softmaxes_that_litert_does_not_run_are_refused(data, words) -> None:
 
 @pytest.mark.slow
 def test_firmware_computes_them(tmp_path) -> None:
-    model = tmp_path / "shares.tflite"
-    model.write_bytes(network(3, 12, 0.05, 1.0))
-    request = {"kind": "validate", "model": str(model), "board": "cortex-m4", "reference": "litert"}
-    answer = handle(request | {"tensors": True, "inputs": 3})
-    assert answer["exact"], answer["first_difference"]
+    answer = validated(file_of(network(3, 12, 0.05, 1.0), tmp_path), "cortex-m4", {}, inputs=3)
     assert answer["output_values"] > 20

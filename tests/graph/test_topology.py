@@ -4,20 +4,18 @@ from dataclasses import replace
 
 from disguise import disguised
 from everyop import every_operator
-from flatfiles import FileTensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import fed_graphs, graphs
-from samplefiles import Sheet
 
 from buildtool.graph import types as g
 from buildtool.graph.liveness import live_ranges
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered, number_tensors
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import features
+from buildtool.zoo.drawn import NetBuilder
 
 
 def assert_complete(graph):
@@ -54,36 +52,29 @@ def test_every_operator_has_a_topology():
     assert_plain(topology(every_operator()))
 
 
-def small_network():
-    s = Sheet()
-    x = s.add(FileTensor((1, 6, 6, 4)))
-    options = {"Padding": 0, "StrideH": 1, "StrideW": 1}
-    a = s.apply("CONV_2D", [x, s.weights(4, 3, 3, 4), s.bias(4)], (1, 6, 6, 4), "Conv2DOptions", options)
-    b = s.apply("ADD", [a, x], (1, 6, 6, 4), "AddOptions")
-    return read_model(s.bytes([x], [b]))
-
-
-def with_op(graph, position, **changes):
-    ops = list(graph.ops)
-    ops[position] = replace(ops[position], **changes)
-    return replace(graph, ops=tuple(ops))
-
-
 def test_every_part_of_the_topology_matters():
-    graph = small_network()
+    net = NetBuilder(1)
+    x = net.input((1, 6, 6, 4))
+    graph = net.graph([net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), x)])
     conv, add = graph.ops
+
+    def with_op(position, **changes):
+        ops = list(graph.ops)
+        ops[position] = replace(ops[position], **changes)
+        return replace(graph, ops=tuple(ops))
+
     attrs = conv.attrs
     variants = [
         graph,
-        with_op(graph, 0, attrs=replace(attrs, stride=(2, 1))),
-        with_op(graph, 0, attrs=replace(attrs, stride=(1, 2))),
-        with_op(graph, 0, attrs=replace(attrs, dilation=(1, 2))),
-        with_op(graph, 0, attrs=replace(attrs, pad=g.Pad(1, 1, 2, 0))),
-        with_op(graph, 0, attrs=replace(attrs, activation=g.Activation.RELU)),
-        with_op(graph, 0, inputs=(*conv.inputs[:2], -1)),
-        with_op(graph, 1, kind=OpKind.SUB),
-        with_op(graph, 1, inputs=add.inputs[::-1]),
-        with_op(graph, 1, inputs=(add.inputs[0], add.inputs[0])),
+        with_op(0, attrs=replace(attrs, stride=(2, 1))),
+        with_op(0, attrs=replace(attrs, stride=(1, 2))),
+        with_op(0, attrs=replace(attrs, dilation=(1, 2))),
+        with_op(0, attrs=replace(attrs, pad=g.Pad(1, 1, 2, 0))),
+        with_op(0, attrs=replace(attrs, activation=g.Activation.RELU)),
+        with_op(0, inputs=(*conv.inputs[:2], -1)),
+        with_op(1, kind=OpKind.SUB),
+        with_op(1, inputs=add.inputs[::-1]),
+        with_op(1, inputs=(add.inputs[0], add.inputs[0])),
         replace(graph, outputs=(graph.outputs[0], conv.outputs[0])),
         replace(graph, inputs=(*graph.inputs, conv.inputs[2])),
         replace(graph, tensors=tuple(replace(t, shape=(*t.shape, 1)) for t in graph.tensors)),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant
+from graphs import inputs_for
 from litert import check_file, run
 from uint8nets import Sheet
 
@@ -17,10 +18,8 @@ MOVE = {"scale": 0.5, "zero": 131}
 
 
 def assert_equals_litert(data: bytes) -> Graph:
-    graph, rng = read_model(data), np.random.default_rng(0)
-    for _ in range(3):
-        inputs = [rng.integers(0, 256, graph.tensors[t].shape).astype(np.uint8) for t in graph.inputs]
-        check_file(data, inputs)
+    for seed in range(3):
+        graph = check_file(data, inputs_for(read_model(data), seed))
     return graph
 
 

@@ -97,20 +97,18 @@ def test_additions_that_litert_shifts_are_refused(monkeypatch):
     _check_against_litert(alone, draw_inputs(alone, 1, 2)[0])
 
 
-def test_operators_without_an_int16_form_are_refused():
+@pytest.mark.parametrize(
+    ("add", "words"),
+    [
+        (lambda net, x: net.unary(OpKind.HARD_SWISH, x), "LiteRT's kernel does not support int16"),
+        # LiteRT reads the bytes of alphas as int8.
+        (lambda n, x: n.op(OpKind.PRELU, (x, n.constant((1, 1, 2))), quant=quant(0.01)), "expected int8"),
+    ],
+)
+def test_what_has_no_int16_form_is_refused(add, words):
     net = WideNetBuilder(8)
-    y = net.unary(OpKind.HARD_SWISH, net.input((1, 4, 4, 2)))
-    with pytest.raises(UnsupportedError, match="LiteRT's kernel does not support int16"):
-        read_model(write_model(net.graph([y])))
-
-
-def test_alphas_of_int16_are_refused():
-    """LiteRT reads their bytes as int8."""
-    net = WideNetBuilder(8)
-    operands = net.input((1, 4, 4, 2)), net.constant((1, 1, 2))
-    y = net.op(OpKind.PRELU, operands, quant=quant(0.01))
-    with pytest.raises(UnsupportedError, match="expected int8"):
-        read_model(write_model(net.graph([y])))
+    with pytest.raises(UnsupportedError, match=words):
+        read_model(write_model(net.graph([add(net, net.input((1, 4, 4, 2)))])))
 
 
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():

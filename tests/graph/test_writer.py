@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import tflite
 from drawnnets import small_networks
-from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds
+from graphs import inputs_for
 from hypothesis import HealthCheck, given, settings
-from litert import check, interpreter
+from litert import check
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.reference import execute
-from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model
 from buildtool.graph.types import Op, OpKind, Pad, PadAttrs, PoolAttrs
 from buildtool.zoo.drawn import NetBuilder
@@ -48,37 +46,6 @@ def test_the_same_graph_gives_the_same_bytes_with_aligned_constants(graph):
             assert offset % BUFFER_ALIGNMENT == 0
             aligned += 1
     assert aligned >= sum(t.is_constant for t in graph.tensors)
-
-
-@pytest.mark.slow
-@settings(SETTINGS, max_examples=30)
-@given(graph=small_networks(), seed=seeds)
-def test_a_network_read_back_computes_the_same(graph, seed):
-    again = read_model(write_model(graph))
-    assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
-    assert [op.attrs for op in again.ops] == [op.attrs for op in graph.ops]
-    inputs = inputs_for(graph, seed)
-    before, after = execute(graph, inputs), execute(again, inputs)
-    for a, b in zip(graph.outputs, again.outputs, strict=True):
-        np.testing.assert_array_equal(before[a], after[b], strict=True)
-
-
-@pytest.mark.parametrize("kinds", KIND_GROUPS.values(), ids=KIND_GROUPS)
-def test_tensors_keep_their_indices_names_and_quantisation(kinds):
-    @settings(SETTINGS, max_examples=5)
-    @given(graph=graphs_of_one_of(kinds))
-    def compare(graph):
-        details = interpreter(write_model(graph)).get_tensor_details()
-        for tensor, detail in zip(graph.tensors, details, strict=False):
-            assert detail["name"] == tensor.name
-            assert detail["shape"].tolist() == list(tensor.shape)
-            if tensor.quant is not None:
-                params = detail["quantization_parameters"]
-                assert params["scales"].tolist() == list(tensor.quant.scales)
-                assert params["zero_points"].tolist() == list(tensor.quant.zero_points)
-                assert params["quantized_dimension"] == tensor.quant.axis
-
-    compare()
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import shlex
 
-import floatnets
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, write
@@ -20,6 +20,56 @@ from buildtool.quantize import run
 from buildtool.quantize.losses import Losses
 
 X = np.linspace(-3, 3, 60, dtype=np.float32)
+SIZES = (1, 16, 16, 1)  # dense layers with RELU, like the sine of TFLM's hello_world
+
+
+def layers(seed=0, sizes=SIZES):
+    """Returns (weights [out, in], bias) of each layer, float32."""
+    random = np.random.default_rng(seed)
+    pairs = itertools.pairwise(sizes)
+    return [
+        (random.normal(0, 0.7, (out, n)).astype(np.float32), random.normal(0, 0.3, out).astype(np.float32))
+        for n, out in pairs
+    ]
+
+
+def narrow(weights, kind):
+    """Returns a hybrid network's weights: (values, scales, axis). float16 has no scales."""
+    if kind == "float16":
+        return weights.astype(np.float16), None, 0
+    axes = None if kind == "int8" else 1  # "channels": a scale for each output
+    scale = np.abs(weights).max(axis=axes, keepdims=True).astype(np.float32) / np.float32(127)
+    return np.round(weights / scale).astype(np.int8), scale.reshape(-1), 0
+
+
+def float_file(kind="float32", seed=0, sizes=SIZES):
+    """Returns the network's file. `kind` says how it has its weights: float32, int8, channels or float16."""
+    tensors = [FileTensor((1, 1), "float32", scale=None, name="x")]
+    operators = []
+
+    def add(tensor):
+        tensors.append(tensor)
+        return len(tensors) - 1
+
+    value = 0
+    for number, (weights, bias) in enumerate(layers(seed, sizes)):
+        name = f"dense{number}"
+        data, scales, axis = (weights, None, 0) if kind == "float32" else narrow(weights, kind)
+        scale = None if scales is None else scales.tolist()
+        zero = 0 if scales is None else [0] * len(scales)
+        w = add(FileTensor(data.shape, data.dtype.name, data, scale, zero, axis, name=f"{name}/w"))
+        if kind == "float16":
+            wide = add(FileTensor(data.shape, "float32", scale=None, name=f"{name}/wide"))
+            operators.append(FileOperator("DEQUANTIZE", [w], [wide]))
+            w = wide
+        b = add(FileTensor(bias.shape, "float32", bias, None, name=f"{name}/b"))
+        out = add(FileTensor((1, len(bias)), "float32", scale=None, name=name))
+        options = {"FusedActivationFunction": int(number < len(sizes) - 2)}
+        operators.append(
+            FileOperator("FULLY_CONNECTED", [value, w, b], [out], "FullyConnectedOptions", options)
+        )
+        value = out
+    return write(tensors, operators, [0], [value])
 
 
 @pytest.fixture
@@ -27,8 +77,8 @@ def folder(tmp_path, monkeypatch):
     """A folder with float networks and data, which is the current one."""
     monkeypatch.chdir(tmp_path)
     for kind in ("float32", "channels"):
-        (tmp_path / f"{kind}.tflite").write_bytes(floatnets.file(kind))
-    refused = floatnets.file(sizes=(1, 100, 100, 1))  # it has too many float32 weights to run as it is
+        (tmp_path / f"{kind}.tflite").write_bytes(float_file(kind))
+    refused = float_file(sizes=(1, 100, 100, 1))  # it has too many float32 weights to run as it is
     (tmp_path / "large.tflite").write_bytes(refused)
     (tmp_path / "int8.tflite").write_bytes(small())
     np.savez(tmp_path / "data.npz", x=X.reshape(-1, 1, 1))
@@ -134,11 +184,11 @@ def test_hybrid_weights_become_the_floats_that_they_stand_for(kind):
     from buildtool.quantize.litert import Network
 
     exact = []
-    for weights, bias in floatnets.layers():
-        data, scales, _ = floatnets.narrow(weights, kind)
+    for weights, bias in layers():
+        data, scales, _ = narrow(weights, kind)
         wide = data.astype(np.float32)
         exact.append((wide if scales is None else wide * scales[:, None], bias))
-    network = Network(floatnets.file(kind), "int8")
+    network = Network(float_file(kind), "int8")
     for value in (-2.5, 0.1, 1.7):
         x = np.array([[value]], np.float32)
         (got,) = network.run([x])

@@ -4,7 +4,7 @@ import pytest
 from killedbuilds import OTHERS, Kill, Project
 from onecompile import once_compiled
 
-# Some kills of `python tests/support/killedbuilds.py`: half of a file, all but the record.
+# Half of a file, all but the record.
 KILLS = [Kill("interface", "half", 1), Kill("topology", "record is whole", 0, 2)]
 
 

@@ -111,7 +111,6 @@ def exact(
 
 
 def file_of(network: Graph | bytes, folder: Path, name: str = "net") -> str:
-    """Writes a network as a .tflite file. Returns its path."""
     path = folder / f"{name}.tflite"
     path.write_bytes(write_model(network) if isinstance(network, Graph) else network)
     return str(path)

@@ -38,8 +38,6 @@ _SANITIZE = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fno
 
 
 class View(ctypes.Structure):
-    """nn_view."""
-
     _fields_ = [("data", c_void_p)] + [
         (name, c_int32)
         for name in (
@@ -63,7 +61,6 @@ def whole(array: np.ndarray) -> View:
 
 
 def sources() -> list[Path]:
-    """The plain kernels' files."""
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
@@ -103,7 +100,6 @@ def _identify(program: str) -> str:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The plain kernels."""
     return compile_library(sources())
 
 

@@ -50,7 +50,6 @@ class CMakeProject:
             (folder / "CMakeLists.txt").write_text(text, encoding="utf-8")
 
     def configure(self) -> str:
-        """Configures the project. Returns CMake's output."""
         result = self._configure()
         assert result.returncode == 0, result.stdout
         return result.stdout
@@ -67,7 +66,6 @@ class CMakeProject:
         return RULE.findall(self.said(*words))
 
     def said(self, *words: str, fails: bool = False) -> str:
-        """Builds the project. Returns what is printed."""
         result = self._run("cmake", "--build", str(self.build_folder), *words)
         assert (result.returncode != 0) == fails, result.stdout
         return result.stdout

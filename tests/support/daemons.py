@@ -51,7 +51,6 @@ class Clock:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -66,7 +65,6 @@ class Daemon:
         self.at: Endpoint = places.endpoint()
 
     def link(self, *, start: bool = True) -> client.Link:
-        """Returns a connection after its hello."""
         return client.reach(self.at, start=start)
 
     def ask(
@@ -84,21 +82,17 @@ class Daemon:
         return Asking(self, request)
 
     def status(self) -> Any:
-        """Returns its status."""
         with contextlib.closing(self.link(start=False)) as link:
             return link.control("status")
 
     def counts(self) -> dict[str, int]:
-        """Returns its counters."""
         return self.status()["counts"]
 
     @property
     def pid(self) -> int:
-        """Its process."""
         return self.at.process()[0]
 
     def workers(self) -> list[int]:
-        """Returns the worker processes."""
         return [worker["pid"] for worker in self.status()["workers"]]
 
     def stop_workers(self) -> None:
@@ -109,7 +103,6 @@ class Daemon:
             os.kill(pid, signal.SIGSTOP)
 
     def at_work(self) -> list[int]:
-        """Returns the workers that have a request."""
         return [w["pid"] for w in self.status()["workers"] if w["doing"] == "planning"]
 
     def go_on(self, but: int = 0) -> None:
@@ -119,7 +112,6 @@ class Daemon:
                 os.kill(pid, signal.SIGCONT)
 
     def is_over(self) -> bool:
-        """Whether all its processes have ended."""
         return not self.at.is_alive()
 
     def end(self) -> None:
@@ -143,7 +135,6 @@ def leave_no_memory(pid: int) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """Returns the running children of a process."""
     numbers = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -194,7 +185,6 @@ class Asking:
 
     @property
     def is_done(self) -> bool:
-        """Whether an answer or an error has come."""
         return bool(self._found)
 
     def result(self, seconds: float = 60.0) -> Any:

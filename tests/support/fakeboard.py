@@ -39,7 +39,6 @@ class FakeBoard:
     serve: Callable[[Frame], bytes | None] | None = None
 
     def answer(self, request: Frame) -> bytes | None:
-        """Returns the bytes that answer a request."""
         self.seen.append(request.kind)
         if self.serve is not None:
             return self.serve(request)

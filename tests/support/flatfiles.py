@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import flatbuffers
 import numpy as np
-import tflite
+from ai_edge_litert import schema_py_generated as schema
 
-TYPES = {name.lower(): code for name, code in vars(tflite.TensorType).items() if isinstance(code, int)}
+TYPES = {name.lower(): code for name, code in vars(schema.TensorType).items() if isinstance(code, int)}
 
 
 @dataclass
@@ -45,7 +45,6 @@ class FileOperator:
 
 
 def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
-    """A constant without quantisation."""
     data = np.asarray(values, dtype)
     return FileTensor(data.shape, dtype, data, **{"scale": None, **kwargs})
 
@@ -58,118 +57,55 @@ def write(
 
     `others`: more subgraphs (tensors, operators), such as the one that CALL_ONCE runs.
     """
-    builder = flatbuffers.Builder(1024)
-    buffers = [_write_table(builder, "Buffer")]
     parts = [(tensors, operators, inputs, outputs), *((*other, (), ()) for other in others)]
     codes = list(dict.fromkeys((o.kind, o.custom, o.version) for part in parts for o in part[1]))
-    names = ["main", *["NoOp"] * len(others)]
-    graphs = [
-        _write_subgraph(builder, *part, codes, buffers, name) for part, name in zip(parts, names, strict=True)
-    ]
-    model = _write_table(
-        builder,
-        "Model",
-        Version=version,
-        OperatorCodes=_write_offsets(builder, [_write_code(builder, *c, deprecated) for c in codes]),
-        Subgraphs=_write_offsets(builder, [*graphs[:1] * subgraphs, *graphs[1:]]),
-        Buffers=_write_offsets(builder, buffers),
-    )
-    builder.Finish(model, file_identifier=b"TFL3")
+    buffers, graphs = [schema.BufferT()], []
+    for number, (own, ops, sources, results) in enumerate(parts):
+        graph = schema.SubGraphT(inputs=list(sources), outputs=list(results))
+        graph.name = "NoOp" if number else "main"
+        graph.tensors = [_make_tensor(t, f"t{i}", buffers) for i, t in enumerate(own)]
+        graph.operators = [_make_operator(o, codes.index((o.kind, o.custom, o.version))) for o in ops]
+        graphs.append(graph)
+    builder = flatbuffers.Builder(1024)
+    model = schema.ModelT(version, [_make_code(*code, deprecated) for code in codes])
+    model.subgraphs, model.buffers = [*graphs[:1] * subgraphs, *graphs[1:]], buffers
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
     return bytes(builder.Output())
 
 
-def _write_subgraph(builder, tensors, operators, inputs, outputs, codes, buffers, name) -> int:
-    places = []
-    for t in tensors:
-        places.append(0)
-        if t.data is not None or t.buffer_offset:
-            places[-1] = len(buffers)
-            fields = {"Offset": t.buffer_offset, "Size": 16 if t.buffer_offset else 0}
-            if t.data is not None:
-                fields["Data"] = builder.CreateNumpyVector(np.frombuffer(t.data.tobytes(), np.uint8))
-            buffers.append(_write_table(builder, "Buffer", **fields))
-    offsets = [_write_tensor(builder, t, i, places[i]) for i, t in enumerate(tensors)]
-    ops = [_write_operator(builder, o, codes.index((o.kind, o.custom, o.version))) for o in operators]
-    return _write_table(
-        builder,
-        "SubGraph",
-        Tensors=_write_offsets(builder, offsets),
-        Inputs=_write_ints(builder, inputs),
-        Outputs=_write_ints(builder, outputs),
-        Operators=_write_offsets(builder, ops),
-        Name=builder.CreateString(name),
-    )
+def _make_tensor(t: FileTensor, name: str, buffers: list[schema.BufferT]) -> schema.TensorT:
+    """Returns a tensor, after adding the buffer of its data."""
+    place = 0 if t.buffer is None else t.buffer
+    if t.data is not None or t.buffer_offset:
+        place = len(buffers) if t.buffer is None else t.buffer
+        data = None if t.data is None else np.frombuffer(t.data.tobytes(), np.uint8)
+        buffers.append(schema.BufferT(data, t.buffer_offset, 16 if t.buffer_offset else 0))
+    quant = schema.QuantizationParametersT(quantizedDimension=t.axis)
+    quant.scale, quant.zeroPoint = (np.atleast_1d(np.asarray(v)).tolist() for v in (t.scale, t.zero))
+    made = schema.TensorT(list(t.shape), TYPES[t.dtype], place, t.name or name, isVariable=t.variable)
+    made.quantization = None if t.scale is None else quant
+    made.shapeSignature = None if t.signature is None else list(t.signature)
+    return made
 
 
-def _write_tensor(builder, t: FileTensor, index: int, place: int) -> int:
-    fields = {
-        "Shape": _write_ints(builder, t.shape),
-        "Type": TYPES[t.dtype],
-        "Buffer": place if t.buffer is None else t.buffer,
-        "Name": builder.CreateString(t.name or f"t{index}"),
-        "IsVariable": t.variable,
-    }
-    if t.signature is not None:
-        fields["ShapeSignature"] = _write_ints(builder, t.signature)
-    if t.scale is not None:
-        scales = np.atleast_1d(np.asarray(t.scale, np.float32))
-        zeros = np.atleast_1d(np.asarray(t.zero, np.int64))
-        fields["Quantization"] = _write_table(
-            builder,
-            "QuantizationParameters",
-            Scale=builder.CreateNumpyVector(scales),
-            ZeroPoint=builder.CreateNumpyVector(zeros),
-            QuantizedDimension=t.axis,
-        )
-    return _write_table(builder, "Tensor", **fields)
-
-
-def _write_option(builder, value):
-    if isinstance(value, str):
-        return builder.CreateString(value)
-    return _write_ints(builder, value) if isinstance(value, list | tuple) else value
-
-
-def _write_operator(builder, o: FileOperator, code: int) -> int:
-    fields = {
-        "OpcodeIndex": code,
-        "Inputs": _write_ints(builder, o.inputs),
-        "Outputs": _write_ints(builder, o.outputs),
-    }
+def _make_operator(o: FileOperator, code: int) -> schema.OperatorT:
+    made = schema.OperatorT(code, list(o.inputs), list(o.outputs))
     if o.options_class:
-        options = {name: _write_option(builder, value) for name, value in o.options.items()}
-        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, o.options_class)
-        fields["BuiltinOptions"] = _write_table(builder, o.options_class, **options)
-    if o.data:
-        fields["CustomOptions"] = builder.CreateByteVector(o.data)
-    return _write_table(builder, "Operator", **fields)
+        made.builtinOptionsType = getattr(schema.BuiltinOptions, o.options_class)
+        made.builtinOptions = getattr(schema, f"{o.options_class}T")()
+        for name, value in o.options.items():
+            field = name[0].lower() + name[1:]
+            assert hasattr(made.builtinOptions, field), (o.options_class, name)
+            setattr(made.builtinOptions, field, value)
+    made.customOptions = list(o.data) or None
+    return made
 
 
-def _write_code(builder, kind: str, custom: str, version: int, deprecated: bool) -> int:
-    code = getattr(tflite.BuiltinOperator, kind)
-    fields = {"Version": version}
+def _make_code(kind: str, custom: str, version: int, deprecated: bool) -> schema.OperatorCodeT:
+    code = getattr(schema.BuiltinOperator, kind)
+    made = schema.OperatorCodeT(version=version, customCode=custom or None)
     if deprecated or code > 127:
-        fields["DeprecatedBuiltinCode"] = min(code, 127)
+        made.deprecatedBuiltinCode = min(code, 127)
     if not deprecated or code > 127:
-        fields["BuiltinCode"] = code
-    if custom:
-        fields["CustomCode"] = builder.CreateString(custom)
-    return _write_table(builder, "OperatorCode", **fields)
-
-
-def _write_table(builder, cls: str, **fields) -> int:
-    getattr(tflite, f"{cls}Start")(builder)
-    for name, value in fields.items():
-        getattr(tflite, f"{cls}Add{name}")(builder, value)
-    return getattr(tflite, f"{cls}End")(builder)
-
-
-def _write_ints(builder, values) -> int:
-    return builder.CreateNumpyVector(np.asarray(list(values), np.int32))
-
-
-def _write_offsets(builder, offsets) -> int:
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return builder.EndVector()
+        made.builtinCode = code
+    return made

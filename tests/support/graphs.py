@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from buildtool.api.checking.cases import network
+from buildtool.api.checking.cases import ADDING, network
 from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS, DEFS, moving
 from buildtool.graph.ops.signal import CUSTOM
@@ -63,37 +63,6 @@ def _fill(rng: np.random.Generator, tensor: g.Tensor, pattern: str) -> np.ndarra
 Made = int | tuple[int, ...]
 
 
-def _conv(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    groups = draw(st.sampled_from([1, 1, 1, 2, 3])) if kind is OpKind.CONV_2D else 1
-    kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-    stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
-    dilation = draw(st.sampled_from([(1, 1), (1, 1), (2, 1), (1, 3), (2, 2)]))
-    if kind is OpKind.DEPTHWISE_CONV_2D:
-        stride = (stride[0], stride[0]) if draw(st.booleans()) else stride
-    extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
-    padding = draw(st.sampled_from(["same", "valid", "explicit"]))
-    pad = None
-    if padding == "explicit":
-        pad = g.Pad(*(draw(st.integers(0, min(2, e - 1))) for e in extent for _ in range(2)))
-    least = [1, 1] if padding == "same" else extent
-    height, width = (draw(st.integers(n, n + 7)) for n in least)
-    x = net.input((draw(batches), height, width, draw(st.integers(1, 6)) * groups))
-    return net.conv(
-        x,
-        draw(channels) * groups,
-        kernel=kernel,
-        stride=stride,
-        dilation=dilation,
-        same=padding == "same",
-        pad=pad,
-        groups=groups,
-        depth_multiplier=draw(st.integers(1, 3)) if kind is OpKind.DEPTHWISE_CONV_2D else 0,
-        activation=draw(activations),
-        per_channel=draw(st.booleans()),
-        bias=draw(st.booleans()),
-    )
-
-
 def _transpose_conv(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
@@ -112,19 +81,6 @@ def _transpose_conv(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
         out=out,
         per_channel=draw(st.booleans()),
         bias=draw(st.booleans()),
-    )
-
-
-def _dense(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
-    keep = draw(st.booleans())
-    shape = (draw(batches), draw(st.integers(1, 3)), draw(st.integers(1, 60)))
-    return net.dense(
-        net.input(shape),
-        draw(st.integers(1, 12)),
-        activation=draw(activations),
-        per_channel=draw(st.booleans()),
-        bias=draw(st.booleans()),
-        keep_num_dims=keep,
     )
 
 
@@ -164,34 +120,6 @@ def _shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     return full, [1 if draw(st.integers(0, 3)) == 0 else n for n in full]
 
 
-def _quotient(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    full, other = _shapes(draw)
-    pair = [net.input(full), net.input(other)]
-    return net.elementwise(kind, *draw(st.permutations(pair)), draw(activations))
-
-
-def _select(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
-    full, other = _shapes(draw)
-    condition = net.pair(OpKind.LESS, net.input(draw(st.sampled_from([full, other]))), net.constant((1,)))
-    form = draw(st.sampled_from(["tensors", "constants", "truth"]))
-    if form == "truth":
-        a, b = condition, net.pair(OpKind.NOT_EQUAL, net.input(full), net.constant((1,)))
-    else:
-        make = net.input if form == "tensors" else net.constant
-        a, b = draw(st.permutations([make(other), make(full)]))
-    return net.select(condition, a, b)
-
-
-def _normalised(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
-    return net.normalise(kind, net.input(shape))
-
-
-def _denied(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
-    x = net.pair(OpKind.LESS, net.input((1, draw(sizes), 7)), net.constant((1,)))
-    return net.unary(OpKind.LOGICAL_NOT, x)
-
-
 def _prelu(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
     alpha = draw(st.sampled_from([(1, 1, shape[3]), (shape[3],), shape[1:], (1, 1, 1), (1, shape[2], 1)]))
@@ -199,9 +127,7 @@ def _prelu(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
 
 
 def _unary(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    shape = draw(st.sampled_from([(1, 16, 16, 1), (1, 7, 5, 3), (2, 40), (256,)]))
-    x = net.input(shape)
-    return net.unary(kind, x)
+    return net.unary(kind, net.input(draw(st.sampled_from([(1, 16, 16, 1), (1, 7, 5, 3), (2, 40), (256,)]))))
 
 
 def _requantize(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
@@ -228,26 +154,11 @@ def _dequantize(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     return net.dequantize(x)
 
 
-def _pool(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    same = draw(st.booleans())
-    kernel = draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
-    stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
-    height, width = (draw(st.integers(1 if same else k, k + 7)) for k in kernel)
-    x = net.input((draw(batches), height, width, draw(channels)))
-    return net.pool(kind, x, kernel, stride, same, draw(activations))
-
-
 def _mean(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     rank = draw(st.integers(1, 4))
     shape = tuple(draw(st.integers(1, 9)) for _ in range(rank))
     axes = draw(st.sets(st.integers(0, rank - 1), min_size=1))
     return net.mean(net.input(shape), tuple(sorted(axes)), draw(st.booleans()), kind)
-
-
-def _softmax(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
-    shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
-    beta = draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))
-    return net.softmax(net.input(shape), beta)
 
 
 def _pad(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
@@ -314,13 +225,6 @@ def _slice(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
         if not (kind is OpKind.STRIDED_SLICE and extent == 1 and draw(st.booleans())):
             out.append(extent)
     attrs = g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents))
-    return net.move(kind, net.input(shape), out, attrs)
-
-
-def _resize(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
-    shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
-    out = (shape[0], draw(st.integers(1, 20)), draw(st.integers(1, 20)), shape[3])
-    attrs = g.ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True)])))
     return net.move(kind, net.input(shape), out, attrs)
 
 
@@ -435,9 +339,19 @@ _WITHOUT_CASE = {
 }
 
 
+# Cases that `target check` adds to an image in the same way.
+_OF_IMAGES = {"conv", "dense", "denied", "normalised", "pool", "quotient", "resize", "select", "softmax"}
+
+
+def _of_an_image(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
+    x = net.input((draw(batches), draw(sizes), draw(sizes), draw(channels)))
+    return ADDING[kind](net, net.rng, x, kind)
+
+
 def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
     """Graphs of one operator of a kind. `target check` draws those that no function above adds."""
-    add = globals().get(f"_{DEFS[kind].case or _WITHOUT_CASE[kind]}")
+    case = DEFS[kind].case or _WITHOUT_CASE[kind]
+    add = _of_an_image if case in _OF_IMAGES else globals().get(f"_{case}")
     if add is None:
         return st.builds(lambda seed: network(kind, seed, among=False), seeds)
 

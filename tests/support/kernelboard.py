@@ -114,7 +114,6 @@ class Done:
         return np.frombuffer(self.memory, np.int8, count, place.offset).reshape(shape).copy()
 
     def changed(self) -> np.ndarray:
-        """Returns the offsets of all bytes that the call changed."""
         return np.flatnonzero(np.frombuffer(self.before, np.uint8) != np.frombuffer(self.memory, np.uint8))
 
 
@@ -139,7 +138,6 @@ class Firmware:
         return results_of(result.files["results.bin"], blocks)
 
     def image(self) -> Path:
-        """The linked image."""
         return _build_image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
 
     def cases(self, calls: Sequence[Call]) -> tuple[list[bytes], bytes]:

@@ -163,7 +163,6 @@ class Axis:
 
     @classmethod
     def same(cls, size: int, kernel: int, stride: int, dilation: int = 1) -> Axis:
-        """Returns an axis with TFLite's padding SAME."""
         total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
         return cls(size, kernel, stride, dilation, total // 2, total - total // 2)
 
@@ -322,7 +321,6 @@ def alone(draw, *kinds: OpKind) -> Case:
 
 
 def draw_pair(draw, shapes: Sequence[Shape]) -> Case:
-    """ADD, SUB or MUL of operands of these shapes."""
     net, kind = NetBuilder(draw(seeds)), draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL]))
     y = net.elementwise(kind, *map(net.input, shapes), draw(activations))
     return Case(net.graph([y]), tuple(random_int8(net.rng, shape) for shape in shapes))

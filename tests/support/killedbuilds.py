@@ -1,58 +1,31 @@
 """Kills builds of a model and checks that the next build is right.
 
-    python tests/support/killedbuilds.py --kills 50
-
 A round begins with the finished build of model A. Then model B is built, and its build is killed (-9, with
-its children): before the n-th target is made, when half of it is written, when it is whole, while SCons
-writes its record, or after some time. Then A is built again: every file must be equal to that of a build of
-A in an empty folder. Beside the test firmware the project has a program of its user's: an object that
-includes the network's header, and a command after the linker.
+its children): when half of the n-th target is written, or when SCons has written its record aside. Then A is
+built again: every file must be equal to that of a build of A in an empty folder. Beside the test firmware the
+project has a program of its user's: an object that includes the network's header, and a command after the
+linker.
 """
 
-import argparse
-import functools
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from paths import ROOT
+from paths import ROOT, TESTS
 
 from buildtool.graph.tflite.writer import write_model
 from buildtool.zoo.drawn import NetBuilder
 
-SCONSTRUCT = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
-env.UseBoard("host", verbose=False)
-network = env.NeuralNetwork("net.tflite")
-env.NetworkFirmware(network)
-app = env.Clone()
-app.Append(CPPPATH=network.include)
-elf = app.Program("app.elf", ["main.c", *env["BOARD_STARTUP"], network.library])
-app.Command("app.bin", elf, Copy("$TARGET", "$SOURCE"))
-env.CompileCommands("compile_commands.json")
-"""
-MAIN = """
-#include "net.h"
-
-NET_DEFINE_ARENA(arena);
-
-int main(void) {
-    return net_init(arena, sizeof(arena), net_weights) != NN_OK || net_invoke() != NN_OK;
-}
-"""
-# SCons with a hook: it kills its process group at its n-th target, or when it writes its record.
+# SCons with a hook: it kills its process group at its n-th target, or when it replaces its record.
 KILLED = """
 import os, signal
-import SCons.Node, SCons.Script, SCons.SConsign, SCons.dblite
+import SCons.Node, SCons.Script, SCons.dblite
 
 moment, number = os.environ["MOMENT"], int(os.environ["NUMBER"])
 count = 0
@@ -63,28 +36,15 @@ def die(*given):
 def build(node, **given):
     global count
     count += 1
-    here = count == number
-    if here and moment == "before":
-        die()
     made(node, **given)
-    if here and moment == "half":
+    if moment == "half" and count == number:
         for target in node.executor.get_all_targets():
             os.truncate(target.path, os.path.getsize(target.path) // 2)
-    if here and moment in ("half", "after"):
         die()
 
-def write():
-    written()
-    die()
-
 made, SCons.Node.Node.build = SCons.Node.Node.build, build
-written = SCons.SConsign.write
-if moment == "record begins":
-    SCons.SConsign.write = die
 if moment == "record is whole":
     SCons.dblite._Dblite._os_replace = staticmethod(die)
-if moment == "record is there":
-    SCons.SConsign.write = write
 SCons.Script.main()
 """
 # Records of SCons and of the tool, and clang's temporary objects.
@@ -104,7 +64,7 @@ OTHERS = {"weights": model(2), "topology": model(3, filters=9), "interface": mod
 
 @dataclass(frozen=True)
 class Kill:
-    """When the build of model `other` is killed: at target `number`, or after `number` milliseconds."""
+    """When the build of model `other` is killed: `number` is the target that is half written."""
 
     other: str
     moment: str
@@ -125,8 +85,8 @@ class Project:
         shutil.copytree(
             ROOT / "site_scons", self.folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__")
         )
-        (self.folder / "SConstruct").write_text(SCONSTRUCT)
-        (self.folder / "main.c").write_text(MAIN)
+        for name in ("SConstruct", "main.c"):
+            shutil.copy(TESTS / "support/killed" / name, self.folder)
         self.put(model(1))
         error = self.build()
         assert not error, error
@@ -134,7 +94,6 @@ class Project:
         shutil.copytree(self.folder, self.kept)  # times are kept too
 
     def put(self, data: bytes) -> None:
-        """Replaces the model."""
         (self.folder / "net.tflite").write_bytes(data)
 
     def files(self) -> dict[str, bytes]:
@@ -154,7 +113,6 @@ class Project:
         return "" if process.returncode == 0 else f"the build failed: {[*errors, output][0]}"
 
     def restore(self) -> None:
-        """Restores the finished build of A."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder)
 
@@ -166,14 +124,7 @@ class Project:
         """Builds model B on top of A's build. Returns whether the build was killed."""
         self.restore()
         self.put(OTHERS[kill.other])
-        words = ["-Q", f"-j{kill.jobs}"]
-        if kill.moment != "milliseconds":
-            started = self._start([sys.executable, "-c", KILLED, *words], kill)
-        else:
-            started = self._start([sys.executable, "-m", "SCons", *words])
-            time.sleep(kill.number / 1000)
-            if started.poll() is None:
-                os.killpg(started.pid, signal.SIGKILL)
+        started = self._start([sys.executable, "-c", KILLED, "-Q", f"-j{kill.jobs}"], kill)
         started.communicate(timeout=600)
         return started.returncode == -signal.SIGKILL
 
@@ -200,42 +151,3 @@ class Project:
             text=True,
             start_new_session=True,
         )
-
-
-def kills(seed: int = 0) -> Iterator[Kill]:
-    """Yields every moment of every target first, then random moments, endlessly."""
-    draw = random.Random(seed)
-    others = functools.partial(draw.choice, sorted(OTHERS))
-    planned = [Kill("topology", f"record {end}", 0) for end in ("begins", "is whole", "is there")]
-    planned += [
-        Kill(others(), moment, number) for number in range(1, 11) for moment in ("before", "half", "after")
-    ]
-    yield from planned
-    while True:
-        yield Kill(others(), "milliseconds", draw.randrange(300, 4000), draw.choice((1, 2)))
-
-
-def main() -> int:
-    """Prints a line for each kill, and how many kills left a wrong file."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    killed = wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        project = Project(Path(folder), {})
-        moments = kills(args.seed)
-        while killed < args.kills:
-            kill = next(moments)
-            died = project.killed(kill)
-            differences = project.differences()
-            killed += died
-            wrong += bool(differences)
-            what = f"WRONG: {', '.join(differences)}" if differences else "right"
-            print(f"{kill}: {'' if died else 'had ended; '}{what}", flush=True)
-    print(f"{killed} builds killed, {wrong} left wrong files")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

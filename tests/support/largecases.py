@@ -43,14 +43,12 @@ def depthwise(draw) -> Case:
 
 @st.composite
 def dense(draw) -> Case:
-    """FULLY_CONNECTED: many inputs or outputs."""
     rows, width = Axis(draw(st.integers(1, 3))), draw(st.integers(1, 300))
     return draw_layer(draw, DENSE, rows, Axis(1), width, draw(outputs))
 
 
 @st.composite
 def elementwise(draw) -> Case:
-    """ADD, SUB, MUL of tensors of one shape."""
     count = draw(st.one_of(channels, st.just(70)))
     return draw_pair(draw, [(1, draw(st.integers(1, 4)), draw(st.integers(1, 9)), count)] * 2)
 

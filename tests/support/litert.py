@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from graphs import inputs_for
 
 from buildtool.graph.ops.detection import CUSTOM
 from buildtool.graph.reference import execute
@@ -58,9 +59,14 @@ def run_graph(graph: Graph, inputs: Sequence[np.ndarray], *, reference: bool = T
     return {index: value for index, value in tensors.items() if index < len(graph.tensors)}
 
 
-def check_file(data: bytes, inputs: Sequence[np.ndarray]) -> Graph:
-    """Returns a file's graph. Each tensor that it shares with the file must equal LiteRT's."""
-    graph, expected, compared = read_model(data), run(data, inputs), 0
+def check_file(data: bytes, inputs: Sequence[np.ndarray] | None = None) -> Graph:
+    """Returns a file's graph. Each tensor that it shares with the file must equal LiteRT's.
+
+    `inputs`: by default random ones.
+    """
+    graph, compared = read_model(data), 0
+    inputs = inputs_for(graph, 0) if inputs is None else inputs
+    expected = run(data, inputs)
     for t, value in execute(graph, inputs).items():
         tensor = graph.tensors[t]
         if tensor.source is not None and tensor.source.index in expected:

@@ -48,7 +48,6 @@ code = "flash"
 
 
 def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "mine") -> str:
-    """Writes a board file that changes a known board. Returns its path."""
     path = folder / f"{name}.toml"
     path.write_text(f'extends = "{base}"\n{text}\n', encoding="utf-8")
     return str(path)

@@ -33,7 +33,6 @@ def depthwise(net: NetBuilder, x: int, kernel: int = 3, stride: int = 1) -> int:
 
 
 def taken(net: NetBuilder, x: int, first: int, channels: int) -> int:
-    """A slice of channels."""
     *image, _ = net.shape(x)
     begin = (*(0 for _ in image), first)
     attrs = g.SliceAttrs(begin, (1,) * len(begin), (*image, channels))
@@ -50,7 +49,6 @@ def shuffled(net: NetBuilder, x: int, groups: int) -> int:
 
 
 def add_swish(net: NetBuilder, x: int) -> int:
-    """SWISH: MUL and LOGISTIC."""
     return net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC, x))
 
 

@@ -149,7 +149,6 @@ def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list
 
 
 def execute(program: Path) -> str:
-    """Runs a program, which must not fail. Returns its output."""
     command = [str(program)]
     result = subprocess.run(
         command, cwd=program.parent, capture_output=True, text=True, check=False, timeout=LONGEST

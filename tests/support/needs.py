@@ -66,7 +66,6 @@ def needs_tool(name: str) -> str:
 
 
 def needs_package(name: str) -> ModuleType:
-    """Imports a Python package by its module's name."""
     try:
         return importlib.import_module(name)
     except ImportError:

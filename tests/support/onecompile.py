@@ -19,37 +19,7 @@ from paths import ROOT
 from buildtool.base.errors import ToolError
 
 # A shell script: it starts faster than Python.
-_PROGRAM = """\
-#!/usr/bin/env bash
-real={real} cache={cache} root={root}
-given=("$@") compiling= output= source= known=1 kept={cache}
-while (($#)); do
-    case $1 in
-        -c) compiling=1 ;;
-        -o) output=$2; shift ;;
-        -I* | -isystem)
-            folder=${{1#-I}}
-            if [[ $1 = -isystem ]]; then folder=$2; shift; fi
-            case $folder in "$root"/kernels/* | "$root"/plugins/*) ;; *) known= ;; esac
-            kept+=/I${{folder//\\//_}} ;;
-        -*) kept+=/${{1//\\//_}} ;;
-        "$root"/kernels/*.c | "$root"/plugins/*.c)
-            if [[ -n $source ]]; then known=; fi
-            source=$1 ;;
-        *) known= ;;
-    esac
-    shift
-done
-if [[ -z $compiling || -z $known || -z $source || -z $output ]]; then
-    exec "$real" "${{given[@]}}"
-fi
-object=$kept/${{source//\\//_}}.o
-if [[ -f $object ]]; then
-    exec cp "$object" "$output"
-fi
-"$real" "${{given[@]}}" || exit
-mkdir -p "$kept" && cp "$output" "$object.$$" && mv "$object.$$" "$object"
-"""
+_PROGRAM = Path(__file__).with_suffix(".sh")
 
 
 def once_compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
@@ -67,7 +37,9 @@ def _write_programs(folder: Path) -> dict[str, str]:
         cache = folder / "compiled"
         for missing in (path.parent, cache):
             missing.mkdir(exist_ok=True)
-        text = _PROGRAM.format(real=compiler.path, cache=cache, root=ROOT)
+        text = _PROGRAM.read_text()
+        for name, value in {"REAL": compiler.path, "CACHE": cache, "ROOT": ROOT}.items():
+            text = text.replace(f"@{name}@", str(value))
         _write_program(path, text)
         programs[variable] = str(path)
     return programs

@@ -45,7 +45,6 @@ class Style:
 
 
 def export(graph, style=None):
-    """Returns the graph as a model."""
     return _Exporter(graph, style or Style()).model()
 
 

@@ -44,7 +44,6 @@ class Command:
 
     @property
     def text(self) -> str:
-        """The command as one line."""
         return " ".join(self.words)
 
     def __str__(self) -> str:
@@ -52,13 +51,11 @@ class Command:
 
 
 def collect(root: Path) -> list[Command]:
-    """Returns the commands of all pages below `root`."""
     paths = (path for pattern in PAGES for path in sorted(root.glob(pattern)))
     return [command for path in paths for command in commands_of(path, root)]
 
 
 def commands_of(path: Path, root: Path) -> Iterator[Command]:
-    """Yields the commands of a page."""
     text = re.sub(
         r"<!-- figures?\b.*?<!-- end -->",
         lambda mark: "\n" * mark[0].count("\n"),

@@ -9,13 +9,11 @@ KINDS = ("offset", "ring", "columns", "size", "swapped", "places", "move", "move
 
 
 def with_buffer(plan: Plan, index: int, **changes: object) -> Plan:
-    """Returns the plan with one buffer changed."""
     changed = replace(plan.buffers[index], **changes)
     return replace(plan, buffers=(*plan.buffers[:index], changed, *plan.buffers[index + 1 :]))
 
 
 def with_load(plan: Plan, load: Load, **changes: object) -> Plan:
-    """Returns the plan with one load changed."""
     return replace(plan, loads=tuple(replace(x, **changes) if x is load else x for x in plan.loads))
 
 

@@ -76,7 +76,6 @@ def probe(board: str, name: str, *flags: str) -> Path:
 
 
 def one_set(action: str, value: int = 0, echo: bytes = bytes(range(16))) -> bytes:
-    """Returns one set of the probe's inputs."""
     return struct.pack("<B3xI", ACTIONS.index(action), value & 0xFFFFFFFF) + echo
 
 
@@ -88,7 +87,6 @@ def run(
     count: bool = False,
     extra: tuple[str, ...] = (),
 ) -> RunResult:
-    """Runs the probe on `sets` of inputs."""
     target = load_board(board)
     if target.family == "xtensa":
         needs_tool("qemu-system-xtensa")

@@ -66,6 +66,5 @@ def with_tools(folder: Path) -> Path:
 
 
 def copied(example: str, folder: Path) -> Path:
-    """Writes an example to a folder, as `buildtool example` does."""
     write_example(example, folder)
     return folder

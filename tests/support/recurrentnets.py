@@ -18,7 +18,6 @@ CELL_BITS = range(9, 16)
 
 
 def drawn_svdf(seed: int) -> Graph:
-    """Returns a network of one SVDF, of any geometry."""
     net = NetBuilder(seed, "svdf")
     batch, inputs, units, rank, memory = (int(net.rng.integers(1, n)) for n in (3, 40, 10, 4, 14))
     x = net.input((batch, inputs))
@@ -115,7 +114,6 @@ def sequence(model: bytes, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray
 
 
 def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Returns the reference executor's outputs of each invoke."""
     held, answers = None, []
     for value in inputs:
         values = execute(graph, [value], held)

@@ -32,7 +32,6 @@ HOSTILE = (
 
 @functools.cache
 def answer(name: str) -> dict[str, Any]:
-    """Returns the answer to the request for one of REPORTS."""
     return handle({"kind": "report", "model": name, **REPORTS[name]}, SESSION)
 
 
@@ -42,7 +41,6 @@ def planned(name: str) -> dict[str, Any]:
 
 
 def written(made: dict[str, Any], path: Path) -> Path:
-    """Writes a report's page to a file."""
     path.write_bytes(page(made))  # type: ignore[arg-type]
     return path
 
@@ -57,7 +55,6 @@ def hostile(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """Replaces names in an answer."""
     if isinstance(value, dict):
         return {key: renamed(item, names) for key, item in value.items()}
     if isinstance(value, list):

@@ -116,7 +116,6 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
 
 
 def _flatten_weights(made: Case) -> np.ndarray:
-    """Returns weights as (channels, taps)."""
     data = made.graph.tensors[made.op.inputs[1]].data
     flat = data.reshape(-1, data.shape[3]).T if made.op.kind is DEPTHWISE else data.reshape(len(data), -1)
     return flat.astype(np.int64)

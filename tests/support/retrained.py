@@ -19,7 +19,6 @@ _FACTOR, _SHIFT = 1.125, 3  # change of scales (exact in float32), and of zero p
 
 
 def retrained_model(model: bytes, seed: int = 0) -> bytes:
-    """Retrains a .tflite file."""
     return write_model(retrained(read_model(model), seed))
 
 

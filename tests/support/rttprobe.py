@@ -38,29 +38,23 @@ class Debugger:
         self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())
 
     def ask(self, text: str) -> str:
-        """Sends a packet. Returns the answer."""
         self._send(text)
         return self._packet()
 
     def read(self, address: int, size: int) -> bytes:
-        """Reads memory of the stopped core."""
         return bytes.fromhex(self.ask(f"m{address:x},{size:x}")) if size else b""
 
     def write(self, address: int, data: bytes) -> None:
-        """Writes memory of the stopped core."""
         assert self.ask(f"M{address:x},{len(data):x}:{data.hex()}") == "OK"
 
     def go_on(self) -> None:
-        """Continues the core."""
         self._send("c")
 
     def stop(self) -> None:
-        """Stops the core."""
         self._socket.sendall(b"\x03")
         self._packet()
 
     def close(self) -> None:
-        """Ends the connection."""
         self._socket.close()
 
 

@@ -88,7 +88,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404 if data is None else 200, data or b"no such entry")
 
     def do_PUT(self) -> None:
-        """Stores an entry."""
         data = self.rfile.read(int(self.headers["Content-Length"]))
         mood = self._begin()
         if mood.isdecimal():

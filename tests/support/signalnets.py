@@ -34,7 +34,6 @@ def draw(tensor, rng):
 
 
 def sounds(graph, count, seed):
-    """`count` sets of inputs."""
     rng = np.random.default_rng(seed)
     return [[draw(graph.tensors[t], rng) for t in graph.inputs] for _ in range(count)]
 

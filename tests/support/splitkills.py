@@ -108,7 +108,6 @@ def child(out, disturb, said):
 
 
 def run(root, out, disturb):
-    """Runs the command. Returns its status and its last line."""
     output = root / f"{out}.txt"
     number = os.fork()  # TensorFlow has begun no thread yet
     if number == 0:
@@ -119,7 +118,6 @@ def run(root, out, disturb):
 
 
 def main():
-    """Runs the command in all ways."""
     from buildtool.split import backend
 
     backend.prepare()

@@ -177,12 +177,10 @@ _HANDLE = {"shape": (), "dtype": "resource", "scale": None}
 
 
 def handle_op(name: str, tensor: int) -> FileOperator:
-    """VAR_HANDLE of a variable."""
     return FileOperator("VAR_HANDLE", [], [tensor], "VarHandleOptions", {"Container": "", "SharedName": name})
 
 
 def assign_op(handle: int, tensor: int) -> FileOperator:
-    """ASSIGN_VARIABLE."""
     return FileOperator("ASSIGN_VARIABLE", [handle, tensor], [], "AssignVariableOptions")
 
 
@@ -226,7 +224,6 @@ RING_OPS = (
 
 
 def first_value(value: np.ndarray, scale: float | None = 0.5, zero: int = 3) -> FileTensor:
-    """Returns a variable's first value."""
     return FileTensor(value.shape, str(value.dtype), value, scale, zero)
 
 
@@ -239,5 +236,4 @@ def ring_file(value: np.ndarray | None = None) -> bytes:
 
 
 def wide_ring_file() -> bytes:
-    """A ring buffer of int16."""
     return ring_file(np.arange(-6, 6, dtype=np.int16).reshape(1, 4, 3) * 3000)

@@ -17,8 +17,6 @@ PLACEHOLDERS = {"<n>": r"[-\d.,]+", "<any>": r".*"}
 
 @dataclass
 class Command:
-    """A `$` line, its expected output, and its exit status."""
-
     text: str
     expected: list[str] = field(default_factory=list)
     status: int = 0
@@ -40,7 +38,6 @@ def parse(text: str) -> list[Command]:
 
 
 def pattern(lines: list[str]) -> str:
-    """Returns a regular expression for the lines."""
     parts = []
     for line in lines:
         if line == "...":

@@ -6,8 +6,6 @@ from flatfiles import FileTensor, constant
 
 
 class Sheet(samplefiles.Sheet):
-    """Collects a network of uint8."""
-
     def tensor(self, shape, scale=0.5, zero=131, data=None) -> int:
         return self.add(FileTensor(shape, "uint8", data, scale, zero))
 

@@ -65,14 +65,12 @@ def depthwise(
 
 
 def transposed(image: Pair, cin: int, cout: int, kernel: Pair, stride: Pair) -> Case:
-    """TRANSPOSE_CONV with padding SAME."""
     net = NetBuilder(cin + cout)
     y = net.transpose_conv(net.input((1, *image, cin)), cout, kernel=kernel, stride=stride, same=True)
     return Case(net.graph([y]), (small.random_int8(net.rng, (1, *image, cin)),))
 
 
 def dense(inputs: int, outputs: int) -> Case:
-    """FULLY_CONNECTED of one row."""
     return layer(DENSE, Axis(1), Axis(1), inputs, outputs)
 
 

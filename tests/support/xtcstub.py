@@ -66,5 +66,4 @@ def replayed(calls: list[list[str]], compiler: str, project: Path, program: Path
 
 
 def environment(*folders: Path) -> dict[str, str]:
-    """Returns the environment with these folders first in PATH."""
     return {**os.environ, "PATH": os.pathsep.join([*map(str, folders), os.environ["PATH"]])}

@@ -25,7 +25,6 @@ def _backbone(net: NetBuilder, size: int, width: int) -> list[int]:
 
 
 def taken_along(net: NetBuilder, x: int, axis: int, first: int, count: int) -> int:
-    """Elements of one dimension."""
     extent = list(net.shape(x))
     extent[axis] = count
     begin = tuple(first if d == axis else 0 for d in range(len(extent)))

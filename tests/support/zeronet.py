@@ -45,7 +45,6 @@ class Net(NetBuilder):
     def add_op(
         self, kind: OpKind, inputs: Sequence[int], attrs: Attrs, shape: Sequence[int] | None = None
     ) -> int:
-        """Any operator with one output."""
         return self.op(kind, inputs, attrs, _QUANT, shape=shape)
 
     def conv(  # type: ignore[override]
@@ -75,19 +74,15 @@ class Net(NetBuilder):
         return self.conv(x, 0, kernel, stride, pad, dilation, multiplier=1)
 
     def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
-        """MAX_POOL_2D."""
         return self.add_op(OpKind.MAX_POOL_2D, (x,), g.PoolAttrs(kernel, stride, pad))
 
     def add(self, a: int, b: int) -> int:
-        """ADD, with broadcasting."""
         return self.elementwise(OpKind.ADD, a, b)
 
     def relu(self, x: int) -> int:
-        """RELU."""
         return self.add_op(OpKind.RELU, (x,), g.ElementwiseAttrs())
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
-        """RESHAPE."""
         return self.move(OpKind.RESHAPE, x, shape)
 
     def slice(self, x: int, first: int, count: int) -> int:
@@ -111,7 +106,6 @@ class Net(NetBuilder):
         return self.add_op(OpKind.ADD, (a, b, filling), g.WidenedAttrs(before=before))
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
-        """The network with these outputs."""
         return super().graph(outputs)
 
 

@@ -32,7 +32,6 @@ ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 
 @functools.cache
 def built(name: str) -> Graph:
-    """Returns a network's graph."""
     return zoo.graph(name)
 
 

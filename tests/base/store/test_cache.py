@@ -174,23 +174,6 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     assert not list(folder.rglob("*.part"))
 
 
-def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch):
-    folder.mkdir(exist_ok=True)
-    about = Notes(folder)
-    about.add(10, {})
-    assert about.total() is None  # of a new cache
-
-    def walk(disk, most):
-        """Files are looked at; meanwhile another process notes an entry."""
-        Notes(folder).add(20, {"bad": 1})
-        return 10
-
-    monkeypatch.setattr(notes, "shrink", walk)
-    about.evict(Cache(folder, "code").disk, 100)
-    about.evict(Cache(folder, "code").disk, 100)
-    assert about.total() == 30 and about.counts() == {"bad": 2}
-
-
 def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
     """Neither treats the other's entries as bad ones, also in a namespace whose keys leave out the code."""
     level, made = Namespace("objects", str.encode, bytes.decode, by_code=False), []

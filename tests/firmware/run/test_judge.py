@@ -149,8 +149,8 @@ def test_a_sum_of_floats_and_what_quantize_leaves_undefined(tmp_path):
     """LiteRT judges a SUM of float32, but no QUANTIZE of a quotient by 0."""
     for zero, text in ((1.0, "LiteRT"), (0.0, OWN)):
         net = Islands(3)
-        x = net.reduced(OpKind.SUM, net.floats(net.input((1, 3, 40))), (1,))
-        quotient = net.pair(OpKind.DIV, x, net.constant([zero]))
+        x = net.reduced(OpKind.SUM, net.dequantize(net.input((1, 3, 40))), (1,))
+        quotient = net.pair(OpKind.DIV, x, net.floats([zero]))
         path = tmp_path / f"{zero}.tflite"
         path.write_bytes(write_model(net.graph([net.quantize(quotient, 0.1)])))
         answer, equal = judge_inputs(str(path))

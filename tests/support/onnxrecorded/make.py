@@ -172,13 +172,10 @@ VARIANTS = {
 
 
 def image(seed):
-    """A picture of noise."""
     return np.random.default_rng(seed).normal(size=SHAPE).astype(np.float32)
 
 
 class Images(CalibrationDataReader):
-    """What the quantiser sees."""
-
     def __init__(self):
         self.images = iter([{"image": image(i)} for i in range(CALIBRATION)])
 
@@ -210,7 +207,6 @@ def computed(model):
 
 
 def main():
-    """Writes all files."""
     with tempfile.TemporaryDirectory() as folder:
         for name, (build, options) in VARIANTS.items():
             if sys.argv[1:] and name not in sys.argv[1:]:
