@@ -1,9 +1,6 @@
 """Comparing two answers: figures, layers, limits; and files that are not answers."""
 
 import json
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import pytest
@@ -244,25 +241,6 @@ def test_a_report_has_the_figures_of_its_plan(answers):
     totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
     assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
     assert "inputs" not in totals
-
-
-def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_does(answers, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(UsageError, match="nothing writes to this pipe"):
-        figures.read(str(pipe))
-    text = (answers / "old.json").read_bytes()
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer always finds a reader
-    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
-        while True:  # until the writer has opened it
-            try:
-                read = figures.read(str(pipe))
-                break
-            except UsageError as error:
-                assert "nothing writes" in error.text
-        assert writer.wait() == 0
-    os.close(reader)
-    assert read.totals == figures.read(str(answers / "old.json")).totals
 
 
 @pytest.mark.parametrize("read", [figures.read, reports.read_profile])
