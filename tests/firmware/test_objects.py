@@ -109,20 +109,6 @@ def test_the_second_time_nothing_is_compiled(tree, cache, runs):
 # ---- attacks: the key covers everything that matters, and altered entries are refused ----------------------
 
 
-def test_what_another_environment_compiles_is_its_own(tree, asked, monkeypatch):
-    """A variable that adds a flag reaches the compiler where the user passes it. Then the key has it."""
-    clang = find_clang().path
-    clean = compiled(tree, cc=clang)
-    monkeypatch.setenv("CCC_OVERRIDE_OPTIONS", "# +-DOWN=5 +-g")
-    assert compiled(tree, cc=clang) == compiled(tree, cc=clang, use=Use.OFF) == clean
-    monkeypatch.setenv(compilers.PASSED, "CCC_OVERRIDE_OPTIONS")
-    other = compiled(tree, cc=clang)
-    assert other != clean
-    assert compiled(tree, cc=clang) == other
-    monkeypatch.delenv(compilers.PASSED)
-    assert compiled(tree, cc=clang) == clean
-
-
 @pytest.mark.parametrize("variable", ["CPATH", "C_INCLUDE_PATH"])
 def test_a_header_in_a_folder_that_a_variable_names_is_seen(tree, asked, monkeypatch, variable):
     folder = tree / "planted"
