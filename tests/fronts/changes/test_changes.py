@@ -37,15 +37,6 @@ def test_a_locked_plan_has_the_figures_of_its_answer(answers):
     assert {change.name for change in changes.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
 
 
-def test_state_is_compared_where_either_network_has_some(tmp_path):
-    for name, size in (("none", 0), ("some", 160), ("more", 176)):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"arena_bytes": 32, "state_bytes": size}))
-    (state,) = [c for c in between(tmp_path, "some.json", "more.json").totals if c.name == "state"]
-    assert (state.before, state.after, state.unit) == (160, 176, "bytes")
-    assert [c.name for c in between(tmp_path, "none.json", "more.json").totals] == ["ram", "state"]
-    assert [c.name for c in between(tmp_path, "none.json", "none.json").totals] == ["ram"]
-
-
 def test_layers_are_matched_by_name_and_order(tmp_path):
     def profile(name, layers):
         rows = [
@@ -234,13 +225,6 @@ def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
     for option, value in (("--fail-if", "top1+0"), ("--depth", "x")):
         assert cli.run(["diff", str(path), str(path), option, value]) == 2
         assert f"error: {option}: '{value}'" in capsys.readouterr().err
-
-
-def test_a_report_has_the_figures_of_its_plan(answers):
-    """Its list of inputs is not taken for the number of inputs of a data set."""
-    totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
-    assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
-    assert "inputs" not in totals
 
 
 @pytest.mark.parametrize("read", [figures.read, reports.read_profile])

@@ -1,10 +1,10 @@
-"""The page about the Python interface: its examples print what it says, and its notebook runs."""
+"""The page about the Python interface: its examples print what it says. The site runs its notebook."""
 
 import doctest
 
 from paths import ROOT
 
-PAGE, NOTEBOOK = (ROOT / "docs/guides" / name for name in ("python.md", "notebook.ipynb"))
+PAGE = ROOT / "docs/guides/python.md"
 
 
 def test_the_page_s_examples_print_what_it_says(tmp_path, monkeypatch):

@@ -74,27 +74,6 @@ def test_the_tables_numbers_are_the_answers():
         assert sum(int(part.replace(",", "")) for part in parts) == live  # shared bytes are negative
 
 
-def test_what_binds_is_named_with_what_it_is_made_of():
-    answer = planned(**STREAMED)
-    peak, text = answer["peak"], plan.text(answer)
-    assert f"fullest in region {peak['region']}, step {peak['step']:,}, at " in text
-    assert f": {peak['live_bytes']:,} live" in text
-    parts_line = next(line for line in text.splitlines() if line.strip().startswith("= "))
-    for use, size in peak["parts"].items():
-        assert f"{use} {size:,}" in parts_line
-    head = f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"
-    sizes = [
-        int(line.split()[0].replace(",", "")) for line in block(text, head)[3:] if line.strip()[0].isdigit()
-    ]
-    largest = sorted((answer["buffers"][h["buffer"]]["size"] for h in peak["buffers"]), reverse=True)
-    assert sizes == largest[: len(sizes)]
-    assert all(
-        b["first"] <= peak["step"] <= b["last"]
-        for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
-        if b["kind"] in ("tensor", "accumulator")
-    )
-
-
 @pytest.mark.slow
 def test_a_plan_within_a_limit_that_is_not_on_the_front_says_so_and_why():
     answer = planned(image="stream", ram=12 * 1024)
