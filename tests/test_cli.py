@@ -1,6 +1,5 @@
 """The command line: errors in one style, JSON alone on standard output, exit statuses."""
 
-import hashlib
 import json
 import os
 import subprocess
@@ -10,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from buildtool import __version__, api, zoo
-from buildtool.base import digests
+from buildtool import __version__, zoo
 from buildtool.base.errors import BuildtoolError, UsageError
 from buildtool.base.identity import home
 from buildtool.fronts.cli import arguments
@@ -79,18 +77,6 @@ def test_an_error_in_the_model_exits_1_and_names_the_file_as_the_user_did(tmp_pa
         assert (err, error["code"], error["path"]) == ("", "MODEL", path)
 
 
-@pytest.mark.slow
-def test_json_has_hints_as_data_and_text_has_them_as_options(capsys):
-    words = ["plan", NET, "-b", "cortex-m4", "--ram", "1K"]
-    assert cli.run([*words, "--json"]) == 1
-    hints = json.loads(capsys.readouterr().out)["error"]["hints"]
-    needed = hints[0]["settings"]["ram"]
-    assert needed > 1024
-    assert cli.run(words) == 1
-    assert f"--ram {needed} (" in capsys.readouterr().err
-    assert cli.run([*words[:-1], str(needed)]) == 0
-
-
 @pytest.mark.parametrize(
     "words",
     [["boards"], ["ops"], ["zoo"], ["analyze", NET, "-b", "host"], ["plan", NET, "-b", "cortex-m4"]],
@@ -101,23 +87,6 @@ def test_json_is_all_that_is_printed_and_carries_a_schema(words, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert json.loads(out)["schema"] == 1
-
-
-@pytest.mark.slow
-def test_analyze_says_what_is_missing_where_a_network_does_not_fit(tmp_path, capsys):
-    board = tmp_path / "tiny.toml"
-    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
-    session = api.open_session()
-    assert cli.run(["analyze", NET, "-b", str(board), "--json"], session) == 0
-    (verdict,) = json.loads(capsys.readouterr().out)["boards"]
-    need = verdict["needs"][0]
-    assert need["excess"] == need["required"] - need["available"] > 0
-    assert cli.run(["analyze", NET, "-b", str(board)], session) == 0
-    text = capsys.readouterr().out
-    sentence = f"does not fit tiny: {need['excess']:,} bytes too many for RAM (psram)"
-    assert sentence in text.splitlines()[0]
-    assert "DEPTHWISE_CONV_2D" in text  # the operator that binds
-    assert "\n    --arena-in sram " in text
 
 
 def test_zoo_writes_the_networks_file_or_names_it(tmp_path, capsys):
@@ -324,24 +293,3 @@ def test_the_version_names_the_package_and_where_it_lies(capsys):
     assert output == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
     installed = Path(sys.executable).with_name("buildtool")
     assert subprocess.run([installed, "--version"], capture_output=True, text=True).stdout == output
-
-
-def test_hash_inputs_reads_files_whose_digests_are_known(tmp_path, monkeypatch, capsys):
-    reads: list[str] = []
-
-    def counted(path):
-        reads.append(path)
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(digests, "sha256", counted)
-    monkeypatch.setattr(digests, "at_rest", lambda *_: True)
-    monkeypatch.setattr(digests, "MAPPED_NS", -(1 << 62))
-    monkeypatch.setattr(digests, "_without_times", frozenset)
-    model = tmp_path / "net.tflite"
-    model.write_bytes(zoo.build("ds_cnn"))
-    for words, times in (([], 1), ([], 1), (["--hash-inputs"], 2), (["--hash-inputs"], 3), ([], 3)):
-        assert cli.run(["plan", str(model), "--board", "host", *words]) == 0
-        assert reads.count(str(model)) == times
-    assert digests.HASH_INPUTS not in os.environ
-    capsys.readouterr()

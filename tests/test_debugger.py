@@ -140,21 +140,6 @@ def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_path):
-    with pytest.raises(ToolError, match=f"port {taken} of this machine is in use") as caught:
-        debugger.need_port({"server": ["/bin/true"], "port": taken})
-    assert f"port={taken + 1}" in caught.value.hint
-    for program, message in (
-        ("false", "false ended with exit status 1"),
-        ("/no/server", "cannot be started"),
-    ):
-        with pytest.raises(ToolError, match=message):
-            debugger.serve({"server": [program], "port": free_port()}, tmp_path)
-    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack_problem(stack)
-    assert debugger._stack_problem({**stack, "needed": 256}) == ""
-
-
 @pytest.mark.slow
 def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(tmp_path, capsys, taken):
     out = tmp_path / "out"
@@ -163,21 +148,6 @@ def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothin
     assert "is in use" in output.err
     assert "waiting at" not in output.out  # an editor would connect
     assert not out.exists()
-
-
-def test_the_debugger_is_told_of_folders_with_blanks(tmp_path, monkeypatch):
-    folder = tmp_path / 'a "b" c'
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    keys = {"net": "net", "image": "/elsewhere/net.elf", "files": {}, "sources": [], "outputs": []}
-    debugger.write({**keys, "commands": []}, tmp_path / "out")
-    script_text = (tmp_path / "out" / "net_sources.gdb").read_text()
-    assert script_text == f'directory "{tmp_path}/a \\"b\\" c"\n'
-    gdb = needs_tool("gdb-multiarch")
-    words = [gdb, "-nx", "-batch", "-x", str(tmp_path / "out" / "net_sources.gdb"), "-ex", "show directories"]
-    result = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert f"{folder}:$cdir" in result.stdout
-    assert result.stderr == ""
 
 
 def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):

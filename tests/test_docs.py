@@ -82,6 +82,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "site/gallery").glob("*.html"))) == 6
+    notebook = (tmp_path / "site/guides/notebook.html").read_text(encoding="utf-8")  # it was run
+    assert notebook.count("<iframe srcdoc=") == 3 and ">True\n<" in notebook
     index = (tmp_path / "site/searchindex.js").read_text(encoding="utf-8")
     found = json.loads(index[index.index("(") + 1 : index.rindex(")")])
     for phrase, page in SEARCHED.items():

@@ -1,7 +1,6 @@
 """Two networks whose names are equal in C, written into one folder: the first one stays."""
 
 import json
-import os
 
 import pytest
 
@@ -58,23 +57,6 @@ def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path)
     (tmp_path / "net_arena.json").write_text('{"network": "net!"}')
     with pytest.raises(UsageError, match="net!"):
         keep_networks(new, tmp_path)
-
-
-@pytest.mark.slow
-def test_a_second_build_gives_the_same_files_and_its_program_can_be_run(tmp_path, run):
-    save(tmp_path / "a-b.tflite", 2)
-    words = ["build", "a-b.tflite", "--board", "host", "--out", "out"]
-    assert run(*words)[0] == 0
-    first = contents(tmp_path / "out")
-    assert run(*words)[0] == 0
-    assert contents(tmp_path / "out") == first
-    assert json.loads(first[tmp_path / "out" / "a_b_arena.json"])["network"] == "a-b"
-    assert os.access(tmp_path / "out" / "a_b.elf", os.X_OK)
-    assert not (tmp_path / "out" / "a_b.c").stat().st_mode & 0o111
-    for command in ("validate", "profile"):
-        words = "a-b.tflite --board host --elf out/a_b.elf --plan out/a_b.plan"
-        status, printed = run(command, *words.split())
-        assert status == 0, printed
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from buildtool.client.files import Located
 from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli.commands import COMMANDS, load, request_of
 from buildtool.fronts.cmake.quoting import cmake_folder
+from buildtool.target.registry import load_board
 
 # Why commands do not run here, and how many they are at most. The numbers may only shrink.
 PARSED = {
@@ -165,11 +166,17 @@ def homes(names):
 
 
 def check_scons(command, reader, runs):
-    """Reads an SConstruct with these variables and targets, and builds nothing."""
+    """Reads an SConstruct with these variables and targets, once for each set of them, and builds nothing."""
     names = [word.partition("=")[0] for word in command.words if re.match(r"\w+=", word)]
     home = next(homes(names), None)
     if home is None:
         return f"no SConstruct has the variables {names}"
+    for word in command.words:
+        if re.fullmatch(r"board=[\w-]+", word) and word != "board=B":
+            load_board(word.removeprefix("board="))
+    asked = (home, *(word for word in command.words if not word.startswith(("board=", "model="))))
+    runs = runs and asked not in reader.asked
+    reader.asked.add(asked)
     for board in (BOARDS if "board=B" in command.words else BOARDS[:1]) if runs else ():
         words = reader.fill(command.words[1:], board)
         reader.provide(words, command)

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import buildtool_plugins.host
 import pytest
-from buildtool_plugins.tools import sandbox
 from needs import needs_package, needs_tool
 from paths import ROOT
 
@@ -94,17 +93,6 @@ def test_a_cache_works_where_modes_and_home_do_not_tell_who_writes(tmp_path, mon
     assert folders.private(tmp_path) == tmp_path
     monkeypatch.setattr(Path, "home", lambda: Path(environment["USERPROFILE"]))
     assert folders.memo_folder() == tmp_path / ".cache/buildtool/memo"
-
-
-def test_a_file_is_copied_where_links_are_not_allowed(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise OSError("a required privilege is not held by the client")
-
-    monkeypatch.setattr(Path, "symlink_to", refuse)
-    (tmp_path / "a.bin").write_bytes(b"data")
-    (tmp_path / "work").mkdir()
-    sandbox._prepare(tmp_path / "work", SimpleNamespace(files={}), [tmp_path / "a.bin"])
-    assert (tmp_path / "work/a.bin").read_bytes() == b"data"
 
 
 def test_another_spelling_of_an_input_is_not_overwritten(tmp_path):

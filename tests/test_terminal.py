@@ -173,29 +173,6 @@ def on_stderr(monkeypatch):
     return stream
 
 
-def told(text):
-    return {"progress": {"text": text}}
-
-
-def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch):
-    terminal = on_stderr(monkeypatch)
-    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setenv("COLUMNS", "20")
-    with console.progress() as listen:
-        listen(told("compiling 12 of 300 files"))
-    output = terminal.getvalue()
-    assert output.startswith("\rcompiling 12 of \r ")
-    monkeypatch.setenv("TERM", "dumb")
-    with console.progress() as listen:
-        listen(told("compiling"))
-    assert terminal.getvalue() == output
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", io.StringIO())  # not a terminal
-    with console.progress() as listen:
-        listen(told("compiling"))
-    assert sys.stderr.getvalue() == ""
-
-
 @pytest.mark.slow
 def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))  # so that something is compiled

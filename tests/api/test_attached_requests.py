@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.qemu.runner import command
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
-from buildtool.base.errors import TargetError, ToolError, UsageError
+from buildtool.base.errors import TargetError, UsageError
 from buildtool.target.registry import load_board
 
 RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
@@ -73,9 +72,3 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
         file.write_text(f'extends = "nucleo-f412zg"\n{wrong}\n')
         with pytest.raises(TargetError, match=words):
             load_board(str(file))
-
-
-def test_a_board_without_an_emulator_says_how_it_is_run():
-    with pytest.raises(ToolError, match="has no emulator") as caught:
-        command(load_board("esp32"), Path("image"))
-    assert "on" in str(caught.value.hints) and "board" in str(caught.value.hints)

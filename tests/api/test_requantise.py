@@ -106,11 +106,3 @@ def test_plans_and_commands_are_of_one_way():
         handle({"kind": "emit", "model": "ds_cnn", "board": "xcore", "plan": plan})
     commands = handle({"kind": "describe", **ASKED})["commands"]
     assert all("vpu16" in commands[name] for name in ("validate", "profile", "debug"))
-
-
-def test_a_network_that_computes_nothing_hands_out_no_tensor():
-    graph = SimpleNamespace(inputs=(0,), ops=(), states=(), window=None)
-    target = SimpleNamespace(kernels_by_name=lambda kernels: [])
-    session = SimpleNamespace(tell=lambda text: None)
-    planned = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)
-    assert operator_bounds(planned, SimpleNamespace(traces=[], partial={}), [[None]]) == []

@@ -8,12 +8,10 @@ from cbuilds import WARNINGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_tool
-from paths import ROOT
 
 from buildtool.emit.ctext import (
     comment,
     identifier,
-    indent_lines,
 )
 
 HOSTILE = [
@@ -94,23 +92,3 @@ def test_compilers_agree_that_the_comments_are_harmless(compiler, tmp_path):
     command = [needs_tool(compiler), *warnings, "-Wcomment", "-Wtrigraphs", "-fsyntax-only", str(source)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
-
-
-# ---- lines ------------------------------------------------------------------------------------------
-
-STYLE = ROOT / ".clang-format"
-
-LONG = [
-    "nn_conv2d_s8(&geometry, weights + 123456789, &in, &out, &window, nn_constant(arena + 123456789), more);",
-    "const nn_view in1 = nn_repeated(nn_constant(weights + 123456), 123456, 123456, 123456, 123456, 123456);",
-    "short_call(a, b);",
-]
-
-
-def test_clang_format_would_break_the_lines_alike(tmp_path):
-    program = needs_tool("clang-format")
-    text = "void f(void) {\n" + "\n".join(indent_lines(LONG)) + "\n}\n"
-    process = subprocess.run(
-        [program, f"--style=file:{STYLE}"], input=text, capture_output=True, text=True, check=True
-    )
-    assert process.stdout == text

@@ -1,6 +1,5 @@
 """The weight image: its header, its checksum, and the digest of its layout."""
 
-import dataclasses
 import struct
 import zlib
 
@@ -20,12 +19,6 @@ TARGET = load_target("cortex-m4")
 def image_of(graph, **options):
     graph = rewrite(graph)
     return weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET, **options).kernels))
-
-
-def small(seed=0, *, stride=1, channels=5):
-    net = NetBuilder(seed)
-    x = net.conv(net.input((1, 8, 8, 3)), channels, kernel=(3, 3), stride=(stride, stride), same=True)
-    return net.graph([net.dense(net.flatten(net.conv(x, 4)), 6)])
 
 
 def test_the_header_says_what_follows():
@@ -84,21 +77,4 @@ def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
     one, two = image_of(padded(1, 0)), image_of(padded(0, 1))
     assert one.places.constants == two.places.constants
     assert one.data[HEADER_BYTES:] == two.data[HEADER_BYTES:]
-    assert one.layout != two.layout
-
-
-def test_another_packing_has_another_layout():
-    net, target = NetBuilder(0), load_target("host")
-    graph = rewrite(net.graph([net.conv(net.input((1, 8, 8, 3)), 0, kernel=(3, 3), depth_multiplier=1)]))
-    kernels = target.kernels_by_name(plan(graph, target).kernels)
-    first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "DEPTHWISE_CONV_2D")
-    # the same sizes under two names differ only in the layout
-    one, two = (
-        weight_image(
-            graph,
-            (*kernels[:first], dataclasses.replace(kernels[first], packing=packing), *kernels[first + 1 :]),
-        )
-        for packing in ("conv_plain", "depthwise_plain")
-    )
-    assert len(one.data) == len(two.data)
     assert one.layout != two.layout

@@ -12,7 +12,6 @@ from everyop import every_operator
 from namednets import channel_moves
 from needs import needs_tool
 from paths import ROOT
-from statenets import ring
 from yolonets import yolo_v5
 
 from buildtool.base.modes import Guards
@@ -26,7 +25,6 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.types import Group, Region
 from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
@@ -214,35 +212,6 @@ def test_no_set_or_hash_order_gets_into_a_file_or_a_digest():
         command = [sys.executable, "-c", PRINTED]
         outputs.add(subprocess.check_output(command, cwd=ROOT, env=environment, text=True))
     assert len(outputs) == 1
-
-
-def test_a_network_defines_no_name_but_its_own(tmp_path):
-    """Any number of networks can be linked into one firmware image: all other names are static."""
-    sources = emitted(every_operator(), "every")
-    write_files(sources.files, tmp_path)
-    nm = needs_tool("nm")
-    for source in ("every.c", "every_weights.S"):
-        command = [needs_tool("gcc"), "-c", *INCLUDES, source, "-o", f"{source}.o"]
-        subprocess.run(command, cwd=tmp_path, check=True)
-        listed = subprocess.run(
-            [nm, "-g", "--defined-only", f"{source}.o"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        names = {line.split()[2] for line in listed.stdout.splitlines()}
-        assert names and all(name.startswith("every_") for name in names), names
-
-
-def test_channels_of_a_state_are_padded_row_by_row():
-    net = NetBuilder(7, "kept")
-    x = net.pad(ring(net, net.input((1, 3, 10, 2)), 20), ((0, 0), (0, 0), (0, 0), (1, 5)))
-    graph = rewrite(net.graph([net.conv(x, 1, kernel=(3, 3), stride=(2, 2), same=True)]))
-    rows = tuple(Group((p,), rows_per_step=1) for p in (1, 2))
-    least = front(graph, TARGET, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
-    files = emit(graph, least, TARGET, "kept").files
-    assert "= nn_whole(kept_state + 0, 20, 10, 2);" in str(files["kept.c"])
 
 
 def test_parts_that_lie_in_their_places_are_not_copied(tmp_path):

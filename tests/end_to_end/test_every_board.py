@@ -36,9 +36,11 @@ def network(folder: Path) -> str:
     return file_of(net.graph([net.dense(net.input((1, 24)), 3)]), folder, "small")
 
 
-def linked(board, folder, **options):
+def linked(board, folder):
+    """The test firmware, with the drivers of a product's serial port."""
     needs_tool(PROGRAMS[load_board(board).toolchains[0]])
-    answer = handle({"kind": "build", "model": network(folder), "board": board, **options}, SESSION)
+    wire = {"wire": "serial"} if board in WIRED else {}
+    answer = handle({"kind": "build", "model": network(folder), "board": board, **wire}, SESSION)
     return ELFFile(io.BytesIO(answer["files"]["small.elf"]))
 
 
@@ -49,7 +51,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LINKED)
-def test_sections_lie_in_the_memories_of_their_roles(name, folder):
+def test_sections_lie_in_the_memories_of_their_roles_and_a_serial_port_has_its_drivers(name, folder):
     board, elf = load_board(name), linked(name, folder)
     places = {region.name: (region.origin, region.origin + region.size) for region in regions(board)}
     for section, role in ROLES.items():
@@ -64,11 +66,6 @@ def test_sections_lie_in_the_memories_of_their_roles(name, folder):
         offset = weights - board.memory(board.code).base
         count, block = board.memory(board.code).erase[0]
         assert offset % block == 0 or offset > count * block
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WIRED)
-def test_a_product_with_a_serial_port_has_its_drivers_and_its_clocks_code(name, folder):
-    symbols = linked(name, folder, wire="serial").get_section_by_name(".symtab")
+    symbols = elf.get_section_by_name(".symtab")
     for function in ("chip_start", "chip_core_hz", "wire_start", "wire_get", "wire_put"):
-        assert symbols.get_symbol_by_name(function), function
+        assert name not in WIRED or symbols.get_symbol_by_name(function), function

@@ -31,7 +31,7 @@ def exact(answer, tensors):
 
 
 @pytest.mark.parametrize(
-    "seed", [3, 5, pytest.param(11, marks=pytest.mark.slow), pytest.param(14, marks=pytest.mark.slow)]
+    "seed", [3, pytest.param(5, marks=pytest.mark.slow), pytest.param(14, marks=pytest.mark.slow)]
 )
 def test_random_networks_are_exact_with_any_choice_of_what_is_kept(seed):
     model = as_file(listening_source(seed))
@@ -48,7 +48,7 @@ def test_rows_of_a_hop_are_not_asked_for_one_by_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+@pytest.mark.parametrize("board", ["cortex-m55", "xcore"])
 def test_a_keyword_spotter_is_exact_on_boards_over_three_windows_and_a_reset(board):
     answer = ask("validate", "ds_cnn", 2, board, tensors=True)
     assert exact(answer, 30) and (answer["inputs"], answer["resets"]) == (100, 1)
@@ -101,7 +101,7 @@ def test_a_signal_has_plans_with_moments_as_columns_for_speed_and_as_rows_for_me
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+@pytest.mark.parametrize("board", ["cortex-m4", "qemu-virt-rv32v"])
 def test_moments_as_columns_are_exact_on_boards(board):
     answer = ask("validate", as_file(SERIES["ecg"]().graph), 40, board, tensors=True)
     assert exact(answer, 20) and (answer["inputs"], answer["resets"]) == (100, 1)

@@ -8,7 +8,6 @@ import uint8nets
 from boardruns import exact, file_of, validated
 from everyop import every_operator, every_wide_operator, wide_audio, wide_image
 from graphs import STATE_KINDS
-from needs import needs_shared
 
 from buildtool.api import handle
 from buildtool.graph.ops import DEFS
@@ -18,8 +17,6 @@ from buildtool.graph.tflite import support
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind
-from buildtool.target.catalogue import scratch_bytes, select
-from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
 slow = pytest.mark.slow
@@ -135,20 +132,11 @@ def test_svdf_and_lstm_over_a_sequence_of_invokes_with_a_reset(make, board, tmp_
     assert answer["state_bytes"] > 0
 
 
-@slow
-def test_a_trained_network_of_the_other_compiler():
-    model = needs_shared("models/mlperf_resnet8.tflite")
-    answer = validated(str(model), "cortex-m4", LAYERWISE, toolchain="gcc", inputs=1)
-    assert "gcc" in answer["compiler"]
-    assert answer["level"] == "emulator"
-    assert answer["tensors_compared"] >= 12
-
-
 SIMD_AT_MOST = 16  # instructions a multiplication; the plain depthwise kernel takes about 36
 
 
 @slow
-@pytest.mark.parametrize("board", ["cortex-m55", "cortex-m4", "qemu-virt-rv32", "qemu-virt-rv32v"])
+@pytest.mark.parametrize("board", ["cortex-m4", "qemu-virt-rv32v"])
 def test_a_first_layer_that_multiplies_its_one_channel_runs_on_simd_kernels(board, tmp_path):
     """As 96x96x1 MobileNets begin: a depth multiplier of 8, stride 2, a 1 x 1 convolution."""
     net = NetBuilder(7)
@@ -175,15 +163,6 @@ def spectrogram_network() -> Graph:
     x = net.move(OpKind.RESHAPE, net.input((1, 49 * 40)), (1, 49, 40, 1))
     x = net.conv(x, 8, kernel=(10, 8), stride=(2, 2), same=True, activation=Activation.RELU)
     return net.graph([net.softmax(net.dense(net.flatten(x), 4))])
-
-
-@pytest.mark.parametrize("board", sorted(AUDIO_ARENA))
-def test_a_dense_layer_of_thousands_of_inputs_takes_no_scratch(board):
-    target = load_target(board)
-    graph = spectrogram_network()
-    dense = next(op for op in graph.ops if op.kind is OpKind.FULLY_CONNECTED)
-    assert graph.tensors[dense.inputs[0]].shape[-1] == 4000
-    assert scratch_bytes(select(target, graph, dense), graph, dense) == 0
 
 
 @slow

@@ -1,16 +1,11 @@
 """The same network gives the same bytes, in whatever folder, by whatever hash seed, cached or not."""
 
-import hashlib
 import json
 import sys
 
 import pytest
 from paths import ROOT
 from programs import said
-
-from buildtool.api import handle_cached
-from buildtool.base.session import Session
-from buildtool.base.store.cache import Cache
 
 SCRIPT = """\
 import hashlib, json, sys
@@ -46,20 +41,6 @@ def test_builds_in_different_folders_give_the_same_bytes(tmp_path):
         if not build.startswith("host"):
             assert any(name.endswith(".bin") and "weights" not in name for name in files)
             assert {"autoencoder.hex", "autoencoder_weights.hex", "autoencoder.map"} <= set(files)
-
-
-@pytest.mark.slow
-def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
-    """The second build of a network takes every object from the cache; the image stays the same."""
-    request = {"kind": "build", "model": "autoencoder", "board": "host"}
-    folder = tmp_path / "cache"
-    images = []
-    for _ in range(2):
-        session = Session(keeper=Cache(folder, "code"))
-        files = handle_cached(request, session)["files"]
-        images.append(hashlib.sha256(files["autoencoder.elf"]).hexdigest())
-    assert images[0] == images[1]
-    assert [path for path in (folder / "objects").glob("*/*") if path.is_file()]
 
 
 @pytest.mark.slow

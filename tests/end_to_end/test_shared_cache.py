@@ -170,29 +170,6 @@ def test_ci_fills_a_real_server_and_people_read_it(
 
 
 @pytest.mark.slow
-def test_scons_and_cmake_find_the_plan_that_another_build_has_sent(tmp_path: Path, cmake_dir: str) -> None:
-    with Loopback() as server:
-        for name in ("ci", "people"):
-            folder = with_tools(tmp_path / name)
-            (folder / "net.tflite").write_bytes(small())
-            server.asked.clear()
-            words = ["board=host", "model=net.tflite", f"cache_url={server.url}", "build/host/net/src/net.c"]
-            words += ["cache_mode=write"] if name == "ci" else []
-            cache = str(tmp_path / f"{name}-cache")
-            scons(folder, *words, BUILDTOOL_CACHE="on", BUILDTOOL_CACHE_DIR=cache)
-        found = {path.removeprefix("GET ") for path in server.asked}
-        assert found and found <= set(server.entries)
-        project = CMakeProject(tmp_path / "cmake", cmake_dir, CMAKE, BUILDTOOL_CACHE_URL=server.url)
-        (project.folder / "net.tflite").write_bytes(small())
-        project.configure()
-        server.asked.clear()
-        project.build("--target", "net_plan")
-        found = {path.removeprefix("GET ") for path in server.asked}
-        assert found and found <= set(server.entries)
-        assert '"--cache-url=' in (project.build_folder / "buildtool/net.command").read_text()
-
-
-@pytest.mark.slow
 def test_a_signed_cache_has_the_objects_of_scons_and_cmake(
     tmp_path: Path,
     cmake_dir: str,

@@ -77,7 +77,7 @@ def test_what_examples_have_in_common_is_the_same() -> None:
             ).read_bytes()
 
 
-@pytest.mark.parametrize("board", ["host", "cortex-m4", "qemu-virt-rv32"])
+@pytest.mark.parametrize("board", ["host", "qemu-virt-rv32"])
 def test_features_and_words_of_a_sound_equal_the_libraries(
     board: str, tmp_path: Path, compilers: dict[str, str]
 ) -> None:

@@ -1,24 +1,17 @@
 """Builds for a debugger are as exact as others, and their symbols name no path of this machine."""
 
-import dataclasses
 import io
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from loaded import own_board
-from needs import needs_tool, skip_without_tool
+from needs import skip_without_tool
 from paths import ROOT
 
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
-from buildtool.base.session import Session, working
-from buildtool.base.store.cache import Cache
-from buildtool.firmware.linkmap import portable
-from buildtool.firmware.objects import Compiler, Unit, compile_all
-from buildtool.firmware.tools import debug_name, debuggable
 from buildtool.plan.codec import from_bytes
-from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"
 STREAMED = {"image": "stream", "objective": "ram"}
@@ -84,49 +77,3 @@ def test_a_stack_that_debug_code_overruns_is_told(tmp_path):
     answer = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
     (stack,) = answer["stacks"]
     assert stack["needed"] > stack["reserved"] == 256
-
-
-def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path):
-    tools = Toolchain("cc", "cc 1", "/cc", ("-O3", "-Wall", "-Ofast", "-O"), ("-O1",), "ar")
-    debug_tools = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
-    assert debug_tools.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
-    assert debug_tools.renames == (
-        f"-ffile-prefix-map={tmp_path.resolve()}/b={debug_name('kernels')}",
-        f"-ffile-prefix-map={tmp_path.resolve()}/b/c={debug_name('inner')}",
-    )
-    assert dataclasses.replace(debug_tools, cflags=tools.cflags, renames=()) == tools
-
-
-def test_equal_sources_in_other_folders_give_one_object(tmp_path):
-    clang = needs_tool("clang")
-    keeper = Cache(tmp_path / "cache", "code")
-    results = []
-    for name, title in (("one", "/x"), ("two", "/x"), ("three", "/y")):
-        folder = tmp_path / name
-        (folder / "in").mkdir(parents=True)
-        (folder / "a.c").write_text('#include "b.h"\nint f(void) { return B; }\n')
-        (folder / "in" / "b.h").write_text("static const int B = 1;\n")
-        rename = f"-ffile-prefix-map={folder.resolve()}={title}"
-        compiler = Compiler(clang, "clang", ("-g", "-Og"), (rename,))
-        with working(Session(keeper=keeper)):
-            (path,) = compile_all(compiler, [Unit(folder / "a.c", (folder / "in",))], tmp_path)
-        results.append(path.read_bytes())
-    assert results[0] == results[1] != results[2]
-    assert keeper.counts()["objects"] == {"hits": 1, "misses": 2}
-
-
-def test_a_map_has_no_path_of_this_machine():
-    table = b"""\
-LOAD ./obj/000_a.o
-/usr/lib/gcc/arm-none-eabi/12/libgcc.a(_udivsi3.o)
-                              ./obj/000_a.o (__aeabi_uidiv)
- .text          0x00000040       0x4e /usr/lib/gcc/x y/libgcc.a(_arm_muldf3.o)
-      40       40       4e     4         /usr/lib/crt1.o:(.text)
- *fill*  0x1 a / b
-"""
-    text = portable(table).decode()
-    assert "\nlibgcc.a(_udivsi3.o)\n" in text
-    assert " libgcc.a(_arm_muldf3.o)\n" in text
-    assert " crt1.o:(.text)\n" in text
-    assert "./obj/000_a.o (__aeabi_uidiv)" in text
-    assert "/usr" not in text

@@ -14,7 +14,6 @@ from thinnets import thin_model
 
 from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError, PlanError, UsageError
-from buildtool.firmware import planned as planned_module
 from buildtool.fronts.cli.main import run
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -90,25 +89,6 @@ def test_a_board_without_a_kernel_refuses():
         by_plan(lock(), board="cortex-m55")
     assert caught.value.path == "net.plan"
     assert caught.value.operator
-
-
-def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_not(monkeypatch):
-    """As after an upgrade of the kernels."""
-    real = planned_module.load_target
-
-    def upgraded(**fields):
-        def load(*args):
-            target = real(*args)
-            kernels = tuple(dataclasses.replace(kernel, **fields) for kernel in target.kernels)
-            return dataclasses.replace(target, kernels=kernels)
-
-        monkeypatch.setattr(planned_module, "load_target", load)
-
-    upgraded(cost="macs * 3 + 17")
-    assert by_plan(lock())["files"]["ds_cnn.plan"] == answered("emit")["files"]["ds_cnn.plan"]
-    upgraded(scratch="65536")
-    with pytest.raises(PlanError, match="its kernel needs 65536 bytes of scratch"):
-        by_plan(lock())
 
 
 def test_another_network_is_told_by_its_first_operator_that_differs():

@@ -1,7 +1,5 @@
 """Compiled objects in the cache: what a key covers, which entries are refused, and how to switch it off."""
 
-import concurrent.futures
-import functools
 import os
 import shutil
 import subprocess
@@ -17,13 +15,11 @@ from buildtool.base import objects as base_objects
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Use
 from buildtool.base.session import Session, working
-from buildtool.base.store import care
-from buildtool.base.store.cache import Cache, open_cache
+from buildtool.base.store.cache import open_cache
 from buildtool.firmware import objects
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 
 CC = find_host_compiler()
-PLANTED = "int a = 666;\n"
 
 
 @pytest.fixture(autouse=True)
@@ -113,20 +109,6 @@ def test_the_second_time_nothing_is_compiled(tree, cache, runs):
 # ---- attacks: the key covers everything that matters, and altered entries are refused ----------------------
 
 
-def test_what_another_environment_compiles_is_its_own(tree, asked, monkeypatch):
-    """A variable that adds a flag reaches the compiler where the user passes it. Then the key has it."""
-    clang = find_clang().path
-    clean = compiled(tree, cc=clang)
-    monkeypatch.setenv("CCC_OVERRIDE_OPTIONS", "# +-DOWN=5 +-g")
-    assert compiled(tree, cc=clang) == compiled(tree, cc=clang, use=Use.OFF) == clean
-    monkeypatch.setenv(compilers.PASSED, "CCC_OVERRIDE_OPTIONS")
-    other = compiled(tree, cc=clang)
-    assert other != clean
-    assert compiled(tree, cc=clang) == other
-    monkeypatch.delenv(compilers.PASSED)
-    assert compiled(tree, cc=clang) == clean
-
-
 @pytest.mark.parametrize("variable", ["CPATH", "C_INCLUDE_PATH"])
 def test_a_header_in_a_folder_that_a_variable_names_is_seen(tree, asked, monkeypatch, variable):
     folder = tree / "planted"
@@ -182,18 +164,6 @@ def test_a_wrapper_and_the_compiler_behind_it_are_parts_of_the_key(tree, asked, 
     assert len(runs) == 2
 
 
-def test_a_program_that_a_wrapper_runs_for_some_files_alone_is_a_part_of_the_key(tree, asked):
-    wrapper, some, real = tree / "cc", tree / "some", tree / "real"
-    script(wrapper, f'case "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac')
-    script(some, f'exec {real} "$@"')
-    results = []
-    for flag in ("-g0", "-g3", "-g0"):
-        script(real, f'exec {CC} "$@" {flag}')
-        results.append(compiled(tree, cc=wrapper))
-    assert results[0] != results[1]
-    assert results[0] == results[2]
-
-
 @pytest.mark.parametrize("place", ["home/.config/clang.cfg", "bin/clang.cfg"])
 def test_a_configuration_file_of_the_compiler_is_seen(tree, asked, monkeypatch, place):
     """The file is in the user's home, or in the compiler's folder."""
@@ -219,65 +189,7 @@ def test_a_configuration_file_of_the_compiler_is_seen(tree, asked, monkeypatch, 
     assert made() == clean
 
 
-def test_no_altered_entry_is_shipped(tree, cache):
-    good = compiled(tree)
-    (entry,) = entries(cache)
-    data = entry.read_bytes()
-    for at in range(0, len(data), len(data) // 16):
-        entry.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-        assert compiled(tree) == good, at
-    for cut in (0, 1, 8, 40, len(data) // 2, len(data) - 1):
-        entry.write_bytes(data[:cut])
-        assert compiled(tree) == good, cut
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-@pytest.mark.parametrize("what", ["the entry", "its folder and the entry", "the cache"])
-def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache, runs, what):
-    """It has the right name, the right key and a right checksum, as from that user's own build."""
-    good = compiled(tree)
-    (entry,) = entries(cache)
-    key = entry.parent.name + entry.name
-    planted = Cache(tree / "theirs", "code")
-    source = tree / "planted.c"
-    source.write_text(PLANTED)
-    (bad,) = request(lambda: compile_all(Compiler(CC, "", ()), [Unit(source)], tree / "out"), Use.OFF)
-    planted.disk.write("objects", key, base_objects.OBJECTS.pack(([], bad.read_bytes())))
-    entry.write_bytes((tree / "theirs" / "objects" / key[:2] / key[2:]).read_bytes())
-    assert compiled(tree) == bad.read_bytes()  # it is used as long as the owner is right
-    for path in {"the entry": [entry], "its folder and the entry": [entry.parent, entry]}.get(what, [cache]):
-        os.chown(path, 65534, 65534)
-    runs.clear()
-    assert compiled(tree) == good
-    assert len(runs) == 1
-
-
 # ---- switches ----------------------------------------------------------------------------------------------
-
-
-def test_no_switch_leaves_objects_out(tree, cache, runs, monkeypatch):
-    for use in (Use.ON, Use.OFF, Use.RENEW):
-        compiled(tree, use=use)
-    assert len(runs) == 3
-    for levels, started in (("off", 4), ("plans", 5), ("plans,objects", 5)):
-        monkeypatch.setenv("BUILDTOOL_CACHE", levels)
-        compiled(tree)
-        assert len(runs) == started
-
-
-def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
-    compiled(tree)
-    assert care.stats()["levels"]["objects"]["entries"] == 1
-    (entry,) = entries(cache)
-    entry.write_bytes(entry.read_bytes()[:-1] + b"x")
-    assert care.verify()["bad"] == 1
-    compiled(tree)
-    result = care.verify()
-    assert [result[key] for key in ("folder", "entries", "bad", "unreadable")] == [str(cache), 1, 0, 0]
-    care.clear()
-    assert entries(cache) == []
-    compiled(tree)
-    assert len(runs) == 3
 
 
 def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, monkeypatch):
@@ -359,22 +271,6 @@ def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
     (tree / "src" / "a.c").write_text((tree / "src" / "a.c").read_text() + "int b;\n")
     compiled(tree)
     assert len(runs) == 5
-
-
-def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
-    def one(number):
-        out = tree / f"out{number}"
-        out.mkdir()
-        compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
-        unit = Unit(tree / "src" / "a.c", (tree / "include",))
-        make = functools.partial(compile_all, compiler, [unit] * 3, out)
-        return [path.read_bytes() for _ in range(3) for path in request(make)]
-
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        results = [data for group in pool.map(one, range(6)) for data in group]
-    assert len(set(results)) == 1
-    assert len(entries(cache)) == 1
-    assert not list(cache.rglob("*.part"))
 
 
 def test_the_first_words_of_a_compiler_are_in_the_error(tree, cache):

@@ -16,10 +16,9 @@ from needs import needs_tool
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.firmware import link, map_of
-from buildtool.firmware.linkmap import Share
 from buildtool.firmware.objects import Compiler, Unit, compile_all, run
-from buildtool.firmware.parts import Piece, origin, parts, pieces
-from buildtool.firmware.sizes import Symbol, size_report
+from buildtool.firmware.parts import origin, parts
+from buildtool.firmware.sizes import size_report
 from buildtool.fronts.cli import main as cli
 from buildtool.target.registry import load_board, load_target, plugin
 
@@ -219,14 +218,6 @@ def test_debug_information_says_which_file_code_is_of(tmp_path, flags):
         assert added(damaged.parts) == added(split.parts)
 
 
-def test_what_lies_in_no_memory_of_the_board_is_counted_too():
-    elf, _ = linked("cortex-m4", "gcc")
-    board = load_board("esp8266")  # whose memories are elsewhere
-    report = {memory["memory"]: memory["used"] for memory in size_report(elf, board)}
-    assert report["elsewhere"] > 4000
-    assert added(parts(elf, board, ["net"]).parts)["elsewhere"] == report["elsewhere"]
-
-
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -275,62 +266,6 @@ def test_cut_and_damaged_images_are_refused_or_added_up():
     assert len(counts) == 4  # some of each board are refused, and some not
 
 
-# ---- pieces of a section -------------------------------------------------------------------------------
-
-
-def symbol(name, address, size, *, is_global=True):
-    return Symbol(name, address, size, 1, is_global)
-
-
-def laid(symbols, shares=(), content=b"\1" * 100):
-    row = pieces(1000, 100, content, symbols, shares)
-    assert [piece.begin for piece in row] == [1000, *(piece.end for piece in row[:-1])]
-    assert row[-1].end == 1100
-    return [(piece.begin - 1000, piece.end - 1000, piece.symbol) for piece in row]
-
-
-def test_symbols_that_lie_over_each_other_count_where_they_begin_first():
-    assert laid([symbol("a", 1000, 40), symbol("inside", 1010, 5), symbol("b", 1030, 70)]) == [
-        (0, 40, "a"),
-        (40, 100, "b"),
-    ]
-    aliases = [
-        symbol("weak", 1000, 100, is_global=False),
-        symbol("strong", 1000, 100),
-        symbol("less", 1000, 8),
-    ]
-    assert laid(aliases) == [(0, 100, "strong")]
-    assert laid([symbol("beyond", 1090, 500), symbol("before", 900, 500)])[-1] == (90, 100, "beyond")
-
-
-def test_what_no_symbol_covers_is_a_label_padding_or_unnamed():
-    assert laid([symbol("a", 1000, 10), symbol("label", 1020, 0), symbol("b", 1060, 40)]) == [
-        (0, 10, "a"),
-        (10, 20, "(unnamed)"),
-        (20, 60, "label"),
-        (60, 100, "b"),
-    ]
-    zeros = b"\1" * 10 + bytes(6) + b"\1" * 84
-    assert laid([symbol("a", 1000, 10), symbol("b", 1016, 84)], content=zeros)[1] == (10, 16, "(padding)")
-
-
-def test_the_map_says_whose_the_bytes_are_that_no_symbol_covers():
-    shares = [
-        Share(".text", ".text.a", "lib/libx.a(a.o)", 20, 1000),
-        Share(".text", ".rodata.str1.4", "b.o", 30, 1024),
-        Share(".text", ".text.c", "/abs/c.o", 60, 1040),  # overlaps, and ends behind the section
-    ]
-    row = pieces(1000, 100, b"\1" * 100, [symbol("a", 1000, 16), symbol("c", 1060, 40)], shares)
-    assert row == [
-        Piece(1000, 1016, "libx.a", "a.o", "a"),
-        Piece(1016, 1020, "libx.a", "a.o", "(.text.a)"),
-        Piece(1020, 1024, "", "", "(padding)"),
-        Piece(1024, 1054, "", "b.o", "(.rodata.str1.4)"),
-        Piece(1054, 1060, "", "c.o", "(.text.c)"),
-        Piece(1060, 1100, "", "c.o", "c"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("path", "library", "file"),
     [
@@ -345,6 +280,3 @@ def test_the_map_says_whose_the_bytes_are_that_no_symbol_covers():
 )
 def test_an_object_is_named_without_this_machines_folders(path, library, file):
     assert origin(path) == (library, file)
-
-
-# ---- linkers' maps -------------------------------------------------------------------------------------

@@ -176,6 +176,17 @@ def test_only_what_a_change_concerns_is_made_anew(tmp_path, tmp_path_factory):
     (tree.folder / "net.plan").write_bytes(handle({"kind": "plan", **request})["locked"])
     assert set(tree.ran("plan=net.plan", *words)) == {"planning net.tflite", *NETWORK, *IMAGE, *WEIGHTS}
 
+    # another topology: the kernels that no network has called yet; then all of it is removed
+    listed = tree.folder / f"{M4}/src/net_kernels.txt"
+    before_kernels = {*listed.read_text().split(), "reference/nn_accumulate_s8.o"}
+    model.write_bytes(zoo.build("resnet8"))
+    ran = tree.ran(*words)
+    kernels = {line.split("kernels/")[1].replace(".c", ".o") for line in ran if "compiling kernels/" in line}
+    assert kernels == set(listed.read_text().split()) - before_kernels and kernels
+    assert set(NETWORK) <= set(ran)
+    tree.scons("-c", *words)
+    assert tree.times("build/cortex-m4") == {}
+
 
 def quick_tree(folder: Path, below: Path, home: Path = ROOT) -> tuple[Tree, Path]:
     """A tree in `folder` whose compiler is a script that never changes, and the program that it runs."""

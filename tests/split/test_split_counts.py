@@ -87,17 +87,6 @@ def test_blocks_end_at_poolings_and_begin_at_strides():
     assert all(block.largest == block.channels for block in blocks)
 
 
-def test_one_branch_runs_after_the_other():
-    steps = steps_by_name("vgg16", 0.25)
-    split = split_steps(steps, find_in(steps), Choice((1, 2, 1, 1, 1)))
-    ends = [step.name[-2:] for step in split if step.part and "_k2b" in step.name]
-    assert ends == sorted(ends)
-    names: set[str] = set()
-    for step in split:
-        assert names.issuperset(step.inputs)
-        names.add(step.name)
-
-
 def test_a_factor_beyond_the_channels_is_refused_with_those_that_fit():
     steps = steps_by_name("vgg16", 0.0625)
     with pytest.raises(UsageError, match=r"block1 cannot be split into 8 .* has 4 channels") as info:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from buildtool.base.errors import UsageError
 from buildtool.split import backend, search, structure, training
 from buildtool.split.data import Data
 from buildtool.split.records import Records
@@ -181,20 +179,3 @@ def test_others_are_trained_as_long_as_the_chosen_one(lab):
     ]
     assert set(result.others) == {"original", "second", "naive", "shared"}
     assert result.others["naive"].choice.fusion is Fusion.NAIVE
-
-
-def test_a_comparison_that_cannot_be_built_is_said(lab, monkeypatch):
-    plain = structure.build
-
-    def build(model, blocks, choice, *, weights):
-        if choice.fusion is Fusion.SHARED:
-            raise UsageError("shortcuts cannot be shared")
-        return plain(model, blocks, choice, weights=weights)
-
-    monkeypatch.setattr(structure, "build", build)
-    blocks = tuple(Block(one.index, one.name, (), 8, 2) for one in BLOCKS)
-    lab.table |= {f"{a}-{b}-{c},slice": 90.0 for a, b, c in itertools.product((1, 2), repeat=3)}
-    lab.table["2-2-2,slice,naive"] = 70.0
-    result = lab.run(2, blocks=blocks, compares=True)
-    assert set(result.others) == {"original", "second", "naive"}
-    assert result.refused == {"shared": "shortcuts cannot be shared"}

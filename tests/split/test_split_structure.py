@@ -307,18 +307,6 @@ def test_trained_weights_of_split_and_whole_layers_are_taken_over(keras, tmp_pat
     np.testing.assert_array_equal(part, kernel[:, :, 6:, 4:])
 
 
-def test_mixed_precision_stays(keras):
-    keras.mixed_precision.set_global_policy("mixed_float16")
-    try:
-        model = chain(keras)
-    finally:
-        keras.mixed_precision.set_global_policy("float32")
-    split = build(model, find_blocks(model), Choice((2, 2)))
-    policies = {layer.dtype_policy.name for layer in split.layers if layer.weights}
-    assert policies == {"mixed_float16"}
-    assert str(split.get_layer("block1_k2_fusion").output.dtype) == "float16"
-
-
 def test_the_networks_by_name_are_what_their_records_say(keras):
     model, again = (by_name("resnet18", 0.0625, 8) for _ in range(2))
     other = by_name("resnet18", 0.0625, 8, seed=1)

@@ -57,6 +57,7 @@ class Reader:
         self.folder, self._kinds = place / "reader", place / "kinds"
         self._session = Session()
         self._block: tuple[str, int] | None = None
+        self.asked: set[tuple[object, ...]] = set()  # what an SConstruct was read with
         (self._kinds / "pictures").mkdir(parents=True)
         self._write_network(self._kinds)
         net = Qdq((1, 2, 4, 4))

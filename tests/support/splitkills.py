@@ -1,7 +1,7 @@
 """Ends the command `split` by signals at every stage, and starts it again until it is done.
 
 `python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole to its end. Then it runs it in FOLDER/ended:
-once for each moment, ended there by one signal (by every signal if moments are named), and last to its end.
+once for each moment (of those that are named, if any are), ended there by one signal, and last to its end.
 Each run is a child process; its exit status and its last line of standard error are printed. whole.json has
 the standard output of the first one. A tiny network with a shortcut replaces vgg16. whole.epochs and
 ended.epochs have the saved epochs, in order.
@@ -125,13 +125,11 @@ def main():
     os.chdir(root)
     np.savez("data.npz", **splitnets.data().arrays())
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
-    names = sys.argv[2:]
-    for at, (name, ending) in enumerate(moments().items()):
-        if names and name not in names:
-            continue
-        for number in SIGNALS if names else SIGNALS[at % len(SIGNALS) :][:1]:
-            ending_line = run(root, "ended", lambda ending=ending, number=number: ending(number))
-            print(name, number.name, ending_line, sep="|", flush=True)
+    named = {name: ending for name, ending in moments().items() if name in sys.argv[2:] or not sys.argv[2:]}
+    for at, (name, ending) in enumerate(named.items()):
+        number = SIGNALS[at % len(SIGNALS)]
+        ending_line = run(root, "ended", lambda ending=ending, number=number: ending(number))
+        print(name, number.name, ending_line, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
 
 

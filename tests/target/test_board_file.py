@@ -8,7 +8,6 @@ from mistakes import mistakes
 from buildtool.base.errors import TargetError
 from buildtool.base.sizes import parse_size
 from buildtool.base.toml import place, read_toml
-from buildtool.target.board_file import merge
 from buildtool.target.registry import board_chain, load_board
 
 WHOLE = """
@@ -178,12 +177,6 @@ def test_what_is_no_plain_file_is_not_read(tmp_path):
 )
 def test_sizes(value, size):
     assert parse_size(value) == size
-
-
-def test_merge_replaces_lists_and_lays_tables_over_each_other():
-    base = {"a": {"b": 1, "c": [1, 2]}, "d": 3}
-    assert merge(base, {"a": {"c": [9]}, "e": 4}) == {"a": {"b": 1, "c": [9]}, "d": 3, "e": 4}
-    assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 3}
 
 
 IMAGES = {

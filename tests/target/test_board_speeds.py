@@ -7,8 +7,8 @@ from mistakes import mistakes
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.plan.summary.fit import available_bytes, rooms
 from buildtool.target.choice import arena_memories, suggest_larger_memories, with_arena_in
-from buildtool.target.registry import board_names, load_board
-from buildtool.target.speeds import Cache, Pipeline, Speed, streamed_cycles_per_byte
+from buildtool.target.registry import load_board
+from buildtool.target.speeds import Cache, Pipeline, Speed
 from buildtool.target.types import KEPT_FOR_GLOBALS
 
 FAST = """
@@ -45,20 +45,6 @@ def test_speeds_caches_pipeline_and_bases_arrive(tmp_path):
     assert board.emulator.bases == (("flash", 0), ("sdram", 0x21000000))
 
 
-def test_an_access_waits_for_its_first_beat_and_for_each_further_one():
-    slow = Speed(wait_cycles=7, bus_bits=64)
-    assert [slow.access(size) for size in (1, 8, 9, 32)] == [7, 7, 8, 10]
-    assert Speed(6, 16, 2).access(4) == 6 + 2
-    assert Speed(0).access(4) == 0
-
-
-def test_reading_in_order_costs_a_line_at_a_time_or_a_word_at_a_time():
-    cached, line = Speed(7, 64, 1, "l1"), Cache("l1", 32, 4096, 4096, 4)
-    assert streamed_cycles_per_byte(cached, line) == 10 / 32
-    assert streamed_cycles_per_byte(Speed(6, 16, 2), None) == 8 / 4
-    assert streamed_cycles_per_byte(None, None) == 0
-
-
 MISTAKES = r"""
 wait_cycles = 6\n |  | memory.sdram.bus_bits: it has no effect without wait_cycles
 bus_bits = 16 | bus_bits = 24 | memory.sdram.bus_bits: must be a power of two from 8 to 1024
@@ -79,15 +65,6 @@ def test_a_speed_that_cannot_be_is_refused(tmp_path, old, new, says, hint):
     with pytest.raises(TargetError) as caught:
         load(tmp_path, FAST.replace(old, new))
     assert says in str(caught.value) and hint == ""
-
-
-def test_a_board_that_names_a_model_says_by_whose_word_its_branches_are_counted():
-    boards = [board for board in map(load_board, board_names()) if board.pipeline]
-    assert len(boards) > 6
-    for board in boards:
-        assert board.pipeline is not None
-        assert board.pipeline.source
-        assert board.core.isa.startswith(("armv7e-m", "armv8", "rv32"))
 
 
 # ---- memories of the arena ---------------------------------------------------------------------------

@@ -153,11 +153,6 @@ def test_a_name_that_cannot_be_is_refused(tmp_path, let, scratch, says):
     assert caught.value.path.startswith(str(tmp_path / "catalogue.toml"))
 
 
-def test_a_kernel_s_file_is_called_as_its_function_unless_another_is_named(tmp_path):
-    (add, _) = load(tmp_path, ENTRY.replace('sources = ["fast/a.c", "fast/b.c"]\n', "")).kernels
-    assert add.sources == (f"{tmp_path.name}/nn_add_fast.c",)
-
-
 LAYOUT = "[packing.add]\nbytes = '4 * cout'\nchannel_factors = '4'\nchannel_weights = '0'\n"
 
 

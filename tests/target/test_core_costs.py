@@ -9,30 +9,9 @@ from buildtool.api import handle
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.target.catalogue import for_core
 from buildtool.target.choice import with_threads
-from buildtool.target.family import load_family
 from buildtool.target.registry import load_board
 from buildtool.target.types import KernelVariant
 from buildtool.target.variables import taps_met
-
-KERNEL = """
-[[kernel]]
-op = "RELU"
-name = "one"
-symbol = "one"
-call = "constants, in, out, window"
-sources = ["one.c"]
-"""
-
-
-def catalogue(tmp_path, line):
-    (tmp_path / "catalogue.toml").write_text(KERNEL + line + "\n")
-    return load_family(tmp_path).kernels
-
-
-@pytest.mark.parametrize("key", ["when", "scratch"])
-def test_only_costs_may_ask_for_it(tmp_path, key):
-    with pytest.raises(TargetError, match="unknown name 'vector_bits'"):
-        catalogue(tmp_path, f'{key} = "vector_bits"')
 
 
 def counted(outputs, inputs, kernel, stride, dilation, pad):

@@ -6,28 +6,13 @@ from paths import ROOT
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import key_names
 from buildtool.target.family import costs_of
-from buildtool.target.page import board_tables, catalogue_tables, page
-from buildtool.target.types import Argument, Contract, Costs, Role, Windows
+from buildtool.target.page import page
+from buildtool.target.types import Costs
 
 
 def test_the_page_is_current():
     hint = "run: python -m buildtool.target.page > docs/reference/target-reference.md"
     assert (ROOT / "docs/reference/target-reference.md").read_text(encoding="utf-8") == page(), hint
-
-
-@pytest.mark.parametrize("tables", [board_tables(), catalogue_tables()])
-def test_every_key_has_a_whole_sentence_and_stands_once(tables):
-    for _, about, slots in tables:
-        assert about
-        assert len({slot.name for slot in slots}) == len(slots)
-        for slot in slots:
-            assert slot.key.meaning[0].isupper(), slot
-            assert slot.key.meaning.endswith("."), slot
-
-
-def test_every_word_of_a_catalogue_is_explained():
-    for word in (*Argument, *Contract, *Windows, *Role):
-        assert word.meaning, word
 
 
 def test_the_costs_that_are_read_are_those_of_the_page(tmp_path):

@@ -3,14 +3,12 @@
 import pytest
 
 from buildtool.api import handle
-from buildtool.api.answers import analysis
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.bound import bound
 from buildtool.firmware.counting import link_footprint
-from buildtool.firmware.needs import Footprint, MemoryUse
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
@@ -109,29 +107,6 @@ def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch):
     pairs = zip(exact["needs"], bounded["needs"], strict=True)
     assert all(one["required"] <= other["required"] for one, other in pairs)
     assert sum(need["required"] for need in exact["needs"]) < sum(n["required"] for n in bounded["needs"])
-
-
-def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(monkeypatch):
-    linked_boards: list[str] = []
-
-    def note_board(*arguments):
-        linked_boards.append(arguments[2].board.name)
-        return link_footprint(*arguments)
-
-    def enlarge_bound(*arguments):
-        footprint = bound(*arguments)
-        if arguments[2].board.name != "hifive1" or footprint is None:
-            return footprint
-        more = tuple(MemoryUse(use.memory, use.bytes + 16384, use.parts) for use in footprint.uses)
-        return Footprint(footprint.compiler, False, more)
-
-    monkeypatch.setattr(counting, "link_footprint", note_board)
-    monkeypatch.setattr(counting, "bound", enlarge_bound)
-    monkeypatch.setattr(analysis, "board_names", lambda: ["cortex-m4", "hifive1", "host"])
-    boards = handle({"kind": "analyze", "model": NET})["boards"]
-    assert [board["counted"]["how"] for board in boards] == ["bound", "linked", "uncounted"]
-    assert linked_boards == ["hifive1"]
-    assert all(board["fits"] for board in boards)
 
 
 @pytest.mark.parametrize("board", LINKED)

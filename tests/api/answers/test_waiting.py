@@ -17,8 +17,3 @@ def test_a_memory_costs_alone_what_is_said_of_it_beside_another():
     assert waits["dtcm"] == 0 < waits["axi"]
     for name, cycles in waits.items():
         assert planned(H747, arena_in=name)["wait_cycles"] == pytest.approx(cycles)
-
-
-def test_costs_that_are_no_cycles_have_no_cycles_of_waiting():
-    assert planned("host")["wait_cycles"] is None
-    assert planned("cortex-m4")["wait_cycles"] == 0

@@ -189,11 +189,3 @@ def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_p
     assert files["net.bin"] == files["net_code.bin"]
     assert files["net_weights.bin"][:16] == bytes(range(16))
     assert min(read_hex(files["net.hex"])) == board.memory("flash").base + 0x4000
-
-
-def test_what_lies_in_no_memory_of_the_board_is_not_left_out(one_flash):
-    """Such as an application in an external flash that the board's file does not have."""
-    board, elf = one_flash
-    whole = flash_files(elf.read_bytes(), board, "net", [Format.HEX])
-    other = flash_files(elf.read_bytes(), load_board("nucleo-f412zg"), "net", [Format.HEX])
-    assert read_hex(other["net.hex"]) == read_hex(whole["net.hex"])

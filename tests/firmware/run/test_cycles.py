@@ -8,7 +8,7 @@ from needs import needs_shared
 
 from buildtool.api import handle
 from buildtool.base.session import Session
-from buildtool.firmware.run.cycles import Parts, block_times, find_timer, time_blocks
+from buildtool.firmware.run.cycles import Parts, find_timer, time_blocks
 from buildtool.fronts.texts import profile as text_of
 from buildtool.target.executed import OUTSIDE, BlockRuns, BlockTime, Executed, MemoryWait, Work
 from buildtool.target.registry import load_board
@@ -24,27 +24,6 @@ class Ruler:
     def time(self, blocks):
         self.asked += blocks
         return [BlockTime(Fraction(len(b), 2), (), (3,) if len(b) == 4 else ()) for b in blocks]
-
-
-class Shelf:
-    """A cache in memory."""
-
-    code = "tests"
-
-    def __init__(self):
-        self.held = {}
-
-    def get(self, level, key, parts):
-        return self.held.get((level, key))
-
-    def put(self, level, key, data):
-        self.held[level, key] = data
-
-    def refuse(self, level, key):
-        del self.held[level, key]
-
-    def count_memory(self, is_hit):
-        pass
 
 
 EXECUTED = Executed(
@@ -68,20 +47,6 @@ def test_parts_are_times_by_counts_and_whole_numbers():
     assert timing.taken == 6
     assert timing.total == Parts(35, 22, 12, 7, 11)
     assert timing.total.cycles == 87
-
-
-def test_a_block_is_timed_once_in_a_session_and_once_by_a_keeper():
-    ruler, shelf = Ruler(), Shelf()
-    session = Session(keeper=shelf)
-    first = block_times([b"1", b"4444", b"1"], ruler, session)
-    assert ruler.asked == [b"1", b"4444"]
-    assert [time.cycles for time in first] == [Fraction(1, 2), 2, Fraction(1, 2)]
-    block_times([b"4444", b"22"], ruler, session)
-    assert ruler.asked == [b"1", b"4444", b"22"]
-    assert block_times([b"4444", b"1"], ruler, Session(keeper=shelf)) == first[1::-1]
-    assert ruler.asked == [b"1", b"4444", b"22"]
-    block_times([b"1"], Ruler("another", ruler.asked), Session(keeper=shelf))
-    assert ruler.asked[3:] == [b"1"]
 
 
 def total(parts):

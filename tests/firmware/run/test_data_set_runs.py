@@ -229,17 +229,6 @@ def test_an_hour_decides_how_many_inputs_go_through_the_firmware():
 
 
 @pytest.mark.slow
-def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(file, monkeypatch, predicted, arrays):
-    monkeypatch.setattr(dataset, "NATIVE_MACS", 1000)  # a machine on which an input takes most of an hour
-    answer = ask(file)
-    assert answer["firmware"]["inputs"] == 1 and answer["accuracy"]["firmware"]["inputs"] == 1
-    assert answer["share"]["by"] == "estimate" and answer["share"]["seconds"] > dataset.MOST_SECONDS
-    assert answer["share"]["instructions"] is None
-    assert answer["accuracy"]["of"] == "reference" and answer["exact"]
-    check(answer, arrays["labels"], predicted)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "more"),
     [("cortex-m55", {}), ("esp8266", {}), ("cortex-m4", {"wire": "serial"})],
@@ -289,30 +278,6 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path):
     answer = handle({**request, "labels": str(names)})
     assert answer["exact"] and answer["firmware"]["inputs"] == 20
     assert answer["accuracy"]["firmware"]["top1"] > 0.5
-
-
-@pytest.mark.slow
-def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
-    """First all labels are LiteRT's predictions, then two of nine differ; 7 / 9 is 77.8 per cent."""
-    inputs = np.load(file)["x"]
-    names = [str(tmp_path / name) for name in ("old.json", "new.json", "none.json")]
-    labels = np.array(predicted)
-    wrong = np.where(np.arange(COUNT) < 2, (labels + 1) % CLASSES, labels)
-    for name, more in zip(names, ({"labels": labels}, {"labels": wrong}, {}), strict=True):
-        np.savez(tmp_path / "set.npz", x=inputs, **more)
-        Path(name).write_text(json.dumps(ask(str(tmp_path / "set.npz"), reference_only=True)))
-    old, new, none = names
-    for limit, status in (("top1<77.7%", 0), ("top1<77.8%", 1), ("top1<1", 1)):
-        assert cli.run(["diff", old, new, "--json", "--fail-if", limit]) == status
-        answer = json.loads(capsys.readouterr().out)
-        assert answer["exceeded"] == ([limit] if status else [])
-    top1 = next(one for one in answer["totals"] if one["name"] == "top1")
-    assert (top1["before"], top1["after"]) == (100.0, pytest.approx(700 / 9))
-    assert cli.run(["diff", old, new, "--markdown"]) == 0
-    assert "| top1, % of the reference | 100.00 | 77.78 | -22.22 |" in capsys.readouterr().out
-    for limit in ("top1+0", "inputs_equal+0", "elements_different+0"):  # more is better; none was run
-        assert cli.run(["diff", old, new, "--fail-if", limit]) == 2
-    assert cli.run(["diff", old, none, "--fail-if", "top1<1%"]) == 2
 
 
 def test_names_of_a_data_set_are_shown_and_do_nothing(tmp_path, arrays, capsys):

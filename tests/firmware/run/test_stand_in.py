@@ -16,23 +16,6 @@ from buildtool.firmware.run.execute import execute, refuse_stand_in
 from buildtool.options.values import PlanOptions, TargetChoice
 
 
-def test_a_board_is_its_own_but_for_addresses_and_its_chip():
-    board = load_board("nucleo-f767zi")
-    there = board.in_emulator()
-    assert board.is_stand_in
-    assert board.own_emulator is None
-    assert [m.base for m in board.memories] == [0x08000000, 0x20000000]
-    assert [m.base for m in there.memories] == [0, 0x20000000]
-    assert [(m.name, m.size, m.speed) for m in there.memories] == [
-        (m.name, m.size, m.speed) for m in board.memories
-    ]
-    assert (there.chip, there.uart, there.core) == (None, None, board.core)
-    own = load_board("cortex-m4")
-    assert not own.is_stand_in
-    assert own.in_emulator() is own
-    assert own.own_emulator is own.emulator
-
-
 def test_a_debugger_gets_the_probe_and_not_the_stand_in(monkeypatch, tmp_path):
     openocd = script(tmp_path / "openocd", "")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -32,14 +32,6 @@ def _record(tensor, offset, data):
     return struct.pack("<III", tensor, offset, len(data)) + bytes(data)
 
 
-def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
-    out = graph.outputs[0]
-    one = _record(out, 8, range(8, 16)) + _record(out, 0, range(8)) + _record(out, 4, range(4, 8))
-    outcome = _read(one * 3, 3, graph)
-    assert outcome.traces == [{out: bytes(range(16))}] * 3
-    assert (outcome.computed, outcome.partial) == ({out: 20}, {})
-
-
 def test_wrong_traces_are_errors(graph):
     out = graph.outputs[0]
     whole = _record(out, 0, range(16))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -25,95 +26,7 @@ SYSTEMS = [str(system) for system in PACKAGES if system != "plain"]
 EQUAL = "wake: EQUAL to the reference in 12 bytes of output\n"
 STRICT = ("-Wall", "-Wextra", "-Werror")
 
-# What a CMake project calls: pico-sdk's, ESP-IDF's and Zephyr's functions.
-PICO = """\
-macro(pico_sdk_init)
-  add_library(pico_stdlib INTERFACE)
-  target_include_directories(pico_stdlib INTERFACE ${PICO_SDK_PATH})
-endmacro()
-function(pico_add_extra_outputs name)
-endfunction()
-"""
-IDF = """\
-cmake_minimum_required(VERSION 3.16)
-project(app LANGUAGES C ASM)
-set(IDF_TARGET_ARCH linux)
-function(idf_component_register)
-  cmake_parse_arguments(A "" "" "SRCS;INCLUDE_DIRS;PRIV_INCLUDE_DIRS;PRIV_REQUIRES" ${ARGN})
-  get_filename_component(name ${CMAKE_CURRENT_LIST_DIR} NAME)
-  add_library(${name} STATIC ${A_SRCS})
-  target_include_directories(${name} PUBLIC ${A_INCLUDE_DIRS} PRIVATE ${A_PRIV_INCLUDE_DIRS})
-  target_link_libraries(${name} PRIVATE ${A_PRIV_REQUIRES})
-  set(COMPONENT_LIB ${name} PARENT_SCOPE)
-endfunction()
-add_subdirectory(@nn@ nn)
-add_subdirectory(@nn@/example/main main)
-file(WRITE ${CMAKE_BINARY_DIR}/start.c "void app_main(void); int main(void) { app_main(); }")
-add_executable(app ${CMAKE_BINARY_DIR}/start.c)
-target_link_libraries(app PRIVATE main)
-"""
-ZEPHYR = """\
-enable_language(C ASM)
-add_executable(app)
-function(zephyr_include_directories)
-  target_include_directories(app PRIVATE ${ARGN})
-endfunction()
-macro(zephyr_library_named name)
-  set(ZEPHYR_CURRENT_LIBRARY ${name})
-  add_library(${name} STATIC)
-  get_target_property(dirs app INCLUDE_DIRECTORIES)
-  target_include_directories(${name} PRIVATE ${dirs})
-  target_link_libraries(app PRIVATE ${name})
-endmacro()
-function(zephyr_library_sources)
-  target_sources(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_library_sources_ifdef option)
-  if(${option})
-    zephyr_library_sources(${ARGN})
-  endif()
-endfunction()
-function(zephyr_library_include_directories)
-  target_include_directories(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_library_compile_options)
-  target_compile_options(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_library_compile_definitions)
-  target_compile_definitions(${ZEPHYR_CURRENT_LIBRARY} PRIVATE ${ARGN})
-endfunction()
-file(READ ${APPLICATION_SOURCE_DIR}/prj.conf settings)
-string(REGEX MATCHALL "CONFIG_[A-Z_]+=y" settings "${settings}")
-foreach(one ${settings} CONFIG_NN_NETWORK_WAKE=y)
-  string(REPLACE "=y" "" one ${one})
-  set(${one} y)
-endforeach()
-foreach(module ${ZEPHYR_EXTRA_MODULES})
-  add_subdirectory(${module}/zephyr nn)
-endforeach()
-"""
-# RIOT's rules for the sources of an application and of the modules that it uses.
-RIOT_BASE = """\
-all: $(SRC:%.c=$(BINDIR)/$(MODULE)/%.o) $(ASSMSRC:%.S=$(BINDIR)/$(MODULE)/%.o)
-$(SRC:%.c=$(BINDIR)/$(MODULE)/%.o): $(BINDIR)/$(MODULE)/%.o: %.c
-	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INCLUDES) -c $< -o $@
-$(ASSMSRC:%.S=$(BINDIR)/$(MODULE)/%.o): $(BINDIR)/$(MODULE)/%.o: %.S
-	@mkdir -p $(@D) && $(CC) $(CFLAGS) $(INCLUDES) -c $< -o $@
-"""
-RIOT_INCLUDE = """\
-LAST_MAKEFILEDIR = $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
-MODULES := $(foreach dir,$(EXTERNAL_MODULE_DIRS),$(foreach name,$(USEMODULE),$(wildcard $(dir)/$(name))))
--include $(MODULES:%=%/Makefile.dep)
--include $(MODULES:%=%/Makefile.include)
-export CFLAGS += -Wall -Wextra -Werror -DTHREAD_STACKSIZE_DEFAULT=1 -DTHREAD_EXTRA_STACKSIZE_PRINTF=1
-export INCLUDES := $(USEMODULE_INCLUDES:%=-I%)
-export BINDIR := $(CURDIR)/bin
-export RIOTBASE
-.PHONY: app
-app:
-	for one in $(MODULES); do $(MAKE) -C $$one MODULE=nn || exit 1; done
-	$(CC) $(CFLAGS) $(INCLUDES) *.c $$(find $(BINDIR) -name '*.o') -o app
-"""
+STAND_INS = Path(__file__).with_name("systems")  # of the real functions and rules: what the files use of them
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +54,8 @@ def built_by_cmake(source: Path, folder: Path, *words: str) -> str:
 @pytest.mark.slow
 def test_riots_example_is_equal_and_a_changed_output_is_reported(folders: Path, tmp_path: Path) -> None:
     needs_tool("make")
-    (tmp_path / "Makefile.base").write_text(RIOT_BASE)
-    (tmp_path / "Makefile.include").write_text(RIOT_INCLUDE)
+    for name in ("base", "include"):
+        shutil.copy(STAND_INS / f"riot_{name}.mk", tmp_path / f"Makefile.{name}")
     example = folders / "riot/nn/example"
     said(example, "make", f"RIOTBASE={tmp_path}", "app")
     assert said(example, "./app") == EQUAL
@@ -161,7 +74,7 @@ def test_riots_example_is_equal_and_a_changed_output_is_reported(folders: Path, 
 def test_picos_example_is_equal(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "external").mkdir()
     (tmp_path / "pico").mkdir()
-    (tmp_path / "external/pico_sdk_import.cmake").write_text(PICO)
+    shutil.copy(STAND_INS / "pico.cmake", tmp_path / "external/pico_sdk_import.cmake")
     (tmp_path / "pico/stdlib.h").write_text("static inline void stdio_init_all(void) {}\n")
     assert built_by_cmake(folders / "pico/nn/example", tmp_path, f"-DPICO_SDK_PATH={tmp_path}") == EQUAL
 
@@ -174,14 +87,15 @@ def test_a_network_may_be_called_as_a_target_of_an_sdk(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_esp_idfs_example_is_equal(folders: Path, tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text(IDF.replace("@nn@", str(folders / "idf/nn")))
+    text = (STAND_INS / "idf.cmake").read_text().replace("@nn@", str(folders / "idf/nn"))
+    (tmp_path / "CMakeLists.txt").write_text(text)
     assert built_by_cmake(tmp_path, tmp_path) == EQUAL
 
 
 @pytest.mark.slow
 def test_zephyrs_example_is_equal(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "ZephyrConfig.cmake").write_text(
-        "set(APPLICATION_SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR})\n" + ZEPHYR
+        "set(APPLICATION_SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR})\n" + (STAND_INS / "zephyr.cmake").read_text()
     )
     example = folders / "zephyr/nn/example"
     (tmp_path / "prj.conf").write_bytes((example / "prj.conf").read_bytes())

@@ -1,9 +1,6 @@
 """Comparing two answers: figures, layers, limits; and files that are not answers."""
 
 import json
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import pytest
@@ -38,15 +35,6 @@ def test_a_locked_plan_has_the_figures_of_its_answer(answers):
     assert (changes.layers, changes.regions) == ((), ())  # rows of different commands are not compared
     assert all(change.growth == 0 for change in changes.totals if change.growth is not None)
     assert {change.name for change in changes.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
-
-
-def test_state_is_compared_where_either_network_has_some(tmp_path):
-    for name, size in (("none", 0), ("some", 160), ("more", 176)):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"arena_bytes": 32, "state_bytes": size}))
-    (state,) = [c for c in between(tmp_path, "some.json", "more.json").totals if c.name == "state"]
-    assert (state.before, state.after, state.unit) == (160, 176, "bytes")
-    assert [c.name for c in between(tmp_path, "none.json", "more.json").totals] == ["ram", "state"]
-    assert [c.name for c in between(tmp_path, "none.json", "none.json").totals] == ["ram"]
 
 
 def test_layers_are_matched_by_name_and_order(tmp_path):
@@ -237,32 +225,6 @@ def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
     for option, value in (("--fail-if", "top1+0"), ("--depth", "x")):
         assert cli.run(["diff", str(path), str(path), option, value]) == 2
         assert f"error: {option}: '{value}'" in capsys.readouterr().err
-
-
-def test_a_report_has_the_figures_of_its_plan(answers):
-    """Its list of inputs is not taken for the number of inputs of a data set."""
-    totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
-    assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
-    assert "inputs" not in totals
-
-
-def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_does(answers, tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(UsageError, match="nothing writes to this pipe"):
-        figures.read(str(pipe))
-    text = (answers / "old.json").read_bytes()
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer always finds a reader
-    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
-        while True:  # until the writer has opened it
-            try:
-                read = figures.read(str(pipe))
-                break
-            except UsageError as error:
-                assert "nothing writes" in error.text
-        assert writer.wait() == 0
-    os.close(reader)
-    assert read.totals == figures.read(str(answers / "old.json")).totals
 
 
 @pytest.mark.parametrize("read", [figures.read, reports.read_profile])

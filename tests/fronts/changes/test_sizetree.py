@@ -38,25 +38,6 @@ def names(nodes, depth=9):
     return [(indent, node.name, node.before, node.after) for indent, node in sizetree.walk(nodes, depth)]
 
 
-def test_levels_add_up_and_what_is_not_known_has_none():
-    assert names(sizetree.tree((), OLD), 4) == [
-        (0, "flash", None, 880),
-        (1, "kernels", None, 550),
-        (2, "libnn.a", None, 550),
-        (3, "conv.o", None, 550),
-        (1, "network", None, 300),
-        (2, "net_state", None, 200),
-        (2, "net.o", None, 100),
-        (3, "net_invoke", None, 100),
-        (1, "application", None, 30),
-        (2, "libc.a", None, 30),
-        (3, "memcpy.o", None, 30),
-        (0, "ram", None, 200),
-        (1, "network", None, 200),
-        (2, "net_state", None, 200),
-    ]
-
-
 def test_only_what_differs_is_left_what_changed_most_first():
     assert names(sizetree.changed_nodes(sizetree.tree(OLD, NEW))) == [
         (0, "flash", 880, 1000),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -74,16 +73,3 @@ def test_what_has_changed_is_compiled(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "compiler").write_text("2")  # another compiler behind the same name
     third = library.times()
     assert library.compile("sum") == 0 and library.times()["sum"] != third["sum"]
-
-
-def test_a_kernel_that_does_not_compile_fails_the_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    library = Library(tmp_path)
-    assert library.compile("max", "add") != 0
-    assert not (tmp_path / "sources.c.o").exists() and not Path(f"{library.base}.Debug.objects").exists()
-    assert json.loads(Path(f"{library.base}.called").read_bytes())["sources"].keys() == {
-        "family/max.o",
-        "family/add.o",
-    }

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import buildtool_plugins.host
 import pytest
 from cmakeprojects import CMakeProject, cmake_dir  # noqa: F401
 from paths import ROOT
@@ -226,31 +225,12 @@ def test_the_printed_folder_names_the_interpreter_and_the_package(tmp_path: Path
     assert {path: path.stat().st_mtime_ns for path in printed.rglob("*.cmake")} == before
 
 
-def test_an_installation_is_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    package = tmp_path / "lib" / version / "site-packages/buildtool/fronts/cmake"
-    program = tmp_path / "bin" / version
-    program.parent.mkdir()
-    program.touch()
-    monkeypatch.setattr(quoting, "PACKAGE", package)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python3"))
-    assert quoting.cmake_folder() == package
-
-
 def test_a_folder_that_cannot_be_written_is_told_with_the_way_out(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     with pytest.raises(BuildtoolError, match="cannot write the folder") as caught:
         quoting.cmake_folder()
     assert "-DBUILDTOOL_PYTHON=" in caught.value.hint
-
-
-def test_the_cmake_files_name_no_planning_option_and_no_board() -> None:
-    options = {option.name.upper() for option in options_of("emit", table.Group.PLANNING)}
-    for path in PACKAGE.glob("*.cmake"):
-        code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
-        words = set(re.findall(r"[A-Za-z_0-9-]+", code))
-        assert not words & (options | set(board_names())), path.name
 
 
 TEXT = """cmake_minimum_required(VERSION 3.20)
@@ -263,10 +243,9 @@ EMIT = ("--target", "net_emit")
 
 @pytest.mark.slow
 def test_a_base_that_is_another_with_an_older_time_is_planned_for(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
-    """A file, a link, and a link to a board of buildtool's, which the digest of its code covers."""
+    """A file, and a link to another one."""
     project = CMakeProject(tmp_path / "p", cmake_dir, TEXT)
     base = project.folder / "base.toml"
-    ours = Path(next(iter(buildtool_plugins.host.__path__)), "boards/host.toml")
     (project.folder / "mine.toml").write_text('extends = "base.toml"\n')
     other = tmp_path / "other.toml"
 
@@ -279,7 +258,7 @@ def test_a_base_that_is_another_with_an_older_time_is_planned_for(tmp_path: Path
     project.configure()
     project.build(*EMIT)
     source = project.build_folder / "buildtool/net/net.c"
-    for target in (None, ours, other):
+    for target in (None, other):
         before = source.read_bytes()
         base.unlink()
         if target is None:

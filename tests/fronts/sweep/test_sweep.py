@@ -25,7 +25,7 @@ from zeronet import small
 import buildtool
 from buildtool.base.locks import process as process_of
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.sweep import calling, candidates, changes, results, running, worker
+from buildtool.fronts.sweep import calling, changes, results, running, worker
 from buildtool.fronts.sweep.candidates import read_study
 from buildtool.fronts.sweep.fronts import front
 
@@ -339,14 +339,6 @@ def test_only_a_job_that_ends_its_process_alone_becomes_a_failure(folder):
     failed = [row for _, row in rows if row.get("status") == "failed"]
     assert [(row["network"], row["code"]) for row in failed] == [("drawn", "MACHINE")] * 2
     assert pool.times == 1 + 2 * 2
-
-
-def test_networks_that_come_slowly_do_not_wait_for_a_full_batch(monkeypatch):
-    came = []
-    jobs = (came.append(number) or number for number in range(5))
-    assert list(candidates.batches(range(5), 2)) == [[0, 1], [2, 3], [4]]
-    monkeypatch.setattr(candidates, "_PATIENCE", -1.0)  # as if each took longer
-    assert next(candidates.batches(jobs, 16)) == [0] and came == [0]
 
 
 def test_rows_are_saved_as_a_table(folder):

@@ -11,7 +11,7 @@ import pytest
 
 from buildtool.api import handle
 from buildtool.base.session import Session
-from buildtool.fronts.texts import plan, profile, table
+from buildtool.fronts.texts import plan, profile
 from buildtool.fronts.texts.regions import runs
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Pad
@@ -72,27 +72,6 @@ def test_the_tables_numbers_are_the_answers():
         _, first, share, *parts = re.split(" {2,}", line)
         assert (first, share) == (f"{live:,}", f"{100 * live / answer['arena_bytes']:.0f} %")
         assert sum(int(part.replace(",", "")) for part in parts) == live  # shared bytes are negative
-
-
-def test_what_binds_is_named_with_what_it_is_made_of():
-    answer = planned(**STREAMED)
-    peak, text = answer["peak"], plan.text(answer)
-    assert f"fullest in region {peak['region']}, step {peak['step']:,}, at " in text
-    assert f": {peak['live_bytes']:,} live" in text
-    parts_line = next(line for line in text.splitlines() if line.strip().startswith("= "))
-    for use, size in peak["parts"].items():
-        assert f"{use} {size:,}" in parts_line
-    head = f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"
-    sizes = [
-        int(line.split()[0].replace(",", "")) for line in block(text, head)[3:] if line.strip()[0].isdigit()
-    ]
-    largest = sorted((answer["buffers"][h["buffer"]]["size"] for h in peak["buffers"]), reverse=True)
-    assert sizes == largest[: len(sizes)]
-    assert all(
-        b["first"] <= peak["step"] <= b["last"]
-        for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
-        if b["kind"] in ("tensor", "accumulator")
-    )
 
 
 @pytest.mark.slow
@@ -160,47 +139,6 @@ def test_a_network_of_hundreds_of_layers_stays_within_the_width():
     text = plan.text(answer)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert len(text.splitlines()) < 200
-
-
-def map_lines(buffers, regions, height):
-    names = [{"name": f"layer_{i}", "position": i} for i in range(len(regions))]
-    answer = {"arena_bytes": height, "buffers": buffers, "regions": regions, "operators": names}
-    return plan.arena_map(answer).splitlines()
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-def test_the_map_shows_what_takes_most_of_every_band(streamed):
-    buffers = [
-        {"offset": 0, "size": 160, "first": 0, "last": 0},
-        {"offset": 80, "size": 80, "first": 0, "last": 1},
-        {"offset": 0, "size": 15, "first": 1, "last": 1},
-    ]
-    uses = [[(0, "input"), (1, "output")], [(1, "input"), (2, "scratch")]]
-    regions = [
-        {
-            "streamed": streamed and not i,  # its only step is the first, the fullest and the last
-            **{"fullest": {"step": i}, "live_bytes": 1, "first_step": i, "last_step": i, "operators": [i]},
-            "buffers": [{"buffer": buffer, "use": use} for buffer, use in uses[i]],
-        }
-        for i in range(2)
-    ]
-    token = table.width.set(plan.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
-    try:
-        lines = map_lines(buffers, regions, 160)  # bands of 10 bytes
-    finally:
-        table.width.reset(token)
-    parts = [line.split("|")[1] for line in lines if line.endswith("|")]
-    # Of input and output in one place the first wins. 5 of 10 bytes are half of a band.
-    first, second = "i" * 16, "ss......iiiiiiii"
-    if streamed:
-        assert ["".join(column) for column in zip(*reversed(parts), strict=True)] == [first] * 3 + [second]
-    else:
-        assert parts == [first, second]
-        assert [line.split()[:2] for line in lines if line.endswith("|")] == [
-            ["0", "layer_0"],
-            ["1", "layer_1"],
-        ]
-        assert lines[1].endswith(" 0      160 bytes")
 
 
 @pytest.mark.slow

@@ -27,7 +27,6 @@ from buildtool.api import handle
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
-from buildtool.fronts.texts.html.wording import short, size
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.models import load_network
 from buildtool.plan.schedule.timeline import Timeline
@@ -139,15 +138,6 @@ def test_a_report_is_made_of_what_does_not_fit(monkeypatch) -> None:
     for cure in analysed["cures"]:
         settings = " ".join(f"{name}={value}" for name, value in cure["settings"].items())
         assert f"{settings}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}" in shown
-
-
-def test_a_name_is_shortened_in_its_middle_and_bytes_have_the_unit_that_fits() -> None:
-    assert short("abc/defg", 5) == "a\N{HORIZONTAL ELLIPSIS}efg"
-    assert short("abc", 3) == "abc"
-    assert len(short("x" * 10_000, 50)) == 50
-    units = {0: "0 B", 1023: "1,023 B", 1024: "1.00 KiB", 12_016: "11.7 KiB", 259_808: "253.7 KiB"}
-    for number, text in {**units, 3_805_192: "3.63 MiB"}.items():
-        assert size(number) == text
 
 
 def test_the_pictures_of_readme_and_docs_are_there_and_small() -> None:

@@ -93,29 +93,6 @@ def test_an_sconstruct_and_an_application_that_does_not_compile(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_mistakes_are_at_their_line_in_scripts_of_folders_too(tmp_path: Path) -> None:
-    (tmp_path / "part").mkdir()
-    (tmp_path / "SConstruct").write_text(
-        'env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network"],\n'
-        f"                  toolpath=[{str(ROOT / 'site_scons/site_tools')!r}])\n"
-        'env.UseBoard("cortex-m4")\n'
-        'SConscript(ARGUMENTS["script"], exports="env", variant_dir="build/part", duplicate=0)\n'
-    )
-    (tmp_path / "part" / "SConscript").write_text('Import("env")\nenv.NeuralNetwork("ds_cnn", rma="64K")\n')
-    (tmp_path / "part" / "more").write_text(
-        'Import("env")\nnetwork = env.NeuralNetwork("ds_cnn")\n'
-        "env.DebugNetwork(network, env.NetworkFirmware(network), prot=3)\n"
-    )
-    scons = [*MODULE, "SCons", "-Q"]
-    said = run(tmp_path, *scons, "script=part/SConscript")
-    assert problems(said) == [
-        ("part/SConscript", 2, "NeuralNetwork has no option 'rma': did you mean 'ram'?")
-    ]
-    said = run(tmp_path, *scons, "script=part/more")
-    assert problems(said) == [("part/more", 3, "there is no option 'prot' here: did you mean 'port'?")]
-
-
-@pytest.mark.slow
 def test_the_watching_task_has_a_begin_and_an_end_of_each_round(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text('extends = "cortex-m4"\nstack = 1\n')
     said = run(tmp_path, *MODULE, "buildtool", "watch", "ds_cnn", "--board", "b.toml", "--once")

@@ -1,0 +1,6 @@
+macro(pico_sdk_init)
+  add_library(pico_stdlib INTERFACE)
+  target_include_directories(pico_stdlib INTERFACE ${PICO_SDK_PATH})
+endmacro()
+function(pico_add_extra_outputs name)
+endfunction()
