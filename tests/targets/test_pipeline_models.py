@@ -20,6 +20,7 @@ LDRD = bytes.fromhex("d0e90012")  # ldrd r1, r2, [r0]
 PUSH = bytes.fromhex("30b5")  # push {r4, r5, lr}
 IT_NE, MOV_NE = bytes.fromhex("18bf"), bytes.fromhex("0120")  # it ne; movne r0, #1
 LE = bytes.fromhex("0ff005c8")  # le lr, some label before
+CALLS = [bytes.fromhex("00f000f8"), bytes.fromhex("9847")]  # bl; blx r3
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,12 @@ def test_dependent_multiplies_take_a_cycle_each_on_the_m4_and_two_on_the_m7(time
     blocks = [MUL * n for n in (1, 3, 10)]
     assert [time.cycles for time in timer_of("cortex-m4").time(blocks)] == [1, 3, 10]
     assert [time.cycles for time in timer_of("mps2-an500").time(blocks)] == [2, 6, 20]
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", "mps2-an500", "mps2-an505", "cortex-m55"])
+def test_a_call_takes_no_longer_than_the_instructions_that_it_issues(timer_of, board):
+    """Alone, llvm-mca would count 100 cycles."""
+    assert all(0 < time.cycles <= 4 for time in timer_of(board).time([NOP + call for call in CALLS]))
 
 
 def test_loads_and_stores_of_several_words_are_told_apart(timer_of):
@@ -113,6 +120,14 @@ def test_a_missing_llvm_mca_is_a_reason_with_the_line_that_installs_it(tmp_path,
     assert isinstance(reason, str)
     assert "llvm-mca-19" in reason
     assert "apt-get install llvm-19" in reason
+
+
+def test_a_version_that_counts_100_cycles_for_calls_is_refused(tmp_path, monkeypatch):
+    fake_clang(tmp_path, 18, monkeypatch)
+    reason = find_timer(load_board("cortex-m4"))
+    assert isinstance(reason, str)
+    assert "100 cycles for each call" in reason
+    assert "apt-get install clang-19 llvm-19" in reason
 
 
 @pytest.mark.parametrize(("number", "skips"), [(19, ()), (22, (llvm.SKIP,))])

@@ -22,7 +22,8 @@ from buildtool_plugins.tools.find import find_clang
 
 FEW, MANY = 20, 70  # iterations of a block
 SKIP = "-skip-unsupported-instructions=lack-sched"
-FIRST_WITH_SKIP = 20  # version of LLVM
+CALLS = "-call-latency=1"  # else a call takes 100 cycles; what a taken branch costs, Pipeline says
+FIRST_WITH_CALLS, FIRST_WITH_SKIP = 19, 20  # versions of LLVM
 MARKS = 5  # after each block: a condition at its end may apply to four more instructions
 _MOST_TRIES = 16  # for a version that cannot skip instructions
 _SECONDS = 120.0
@@ -112,7 +113,7 @@ class LlvmMca:
         Blocks without a known instruction are left out. `dropped`: the instructions to remove before the
         call, for a version that cannot skip them. The method may add more.
         """
-        options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
+        options = (f"-iterations={iterations}", CALLS, "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
             lines = [[t for t in text if _instruction_name(t) not in dropped] for text in texts]
             source = "".join(
@@ -146,6 +147,11 @@ def llvm_mca(model: str, isa: Isa) -> LlvmMca:
     """Returns the llvm-mca of the clang in use; raises ToolError with the command that installs it."""
     clang = find_clang()
     version = clang.version[0]
+    if version < FIRST_WITH_CALLS:
+        raise ToolError(
+            f"llvm-mca-{version} counts 100 cycles for each call; it takes version {FIRST_WITH_CALLS}",
+            hint=f"apt-get install clang-{FIRST_WITH_CALLS} llvm-{FIRST_WITH_CALLS}",
+        )
     folder = Path(clang.path).resolve().parent
     mca, mc = (
         shutil.which(f"{name}-{version}") or shutil.which(str(folder / name))
