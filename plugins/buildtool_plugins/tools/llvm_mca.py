@@ -130,6 +130,7 @@ class LlvmMca:
             if unknown <= dropped:
                 break
             dropped |= unknown
+        Path("/tmp/mca_fail.s").write_text(source)  # DEBUG
         errors = (line for line in process.stderr.splitlines() if "error:" in line)
         message = next(errors, f"exit status {process.returncode}").strip()
         raise ToolError(f"{Path(self.mca).name} cannot time the code: {message}")
