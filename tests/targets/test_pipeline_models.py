@@ -19,6 +19,8 @@ LDM4 = bytes.fromhex("90e81e00")  # ldm.w r0, {r1, r2, r3, r4}
 LDRD = bytes.fromhex("d0e90012")  # ldrd r1, r2, [r0]
 PUSH = bytes.fromhex("30b5")  # push {r4, r5, lr}
 IT_NE, MOV_NE = bytes.fromhex("18bf"), bytes.fromhex("0120")  # it ne; movne r0, #1
+ITT_NE = bytes.fromhex("1cbf")  # itt ne
+VPSTTT, VLDRBT = bytes.fromhex("31fe4d4f"), bytes.fromhex("94ed001e")  # vpsttt; vldrbt.u8 q0, [r4]
 LE = bytes.fromhex("0ff005c8")  # le lr, some label before
 CALLS = [bytes.fromhex("00f000f8"), bytes.fromhex("9847")]  # bl; blx r3
 
@@ -70,9 +72,21 @@ def test_words_of_an_instruction(text, words):
     assert llvm._moved_words(text) == words
 
 
-def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of):
-    texts = timer_of("cortex-m4").disassemble([NOP + IT_NE, MOV_NE, IT_NE + MOV_NE])
-    assert texts == [["nop"], ["movs r0, #1"], ["it ne", "movne r0, #1"]]
+def test_a_condition_is_cut_to_the_instructions_of_the_block(timer_of):
+    blocks = [NOP + IT_NE, MOV_NE, IT_NE + MOV_NE, ITT_NE + MOV_NE]
+    timer = timer_of("cortex-m4")
+    assert timer.disassemble(blocks) == [
+        ["nop"],
+        ["movs r0, #1"],
+        ["it ne", "movne r0, #1"],
+        ["it ne", "movne r0, #1"],
+    ]
+    assert all(time.cycles > 0 for time in timer.time(blocks))
+
+
+def test_helium_s_conditions_are_cut_too(timer_of):
+    (text,) = timer_of("cortex-m55").disassemble([VPSTTT + VLDRBT])
+    assert [line.partition(" ")[0] for line in text] == ["vpst", "vldrbt.u8"]
 
 
 @pytest.mark.parametrize("flags", [(llvm.SKIP,), ()], ids=["skips by itself", "older"])

@@ -31,7 +31,7 @@ _REGION = re.compile(r"^\[\d+\] Code Region - b(\d+)$")
 _SEVERAL_WORDS = re.compile(
     r"(?P<pair>(?:ldrd|strd)\b)|v?(?:ldm|stm|push|pop)[a-z0-9.]*\b.*\{(?P<list>[^}]*)\}", re.ASCII
 )
-_CONDITION = re.compile(r"(?:it|vpst|vpt)([te]*)(?:[. ]|$)")
+_CONDITION = re.compile(r"(?:it|vpst|vpt)(?P<others>[te]*)(?:[. ]|$)")
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)$")
 _UNSUPPORTED = re.compile(r"^note: instruction:\s+(\S+)(.*)$", re.MULTILINE)
 
@@ -103,7 +103,7 @@ class LlvmMca:
                 texts[-1].append(text)
         if len(texts) != len(blocks) + 1:
             raise ToolError(f"{Path(self.mc).name} read {len(texts) - 1} blocks of {len(blocks)}")
-        return [_drop_open_conditions(text) for text in texts[:-1]]
+        return [_close_conditions(text) for text in texts[:-1]]
 
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
@@ -130,7 +130,6 @@ class LlvmMca:
             if unknown <= dropped:
                 break
             dropped |= unknown
-        Path("/tmp/mca_fail.s").write_text(source)  # DEBUG
         errors = (line for line in process.stderr.splitlines() if "error:" in line)
         message = next(errors, f"exit status {process.returncode}").strip()
         raise ToolError(f"{Path(self.mca).name} cannot time the code: {message}")
@@ -181,13 +180,16 @@ def _moved_words(line: str) -> int:
     return len(registers) * (2 if registers[0].strip().startswith("d") else 1)
 
 
-def _drop_open_conditions(text: Sequence[str]) -> list[str]:
-    """Drops conditions (Thumb's IT, Helium's VPT) that also apply to instructions after the block."""
+def _close_conditions(text: Sequence[str]) -> list[str]:
+    """Shortens conditions (Thumb's IT, Helium's VPT) that also apply to instructions after the block."""
     lines = []
     for following, line in zip(range(len(text) - 1, -1, -1), text, strict=True):
         match = _CONDITION.match(line)
-        if match is None or len(match[1]) + 1 <= following:
+        if match is None:
             lines.append(line)
+        elif following:
+            others = match["others"][: following - 1]
+            lines.append(line[: match.start("others")] + others + line[match.end("others") :])
     return lines
 
 
