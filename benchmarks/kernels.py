@@ -47,7 +47,7 @@ def cells(kernel: Entry, column: str, ours: int, unit: Unit) -> list[str]:
     """Returns a kernel's cells for one column; a hyphen where the library's count is not known."""
     theirs = kernel.get(unit.counts, {}).get(column)
     macs = kernel.get("macs", 0)
-    per_mac = [f"{ours / macs:.2f}"] if macs else []
+    per_mac = [f"{ours / macs:.2f}"] if macs and unit is library.INSTRUCTIONS else []
     return [f"{ours:,}", *per_mac, *((f"{theirs:,}", f"{ours / theirs:.2f}") if theirs else ("-", "-"))]
 
 
@@ -65,7 +65,8 @@ def lines(
     counted = "macs" in kernels[0]
     headings = [heading, *(["MACs"] if counted else [])]
     for column in found:
-        headings += [f"{column}: ours", *(["per MAC"] if counted else []), "library", "ratio"]
+        per_mac = ["per MAC"] if counted and unit is library.INSTRUCTIONS else []
+        headings += [f"{column}: ours", *per_mac, "library", "ratio"]
     yield "| " + " | ".join(headings) + " |"
     yield "| --- |" + " ---: |" * (len(headings) - 1)
     for i, kernel in enumerate(kernels):
@@ -125,7 +126,7 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit:
             beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
         print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")
     compilers = {rows[0]["compiler"], *(compiler for _, compiler in best)}
-    print(f"\n{board}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
+    print(f"\n{Path(board).stem}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
 
 
 def main() -> None:
@@ -142,13 +143,13 @@ def main() -> None:
     parser.add_argument("--library", default="", metavar="PATH")
     given = parser.parse_args()
     unit = library.CYCLES if given.cycles else library.INSTRUCTIONS
-    if given.odd:
-        for board in given.boards or ["cortex-m4"]:
-            entries = odd_entries(given.odd, given.first, given.only)
-            print_odd(entries, board, given.toolchain, given.library, unit)
-        return
     table = tomllib.loads(library.COUNTS.read_text(encoding="utf-8"))
     known = library.column_boards(table, unit)
+    if given.odd:
+        for board in given.boards or ["M4"]:
+            entries = odd_entries(given.odd, given.first, given.only)
+            print_odd(entries, known.get(board, board), given.toolchain, given.library, unit)
+        return
     own = [column for column, board in known.items() if board in board_names() or Path(board).is_file()]
     wanted = given.boards or own
     if unknown := set(wanted) - {*known, *known.values()}:
