@@ -28,7 +28,6 @@ from library import Unit
 
 from buildtool.target.registry import board_names
 
-
 Entry = dict[str, Any]  # of the file
 
 

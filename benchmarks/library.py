@@ -4,10 +4,11 @@
 
 PATH is a checkout of the library, version 6 or later. Every kernel is counted on the boards of the columns
 with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer instructions are the
-library's, with `--cycles` the fewer cycles that are estimated, waits for the board's memories among them. The calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go
-through theirs; what has none is called by library_calls.c: dense layers without the sums of their weights,
-operands that are repeated by a call for each pixel. Results are compared: with the executor, and dense layers
-with the library's arithmetic (two roundings).
+library's, with `--cycles` the fewer cycles that are estimated, waits for the board's memories among them. The
+calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go through theirs; what has none is called
+by library_calls.c: dense layers without the sums of their weights, operands that are repeated by a call for
+each pixel. Results are compared: with the executor, and dense layers with the library's arithmetic (two
+roundings).
 `--write` puts the counts with their compilers into library_counts.toml where none stand there, or they are
 fewer: a C library with a better memcpy than ours may have counted for it.
 """
