@@ -1,8 +1,9 @@
-"""Prints the table of kernels beside a library's: python benchmarks/kernels.py [BOARD...] [--toolchain NAME]
+"""Prints the table of kernels beside a library's: python benchmarks/kernels.py [BOARD...] [--cycles]
 
-    python benchmarks/kernels.py cortex-m4 --odd named|tune|show [--first N] [--library PATH]
+    python benchmarks/kernels.py cortex-m4 --odd named|tune|show [--cycles] [--first N] [--library PATH]
 
-Executed instructions of one call, counted exactly in QEMU, the code that makes the views included; the
+Executed instructions of one call, counted exactly in QEMU, the code that makes the views included; with
+`--cycles` what `profile` estimates that they take, waits for the board's memories among them. The
 results are compared with the executor. The library's figures and which board belongs to which column are
 in library_counts.toml. Without boards: every one of the columns that this checkout has. Nothing is written.
 
@@ -23,11 +24,9 @@ from typing import Any
 import library
 import odd_shapes
 import single
+from library import Unit
 
 from buildtool.target.registry import board_names
-
-COUNTS = Path(__file__).resolve().parent / "library_counts.toml"
-
 
 Entry = dict[str, Any]  # of the file
 
@@ -43,11 +42,11 @@ def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[
     return rows
 
 
-def cells(kernel: Entry, column: str, ours: int) -> list[str]:
+def cells(kernel: Entry, column: str, ours: int, unit: Unit) -> list[str]:
     """Returns a kernel's cells for one column; a hyphen where the library's count is not known."""
-    theirs = kernel["counts"].get(column) if "counts" in kernel else None
+    theirs = kernel.get(unit.counts, {}).get(column)
     macs = kernel.get("macs", 0)
-    per_mac = [f"{ours / macs:.2f}"] if macs else []
+    per_mac = [f"{ours / macs:.2f}"] if macs and unit is library.INSTRUCTIONS else []
     return [f"{ours:,}", *per_mac, *((f"{theirs:,}", f"{ours / theirs:.2f}") if theirs else ("-", "-"))]
 
 
@@ -55,7 +54,7 @@ Found = dict[str, list[dict[str, Any]]]  # rows by column
 
 
 def lines(
-    kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], found: Found
+    kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], found: Found, unit: Unit
 ) -> Iterator[str]:
     """Yields the lines of a Markdown table with our counts, the library's, and ours divided by the library's.
 
@@ -65,31 +64,36 @@ def lines(
     counted = "macs" in kernels[0]
     headings = [heading, *(["MACs"] if counted else [])]
     for column in found:
-        headings += [f"{column}: ours", *(["per MAC"] if counted else []), "library", "ratio"]
+        per_mac = ["per MAC"] if counted and unit is library.INSTRUCTIONS else []
+        headings += [f"{column}: ours", *per_mac, "library", "ratio"]
     yield "| " + " | ".join(headings) + " |"
     yield "| --- |" + " ---: |" * (len(headings) - 1)
     for i, kernel in enumerate(kernels):
-        own = [cell for column in found for cell in cells(kernel, column, found[column][i]["instructions"])]
+        own = [cell for c in found for cell in cells(kernel, c, found[c][i][unit.name], unit)]
         macs = [f"{kernel['macs']:,}"] if counted else []
         yield "| " + " | ".join([kernel["name"], *macs, *own]) + " |"
     yield ""
     for column, board in columns:
-        yield summary(kernels, column, board, found[column])
+        yield summary(kernels, column, Path(board).stem, found[column], unit)
 
 
-def summary(kernels: Sequence[Entry], column: str, board: str, rows: Sequence[dict[str, Any]]) -> str:
+def summary(
+    kernels: Sequence[Entry], column: str, board: str, rows: Sequence[dict[str, Any]], unit: Unit
+) -> str:
     """Returns the compilers of a column's counts, and the median and the largest of its ratios."""
-    ratios = ratios_of(kernels, column, rows)
-    theirs = sorted({k["compilers"][column] for k in kernels if column in k.get("compilers", ())})
+    ratios = ratios_of(kernels, column, rows, unit)
+    theirs = sorted({k[unit.compilers][column] for k in kernels if column in k.get(unit.compilers, ())})
     by = f"; the library by {', '.join(theirs)}" if theirs else ""
     ends = f"; ratio: {shown(ratios)}" if ratios else ""
     return f"{column}: board {board}, {rows[0]['compiler']}{by}{ends}"
 
 
-def ratios_of(kernels: Sequence[Entry], column: str, rows: Sequence[Mapping[str, Any]]) -> list[float]:
+def ratios_of(
+    kernels: Sequence[Entry], column: str, rows: Sequence[Mapping[str, Any]], unit: Unit
+) -> list[float]:
     """Returns our counts divided by the library's, for the kernels whose library count is known."""
-    pairs = zip(kernels, rows, strict=True)
-    return [row["instructions"] / k["counts"][column] for k, row in pairs if column in k.get("counts", ())]
+    counts = [kernel.get(unit.counts, {}).get(column) for kernel in kernels]
+    return [row[unit.name] / count for count, row in zip(counts, rows, strict=True) if count]
 
 
 def shown(ratios: Sequence[float]) -> str:
@@ -104,16 +108,16 @@ def odd_entries(which: str, first: int, only: str) -> list[Entry]:
     return [entry for entry in entries[:first] if only in entry["name"]]
 
 
-def print_odd(entries: list[Entry], board: str, toolchain: str, path: str) -> None:
+def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit: Unit) -> None:
     """Prints the row of each entry: the kernel that serves it, our count, the library's, and their ratio."""
     operators = [getattr(single, name)(*given) for entry in entries for name, given in entry["call"].items()]
     rows = single.count(operators, board, toolchain)
-    best = library.strongest(entries, board, path) if path else []
+    best = library.strongest(entries, board, path, unit) if path else []
     print("| operator | kernel | ours | per MAC | library | ratio |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     ratios = []
     for i, (entry, row) in enumerate(zip(entries, rows, strict=True)):
-        ours = row["instructions"]
+        ours = row[unit.name]
         per_mac = f"{ours / row['macs']:.2f}" if row["macs"] else ""
         beside = ["-", "-"]
         if best:
@@ -121,7 +125,7 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str) -> No
             beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
         print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")
     compilers = {rows[0]["compiler"], *(compiler for _, compiler in best)}
-    print(f"\n{board}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
+    print(f"\n{Path(board).stem}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
 
 
 def main() -> None:
@@ -131,32 +135,34 @@ def main() -> None:
     )
     parser.add_argument("boards", nargs="*")
     parser.add_argument("--toolchain", default="")
+    parser.add_argument("--cycles", action="store_true")
     parser.add_argument("--odd", choices=("named", "tune", "show"))
     parser.add_argument("--first", type=int, default=odd_shapes.COUNT)
     parser.add_argument("--only", default="")
     parser.add_argument("--library", default="", metavar="PATH")
     given = parser.parse_args()
+    unit = library.CYCLES if given.cycles else library.INSTRUCTIONS
+    table = tomllib.loads(library.COUNTS.read_text(encoding="utf-8"))
+    known = library.column_boards(table, unit)
     if given.odd:
-        for board in given.boards or ["cortex-m4"]:
+        for board in given.boards or ["M4"]:
             entries = odd_entries(given.odd, given.first, given.only)
-            print_odd(entries, board, given.toolchain, given.library)
+            print_odd(entries, known.get(board, board), given.toolchain, given.library, unit)
         return
-    table = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
-    known = table["columns"]
-    wanted = given.boards or [board for board in known.values() if board in board_names()]
-    unknown = set(wanted) - set(known.values())
-    if unknown:
+    own = [column for column, board in known.items() if board in board_names() or Path(board).is_file()]
+    wanted = given.boards or own
+    if unknown := set(wanted) - {*known, *known.values()}:
         parser.error(f"library_counts.toml has no column for {', '.join(sorted(unknown))}")
-    columns = [(c, b) for c, b in known.items() if b in wanted]
+    columns = [(c, b) for c, b in known.items() if {c, b} & set(wanted)]
     headings = {"kernel": "kernel, HxWxC -> out, stride", "operator": "operator, HxWxC, stride"}
     ratios: dict[str, list[float]] = {column: [] for column, _ in columns}
     for part, heading in headings.items():
         found = {column: measured(table[part], board, given.toolchain) for column, board in columns}
-        for line in lines(table[part], heading, columns, found):
+        for line in lines(table[part], heading, columns, found, unit):
             print(line)
         print()
         for column, _ in columns:
-            ratios[column] += ratios_of(table[part], column, found[column])
+            ratios[column] += ratios_of(table[part], column, found[column], unit)
     for column, known_ratios in ratios.items():
         print(f"{column}, both tables: {len(known_ratios)} ratios, {shown(known_ratios)}")
 

@@ -1,13 +1,14 @@
 """Counts CMSIS-NN on the kernels of library_counts.toml.
 
-    python benchmarks/library.py PATH [--columns NAME...] [--write]
+    python benchmarks/library.py PATH [--cycles] [--columns NAME...] [--write]
 
 PATH is a checkout of the library, version 6 or later. Every kernel is counted on the boards of the columns
-(M0, M3, M4, M55) with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer
-instructions are the library's. The calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go
-through theirs; what has none is called by library_calls.c: dense layers without the sums of their weights,
-operands that are repeated by a call for each pixel. Results are compared: with the executor, and dense layers
-with the library's arithmetic (two roundings).
+with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer instructions are the
+library's, with `--cycles` the fewer cycles that are estimated, waits for the board's memories among them. The
+calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go through theirs; what has none is called
+by library_calls.c: dense layers without the sums of their weights, operands that are repeated by a call for
+each pixel. Results are compared: with the executor, and dense layers with the library's arithmetic (two
+roundings).
 `--write` puts the counts with their compilers into library_counts.toml where none stand there, or they are
 fewer: a C library with a better memcpy than ours may have counted for it.
 """
@@ -18,18 +19,44 @@ import argparse
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import library_calls
 import single
 
-COUNTS = Path(__file__).resolve().parent / "library_counts.toml"
-COLUMNS = ("M0", "M3", "M4", "M55")
+ROOT = Path(__file__).resolve().parent.parent
+COUNTS = ROOT / "benchmarks" / "library_counts.toml"
 TOOLCHAINS = ("clang", "gcc")
 
 
-def counted(kernels: list[dict], board: str, toolchain: str, library: str) -> tuple[list[int], str]:
-    """Returns the instructions of every kernel, computed by the library, and the compiler."""
+@dataclass(frozen=True)
+class Unit:
+    """What is counted: its key in a row of single.count, and keys of library_counts.toml: of the columns'
+    boards, and of an entry's counts and compilers.
+    """
+
+    name: str
+    columns: str
+    counts: str
+    compilers: str
+
+
+INSTRUCTIONS = Unit("instructions", "columns", "counts", "compilers")
+CYCLES = Unit("cycles", "cycle_columns", "cycles", "cycle_compilers")
+OF_CORTEX_M = re.compile(r"M\d+")  # columns
+
+
+def column_boards(table: dict, unit: Unit) -> dict[str, str]:
+    """Returns the board of each column; of a file, its absolute path."""
+    names = table[unit.columns]
+    return {c: str(ROOT / name) if name.endswith(".toml") else name for c, name in names.items()}
+
+
+def counted(
+    kernels: list[dict], board: str, toolchain: str, library: str, unit: Unit
+) -> tuple[list[int], str]:
+    """Returns the count of every kernel, computed by the library, and the compiler."""
     called = [kernel for kernel in kernels if library_calls.is_called(kernel)]
     others = [kernel for kernel in kernels if not library_calls.is_called(kernel)]
     singles = [getattr(single, name)(*given) for k in others for name, given in k["call"].items()]
@@ -37,30 +64,33 @@ def counted(kernels: list[dict], board: str, toolchain: str, library: str) -> tu
     strange = {row["kernel"] for row in rows if "cmsis_nn" not in row["kernel"]}
     if strange:
         raise SystemExit(f"{board}: computed by {', '.join(sorted(strange))}, not by the library")
-    found = iter([row["instructions"] for row in rows])
-    of_called = iter(library_calls.count(called, board, toolchain, library))
+    found = iter([row[unit.name] for row in rows])
+    of_called = iter(library_calls.count(called, board, toolchain, library, unit.name))
     counts = [next(of_called if library_calls.is_called(k) else found) for k in kernels]
     return counts, rows[0]["compiler"]
 
 
-def strongest(kernels: list[dict], board: str, library: str) -> list[tuple[int, str]]:
-    """Returns for every kernel the fewest instructions, and the compiler that achieved them."""
-    tables = [counted(kernels, board, toolchain, library) for toolchain in TOOLCHAINS]
+def strongest(
+    kernels: list[dict], board: str, library: str, unit: Unit = INSTRUCTIONS
+) -> list[tuple[int, str]]:
+    """Returns the smallest count of every kernel, and the compiler that achieved it."""
+    tables = [counted(kernels, board, toolchain, library, unit) for toolchain in TOOLCHAINS]
     return [min((counts[i], compiler) for counts, compiler in tables) for i in range(len(kernels))]
 
 
-def written(text: str, kernels: list[dict], column: str, found: list[tuple[int, str]]) -> str:
+def written(text: str, kernels: list[dict], column: str, found: list[tuple[int, str]], unit: Unit) -> str:
     """Returns the text of library_counts.toml with a column's new counts, if they are lower or the first."""
     for kernel, (count, compiler) in zip(kernels, found, strict=True):
-        counts, compilers = kernel.setdefault("counts", {}), kernel.setdefault("compilers", {})
+        counts, compilers = (kernel.setdefault(key, {}) for key in (unit.counts, unit.compilers))
         if counts.get(column, count + 1) <= count:
             continue
         counts[column], compilers[column] = count, compiler
         before, name, rest = text.partition(f'name = "{kernel["name"]}"\n')
         entry, *behind = re.split(r"\n(?=\n|$)", rest, maxsplit=1)
-        known = [row for row in entry.split("\n") if not row.startswith(("counts =", "compilers ="))]
-        known.append("counts = { " + ", ".join(f"{c} = {n}" for c, n in counts.items()) + " }")
-        known.append("compilers = { " + ", ".join(f'{c} = "{by}"' for c, by in compilers.items()) + " }")
+        old = (f"{unit.counts} =", f"{unit.compilers} =")
+        known = [row for row in entry.split("\n") if not row.startswith(old)]
+        known.append(f"{old[0]} {{ " + ", ".join(f"{c} = {n}" for c, n in counts.items()) + " }")
+        known.append(f"{old[1]} {{ " + ", ".join(f'{c} = "{by}"' for c, by in compilers.items()) + " }")
         text = "".join([before, name, "\n".join(known), "\n", *behind])
     return text
 
@@ -73,23 +103,28 @@ def lines(kernels: list[dict], found: dict[str, list[tuple[int, str]]]) -> Itera
 
 
 def main() -> None:
-    """Counts the instructions, prints them, and writes them to the file if --write is given."""
+    """Counts, prints, and writes to the file if --write is given."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("library", metavar="PATH")
-    parser.add_argument("--columns", nargs="*", choices=COLUMNS, default=COLUMNS)
+    parser.add_argument("--cycles", action="store_true")
+    parser.add_argument("--columns", nargs="*", metavar="NAME")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     text = COUNTS.read_text(encoding="utf-8")
-    table = tomllib.loads(text)
+    table, unit = tomllib.loads(text), CYCLES if given.cycles else INSTRUCTIONS
+    boards = {c: board for c, board in column_boards(table, unit).items() if OF_CORTEX_M.fullmatch(c)}
+    wanted = given.columns or list(boards)
+    if unknown := set(wanted) - set(boards):
+        parser.error(f"library_counts.toml has no column for {', '.join(sorted(unknown))}")
     kernels = [entry for entry in table["kernel"] + table["operator"] if "mean" not in entry["call"]]
-    found = {c: strongest(kernels, table["columns"][c], given.library) for c in given.columns}
+    found = {c: strongest(kernels, boards[c], given.library, unit) for c in wanted}
     for line in lines(kernels, found):
         print(line)
     if given.write:
-        for column in given.columns:
-            text = written(text, kernels, column, found[column])
+        for column in wanted:
+            text = written(text, kernels, column, found[column], unit)
         COUNTS.write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Counts functions of CMSIS-NN that buildtool has no adapter for: the calls of library_calls.c.
 
-    counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN")
+    counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN", "cycles")
 
 `entries`: of library_counts.toml. The operators are those of single.py, with their constants and random
 inputs. What the library computes is compared with the executor; of a dense layer with the library's own
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import single
+from windows import cycles_of
 
 from buildtool.emit.blocks import channel_bias, channel_factors, filter_weights
 from buildtool.emit.packing import packings
@@ -65,8 +66,13 @@ class Prepared:
         return bool(apart.max() <= (self.result.dtype == np.int16))
 
 
-def count(entries: list[Entry], board: str, toolchain: str, library: str) -> list[int]:
-    """Returns the executed instructions of each entry; exits if a result differs from the expected one."""
+def count(
+    entries: list[Entry], board: str, toolchain: str, library: str, unit: str = "instructions"
+) -> list[int]:
+    """Returns the executed instructions, or the estimated `cycles`, of each entry.
+
+    Exits if a result differs from the expected one.
+    """
     found = plugin(load_board(board)).library(load_board(board), "cmsis_nn", library)
     root = Path(library).resolve()
     extra = [root / name for name in MORE_SOURCES] + sorted((root / "Source").rglob("*_s16*.c"))
@@ -77,13 +83,16 @@ def count(entries: list[Entry], board: str, toolchain: str, library: str) -> lis
     for first in range(0, len(prepared), MARKERS // 2):
         some = prepared[first : first + MARKERS // 2]
         calls = [call for p in some for call in p.calls]
-        done = dict(zip(map(id, calls), image.run(calls, count=True), strict=True))
+        blocks = unit == "cycles"
+        done = dict(zip(map(id, calls), image.run(calls, count=True, blocks=blocks), strict=True))
+        by_marker = image.counts
+        if image.executed:
+            times = cycles_of(image.executed, load_board(board), waits=True)
+            by_marker = {marker: round(time) for marker, time in times.items()}
         for entry, p in zip(entries[first:], some, strict=False):
             if not p.is_right(done[id(p.call)]):
                 raise SystemExit(f"{board}, {toolchain}: the library's '{entry['name']}' has another result")
-        counts += [
-            image.counts[p.call.marker] - (image.counts[p.setup.marker] if p.setup else 0) for p in some
-        ]
+        counts += [by_marker[p.call.marker] - (by_marker[p.setup.marker] if p.setup else 0) for p in some]
     return counts
 
 

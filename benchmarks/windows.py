@@ -171,11 +171,11 @@ def run(
     return result.counts, cycles_of(result.executed, target.board) if result.executed else {}
 
 
-def cycles_of(executed: Executed, board: Board) -> dict[int, float]:
-    """Returns each operator's cycles by LLVM's model of the core, without waits for memories."""
+def cycles_of(executed: Executed, board: Board, waits: bool = False) -> dict[int, float]:
+    """Returns each operator's cycles by LLVM's model of the core, on request with `waits` for memories."""
     timer = find_timer(board)
     if isinstance(timer, str):
         raise SystemExit(timer)
     parts = time_blocks(executed, board, timer, SESSION).parts
-    waits = {op: own.code + own.data for op, own in parts.items()}
-    return {op: (own.cycles - waits[op]) / executed.invokes for op, own in parts.items()}
+    waited = {op: 0 if waits else own.code + own.data for op, own in parts.items()}
+    return {op: (own.cycles - waited[op]) / executed.invokes for op, own in parts.items()}

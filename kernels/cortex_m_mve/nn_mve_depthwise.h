@@ -37,6 +37,9 @@
 #define TILE_NEXT_OUT 104
 #define TILE_STORED 108
 
+#define TILE_AHEAD (7 * WORD_PITCH)  /* small: `place` lies so far behind the first words */
+#define PLACE_AHEAD (6 * WORD_PITCH) /* of columns */
+
 #define COLUMN_PLACE 0
 #define COLUMN_NUMBERS 16
 #define COLUMN_LOW 32
@@ -94,7 +97,7 @@ nn_mve_spread nn_mve_spread_4, nn_mve_spread_4_apart;
 
 /* Some output columns of up to 16 channels, one channel after the other. */
 typedef struct {
-    uint32x4_t place;     /* of the first output's words, less what the first load adds */
+    uint32x4_t place;     /* of the first output's words; small: TILE_AHEAD behind */
     uint16x8_t offsets;   /* from the first output: of eight outputs, in the sums' order */
     int16x8_t low, high;  /* clamps */
     uint16x8_t fours;     /* of four outputs, in even elements */
@@ -103,8 +106,8 @@ typedef struct {
     int32_t zero_point; /* in 16 bits; above them how far it is from channel to channel */
     int8_t *out;
     int32_t down;       /* small: from the first eight outputs to the others */
-                        /* any: from an output's last words to the next one's first */
-    int32_t next_place; /* from a channel's last words to the next channel's first */
+                        /* any: from an output's words to the next one's */
+    int32_t next_place; /* from where a channel leaves `place` to the next channel's */
     int32_t next_out;   /* from the second part of a channel's outputs to the next channel's */
     int32_t stored;     /* predicate of the last store */
 } nn_mve_tile;
@@ -132,7 +135,7 @@ nn_mve_tile_run nn_mve_depthwise_any_1, nn_mve_depthwise_any_2, nn_mve_depthwise
 
 /* One output column of some channels, a multiple of four. */
 typedef struct {
-    uint32x4_t place;     /* of the first channel's words, less what the first load adds */
+    uint32x4_t place;     /* PLACE_AHEAD behind the first channel's words */
     uint32x4_t numbers;   /* of four channels' numbers, less what the first load adds */
     int16x8_t low, high;  /* clamps */
     const int8_t *record; /* the first channel's constants */

@@ -2,16 +2,15 @@
  * other, of each as many loads of four words as the channel has vectors of weights (one to four).
  *
  * Registers, besides those of nn_mve_depthwise_out.h:
- *   r0 r2 r4      sums of the first three outputs; r6 adds up each, and ends as that of the fourth
- *   r11           `down`: from an output's last words to the next one's first
- *   q0            places of four words, moved on
+ *   r0 r2 r4 r6   sums of the four outputs
+ *   r11           `down`: from an output's words to the next one's
+ *   q0, q7        places of an output's first and second, and of its third and fourth four words
  *   q1 q2 q3 q6   vectors of weights
- *   q4            inputs; then what is loaded at the end
- *   q5            sums
- *   q7            low clamp
+ *   q4, q5        inputs; q5 then sums
  *
  * Schedule of a channel: its weights and numbers are loaded; of four outputs, one by one, each load
- * of inputs is followed by its products; the four are requantised and stored together.
+ * of inputs is followed by its products; the four are requantised and stored together. Places move
+ * from output to output only, and no load waits for one before it.
  */
 #include "nn_mve_depthwise_out.h"
 #include "nn_mve_function.h"
@@ -33,53 +32,54 @@
     vldrb.u8    \vector, [r1], #16
     .endm
 
-    .macro first_words
+    .macro move place
+    vadd.i32    \place, \place, r11
+    .endm
+
+    /* One output's sum, of so many vectors. */
+    .macro sum_1 sum
     vldrw.u32   q4, [q0]
-    vmladav.s8  r6, q4, q1
+    move        q0
+    vmladav.s8  \sum, q4, q1
     .endm
 
-    .macro then_words weights
-    vldrw.u32   q4, [q0, #(4 * WORD_PITCH)]!
-    vmladava.s8 r6, q4, \weights
+    .macro sum_2 sum
+    vldrw.u32   q4, [q0]
+    vmladav.s8  \sum, q4, q1
+    vldrw.u32   q5, [q0, #(4 * WORD_PITCH)]
+    move        q0
+    vmladava.s8 \sum, q5, q2
     .endm
 
-    /* r6: one output's sum, of so many vectors. */
-    .macro sum_1
-    first_words
+    .macro sum_3 sum
+    sum_2       \sum
+    vldrw.u32   q4, [q7]
+    move        q7
+    vmladava.s8 \sum, q4, q3
     .endm
 
-    .macro sum_2
-    first_words
-    then_words  q2
+    .macro sum_4 sum
+    sum_2       \sum
+    vldrw.u32   q4, [q7]
+    vmladava.s8 \sum, q4, q3
+    vldrw.u32   q5, [q7, #(4 * WORD_PITCH)]
+    move        q7
+    vmladava.s8 \sum, q5, q6
     .endm
 
-    .macro sum_3
-    sum_2
-    then_words  q3
-    .endm
-
-    .macro sum_4
-    sum_3
-    then_words  q6
+    /* Where the third vector of the next output is. */
+    .macro third_vector
+    mov         r0, #(8 * WORD_PITCH)
+    vadd.i32    q7, q0, r0
     .endm
 
     .macro four_outputs sum
     numbers
-    \sum
-    mov         r0, r6
-    vadd.i32    q0, q0, r11
-    \sum
-    mov         r2, r6
-    vadd.i32    q0, q0, r11
-    \sum
-    mov         r4, r6
-    vadd.i32    q0, q0, r11
-    \sum
-    vadd.i32    q0, q0, r11
+    \sum        r0
+    \sum        r2
+    \sum        r4
+    \sum        r6
     put_out_four
-    vldrw.u32   q7, [r3, #TILE_LOW]
-    clamp       q7
-    store_four
     .endm
 
     .macro next_channel
@@ -110,6 +110,7 @@
     weights     q1
     weights     q2
     weights     q3
+    third_vector
     four_outputs sum_3
     next_channel
     end         nn_mve_depthwise_any_3
@@ -120,6 +121,7 @@
     weights     q2
     weights     q3
     weights     q6
+    third_vector
     four_outputs sum_4
     next_channel
     end         nn_mve_depthwise_any_4

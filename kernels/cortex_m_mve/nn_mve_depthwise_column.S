@@ -1,16 +1,17 @@
 /* One output column of some channels, a multiple of four: where columns are few it is the channels
  * that fill vectors.
  *
- * A load of four words moves on to its place first: from a channel's last words to the next
- * channel's first, which lie four bytes behind its own. Four vectors reach too far for that (a load
- * can move by 508 bytes at most), so every other channel's are read from the last to the first.
+ * A channel's vectors of words are 256 bytes apart, and the next channel's lie four bytes further:
+ * from the middle of four vectors on, a load reaches them all (508 bytes at most). So nothing moves
+ * but from four channels to the next, and no load waits for the one before it.
  *
  * Registers:
  *   r0 r2 r4 r6   sums of four channels
  *   r1            the weights, moved on
  *   r5, r7        the zero point; where outputs go, moved on
  *   lr            fours of channels left
- *   q0            places of four words, moved on
+ *   r8            16
+ *   q0            places of four words, PLACE_AHEAD bytes behind the first ones; moved on
  *   q3            places of four channels' numbers, moved on
  *   q1, q4        weights and inputs; then biases and factors
  *   q2            shifts (0 or less: to the right)
@@ -33,66 +34,46 @@
     vldrw.u32   q7, [r0, #COLUMN_HIGH]
     ldrd        r1, lr, [r0, #COLUMN_RECORD]    // and fours
     ldrd        r5, r7, [r0, #COLUMN_ZERO_POINT] // and out
+    mov         r8, #16
 0:
     .endm
 
-    /* A vector's products, with inputs \by bytes further and the weights at \at, after which r1
-     * moves on by \step. */
-    .macro inputs_and_weights by, at, step
-    vldrw.u32   q4, [q0, #\by]!
-    .if         \step == 0
-    vldrb.u8    q1, [r1, #\at]
-    .else
+    /* The sum of channel \k, of so many vectors; the last step of r1 is over its numbers as well. */
+    .macro vector product, sum, at, step
+    vldrw.u32   q4, [q0, #(\at - PLACE_AHEAD)]
     vldrb.u8    q1, [r1], #\step
-    .endif
+    \product   \sum, q4, q1
     .endm
 
-    .macro first sum, by, at, step
-    inputs_and_weights \by, \at, \step
-    vmladav.s8  \sum, q4, q1
+    .macro of_1 sum, k
+    vector      vmladav.s8, \sum, 4 * \k, 32
     .endm
 
-    .macro then sum, by, at, step
-    inputs_and_weights \by, \at, \step
-    vmladava.s8 \sum, q4, q1
+    .macro of_2 sum, k
+    vector      vmladav.s8, \sum, 4 * \k, 16
+    vector      vmladava.s8, \sum, 4 * \k + 4 * WORD_PITCH, 32
     .endm
 
-    /* A channel of so many vectors; its last step is over its numbers as well. */
-    .macro of_1 sum
-    first       \sum, 4, 0, 32
+    .macro of_3 sum, k
+    vector      vmladav.s8, \sum, 4 * \k, 16
+    vector      vmladava.s8, \sum, 4 * \k + 4 * WORD_PITCH, 16
+    vector      vmladava.s8, \sum, 4 * \k + 8 * WORD_PITCH, 32
     .endm
 
-    .macro of_2 sum
-    first       \sum, -252, 0, 16
-    then        \sum, 256, 0, 32
-    .endm
-
-    .macro of_3 sum
-    first       \sum, -508, 0, 16
-    then        \sum, 256, 0, 16
-    then        \sum, 256, 0, 32
-    .endm
-
-    .macro of_4 sum
-    first       \sum, 4, 0, 16
-    then        \sum, 256, 0, 16
-    then        \sum, 256, 0, 16
-    then        \sum, 256, 0, 32
-    .endm
-
-    .macro of_4_backwards sum
-    first       \sum, 4, 48, 0
-    then        \sum, -256, 32, 0
-    then        \sum, -256, 16, 0
-    then        \sum, -256, 0, 80
+    .macro of_4 sum, k
+    vector      vmladav.s8, \sum, 4 * \k, 16
+    vector      vmladava.s8, \sum, 4 * \k + 4 * WORD_PITCH, 16
+    vector      vmladava.s8, \sum, 4 * \k + 8 * WORD_PITCH, 16
+    vector      vmladava.s8, \sum, 4 * \k + 12 * WORD_PITCH, 32
     .endm
 
     /* Four channels' outputs; \records: bytes of their constants. */
-    .macro four_channels channel, other, records
-    \channel    r0
-    \other      r2
-    \channel    r4
-    \other      r6
+    .macro four_channels channel, records
+    \channel    r0, 0
+    \channel    r2, 1
+    \channel    r4, 2
+    \channel    r6, 3
+    vadd.i32    q0, q0, r8
     vmov        q5[2], q5[0], r0, r4
     vmov        q5[3], q5[1], r2, r6
     vldrw.u32   q1, [q3, #\records]!            // biases
@@ -117,20 +98,20 @@
 
     function    nn_mve_depthwise_column_1
     begin_column
-    four_channels of_1, of_1, 128
+    four_channels of_1, 128
     end         nn_mve_depthwise_column_1
 
     function    nn_mve_depthwise_column_2
     begin_column
-    four_channels of_2, of_2, 192
+    four_channels of_2, 192
     end         nn_mve_depthwise_column_2
 
     function    nn_mve_depthwise_column_3
     begin_column
-    four_channels of_3, of_3, 256
+    four_channels of_3, 256
     end         nn_mve_depthwise_column_3
 
     function    nn_mve_depthwise_column_4
     begin_column
-    four_channels of_4, of_4_backwards, 320
+    four_channels of_4, 320
     end         nn_mve_depthwise_column_4

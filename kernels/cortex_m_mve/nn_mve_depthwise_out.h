@@ -9,6 +9,7 @@
  *   r8, r9, r10   the channel's numbers: bias, factor less 1, shift (0 or less: to the right)
  *   r12           1 where the shift is below 0, else 0
  *   lr            channels left
+ *   q4, q7        high and low clamps, at the end
  *   q5            outputs
  *   P0            the lanes of the last store
  */
@@ -47,29 +48,38 @@
     vrshl.s32   \sums, r10
     .endm
 
-    /* Clamps q5: to \low, and to the tile's `high`. */
-    .macro clamp low
-    vqadd.s16   q5, q5, r5
+    /* The tile's limits, loaded while the core computes. */
+    .macro load_low
+    vldrw.u32   q7, [r3, #TILE_LOW]
+    .endm
+
+    .macro load_high
     vldrw.u32   q4, [r3, #TILE_HIGH]
-    vmax.s16    q5, q5, \low
+    .endm
+
+    .macro clamp
+    vqadd.s16   q5, q5, r5
+    vmax.s16    q5, q5, q7
     vmin.s16    q5, q5, q4
     .endm
 
-    /* Four sums, which are in r0, r2, r4 and r6, as outputs. */
-    .macro put_out_four low
+    /* Four sums, which are in r0, r2, r4 and r6, as outputs, stored. */
+    .macro put_out_four
     vmov        q5[2], q5[0], r0, r4
     vmov        q5[3], q5[1], r2, r6
     add_bias    q5
+    load_high
     multiply    q5
+    load_low
     lower       q5
     shift_right q5
     vqmovnb.s32 q5, q5
-    .endm
-
-    .macro store_four
-    vldrw.u32   q4, [r3, #TILE_FOURS]
+    vqadd.s16   q5, q5, r5
+    vmax.s16    q5, q5, q7
+    vldrw.u32   q7, [r3, #TILE_FOURS]
+    vmin.s16    q5, q5, q4
     vpst
-    vstrbt.16   q5, [r7, q4]
+    vstrbt.16   q5, [r7, q7]
     .endm
 /* clang-format on */
 

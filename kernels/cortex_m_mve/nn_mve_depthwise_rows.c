@@ -113,12 +113,12 @@ static inline void set_tile(nn_mve_tile *t, const nn_mve_depthwise *d, int8_t *o
     t->out = out;
     t->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(last), (int16_t)(count - 8 * (quarter >> 1)));
     if (nn_mve_is_small(d->geometry)) {
-        t->place = vsubq_n_u32(t->place, 2 * WORD_PITCH);
+        t->place = vaddq_n_u32(t->place, TILE_AHEAD);
         t->down = 8 * across;
         t->next_out = d->geometry->groups - t->down;
-        t->next_place = 4 - 4 * (quarter + 1) * d->apart;
+        t->next_place = 4;
     } else { /* up to four columns */
-        t->down = d->apart - 4 * WORD_PITCH * (d->vectors - 1);
+        t->down = d->apart;
         t->next_place = 4 - 4 * d->apart;
     }
 }
@@ -166,7 +166,6 @@ static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs
     const nn_conv_constants *common = &d->head->common;
     const uint32x4_t four = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
     const int8_t *numbers = d->records + 16 * d->vectors - 4 * d->record;
-    const int32_t ahead = d->vectors < 4 ? 4 * WORD_PITCH * (d->vectors - 1) - 4 : -4;
     const int32_t channels = d->in->channels;
     nn_mve_column column;
     column.numbers = vaddq_n_u32(four, (uint32_t)(uintptr_t)numbers);
@@ -177,7 +176,7 @@ static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs
     for (int32_t c = 0; c < channels; c += CHANNELS) {
         const int32_t some = nn_min(CHANNELS, channels - c);
         spread(d, inputs, c, some);
-        column.place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)ahead);
+        column.place = vaddq_n_u32(nn_mve_first_words(d), PLACE_AHEAD);
         column.fours = some >> 2;
         column.out = out + c;
         for (int32_t i = count; i > 0; i--, column.out += d->across) {

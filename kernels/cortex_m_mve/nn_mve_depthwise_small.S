@@ -11,15 +11,15 @@
  *
  * Registers, besides those of nn_mve_depthwise_out.h:
  *   r11           from channel to channel: next_place, of one part; of two parts, `down`
- *   q0            places of four words, moved on by each load
+ *   q0            places of four words, TILE_AHEAD bytes behind a channel's first ones: in the middle of
+ *                 what loads reach, so that none moves it and waits for the one before it
  *   q1            offsets of eight outputs
  *   q2, q3        weights, and the same moved on by a word
- *   q4            inputs; then what is loaded at the end
+ *   q4, q7        inputs, in turns
  *   q5, q6        sums
- *   q7            low clamp
  *
- * Schedule of a channel: weights and numbers are loaded, then each load of inputs is followed by its
- * one or two sums. Four sums go to vector lanes together; the vectors of eight are requantised in
+ * Schedule of a channel: weights and numbers are loaded, then each load of inputs goes between the
+ * products of the one before, as the core begins the one while it works on the other. Four sums go to vector lanes together; the vectors of eight are requantised in
  * turns, so that neither waits for its own multiplication.
  */
 #include "nn_mve_depthwise_out.h"
@@ -32,7 +32,6 @@
     mov         r3, r0
     vldrw.u32   q0, [r3]
     vldrw.u32   q1, [r3, #TILE_OFFSETS]
-    vldrw.u32   q7, [r3, #TILE_LOW]
     ldr         r0, [r3, #TILE_STORED]
     vmsr        p0, r0
     ldrd        r1, lr, [r3, #TILE_RECORD]      // and channels
@@ -44,37 +43,54 @@
     numbers
     .endm
 
-    .macro words
-    vldrw.u32   q4, [q0, #(2 * WORD_PITCH)]!
+    .macro words to, k
+    vldrw.u32   \to, [q0, #(2 * WORD_PITCH * (\k) - TILE_AHEAD)]
     .endm
 
-    /* Two outputs, with stride 1 and with stride 2. */
-    .macro two_by1 a, b
-    words
-    vmladav.s8  \a, q4, q2
-    vmladav.s8  \b, q4, q3
+    /* Four outputs from pair \first on, with stride 1 and with stride 2; q4 has the first one's words,
+     * and \next loads between the last products. */
+    .macro first_by1 first
+    words       q4, \first
     .endm
 
-    .macro two_by2 a, b
-    words
-    vmladav.s8  \a, q4, q2
-    words
-    vmladav.s8  \b, q4, q2
+    .macro four_by1 first, next:vararg
+    vmladav.s8  r0, q4, q2
+    words       q7, \first + 1
+    vmladav.s8  r2, q4, q3
+    vmladav.s8  r4, q7, q2
+    \next
+    vmladav.s8  r6, q7, q3
     .endm
 
-    /* Eight outputs in q5, stored by \store. */
-    .macro eight two, store
-    \two        r0, r2
-    \two        r4, r6
+    .macro first_by2 first
+    words       q4, 2 * (\first)
+    .endm
+
+    .macro four_by2 first, next:vararg
+    words       q7, 2 * (\first) + 1
+    vmladav.s8  r0, q4, q2
+    words       q4, 2 * (\first) + 2
+    vmladav.s8  r2, q7, q2
+    words       q7, 2 * (\first) + 3
+    vmladav.s8  r4, q4, q2
+    \next
+    vmladav.s8  r6, q7, q2
+    .endm
+
+    /* Eight outputs from pair \first on in q5, stored by \store. */
+    .macro eight by, store, first=0
+    first_\by   \first
+    four_\by    \first, first_\by \first + 2
     vmov        q5[2], q5[0], r0, r4
     vmov        q6[2], q6[0], r2, r6
-    \two        r0, r2
-    \two        r4, r6
+    four_\by    \first + 2
     vmov        q5[3], q5[1], r0, r4
     vmov        q6[3], q6[1], r2, r6
     add_bias    q5
     add_bias    q6
+    load_high
     multiply    q5
+    load_low
     multiply    q6
     lower       q5
     lower       q6
@@ -82,7 +98,7 @@
     shift_right q6
     vqmovnb.s32 q5, q5
     vqmovnt.s32 q5, q6
-    clamp       q7
+    clamp
     \store
     .endm
 
@@ -96,12 +112,10 @@
     .endm
 
     /* The last outputs, where they are four at most. */
-    .macro last_four two
-    \two        r0, r2
-    \two        r4, r6
+    .macro last_four by, first=0
+    first_\by   \first
+    four_\by    \first
     put_out_four
-    clamp       q7
-    store_four
     .endm
 
     /* On to the next channel, after one part, and after two. */
@@ -122,40 +136,40 @@
 
     function    nn_mve_depthwise_4_by1
     begin_small TILE_NEXT_PLACE
-    last_four   two_by1
+    last_four   by1
     next_after_one
     end         nn_mve_depthwise_4_by1
 
     function    nn_mve_depthwise_8_by1
     begin_small TILE_NEXT_PLACE
-    eight       two_by1, some
+    eight       by1, some
     next_after_one
     end         nn_mve_depthwise_8_by1
 
     function    nn_mve_depthwise_12_by1
     begin_small TILE_DOWN
-    eight       two_by1, all
+    eight       by1, all
     add         r7, r7, r11
-    last_four   two_by1
+    last_four   by1, 4
     next_after_two
     end         nn_mve_depthwise_12_by1
 
     function    nn_mve_depthwise_16_by1
     begin_small TILE_DOWN
-    eight       two_by1, all
+    eight       by1, all
     add         r7, r7, r11
-    eight       two_by1, some
+    eight       by1, some, 4
     next_after_two
     end         nn_mve_depthwise_16_by1
 
     function    nn_mve_depthwise_4_by2
     begin_small TILE_NEXT_PLACE
-    last_four   two_by2
+    last_four   by2
     next_after_one
     end         nn_mve_depthwise_4_by2
 
     function    nn_mve_depthwise_8_by2
     begin_small TILE_NEXT_PLACE
-    eight       two_by2, some
+    eight       by2, some
     next_after_one
     end         nn_mve_depthwise_8_by2

@@ -17,7 +17,7 @@
  *   r0 r4 r8      sums of the first pixel, of the tile's channels 0, 1 and 2
  *   r2 r6 r10     sums of the second pixel
  *   q0 to q5      inputs: of one pixel in even ones, of the other in odd ones
- *   q6, q7        weights, in turns, so that a load need not wait for the products before it
+ *   q5 to q7      weights, in turns, so that a load need not wait for the products before it
  * All are free to change but r1, r3 and r11, which `rest` reads; lr counts loops.
  *
  * A tile's last vector may be shorter than 16 bytes. P0 holds the lanes that there are, and its
@@ -27,7 +27,7 @@
 #include "nn_mve_pairs.h"
 
 #ifdef __ARM_FEATURE_BTI_DEFAULT
-#define VECTOR_CODE 48 /* bytes of `three_at` */
+#define VECTOR_CODE 48 /* bytes of a `landing` and a `vector` */
 #else
 #define VECTOR_CODE 44
 #endif
@@ -45,27 +45,67 @@
     vmladava.s8 r10, \x1, q6
     .endm
 
-    /* As `three`, of inputs that lie \at bytes behind r1 and r3; nn_mve_dots_8 may enter here. */
-    .macro three_at at
-    landing
-    vldrb.u8    q0, [r1, #\at]
-    vldrb.u8    q1, [r3, #\at]
-    three       q0, q1
+    /* One vector of the three channels in nn_mve_dots_8 and nn_mve_dots_any. The core begins a product
+     * while it loads for another: loads and products take turns, and what a product needs was loaded
+     * before the one that precedes it. So q0, q1 (inputs) and q5 (channel 0) are loaded already;
+     * \next0 and \next1 load the next inputs, between the last products of these. */
+    .macro turns weights, next0, next1
+    vmladava.s8 r0, q0, q5
+    vldrb.u8    q6, [r5], #16           // channel 1
+    vmladava.s8 r2, q1, q5
+    vldrb.u8    q7, [r5], #16           // channel 2
+    vmladava.s8 r4, q0, q6
+    \weights
+    vmladava.s8 r8, q0, q7
+    \next0
+    vmladava.s8 r6, q1, q6
+    vmladava.s8 r10, q1, q7
+    \next1
     .endm
 
-    /* As `three`, of the inputs at r1 and r3, which are moved on by \step bytes. */
-    .macro three_then step
-    vldrb.u8    q0, [r1], #\step
-    vldrb.u8    q1, [r3], #\step
-    three       q0, q1
+    .macro weights                      // of channel 0
+    vldrb.u8    q5, [r5], #16
     .endm
 
-    /* As `three`, of the last inputs, at r1 and r3. */
-    .macro three_last
-    vpstt
+    .macro input0
+    vldrb.u8    q0, [r1], #16
+    .endm
+
+    .macro input1
+    vldrb.u8    q1, [r3], #16
+    .endm
+
+    .macro last0
+    vpst
     vldrbt.u8   q0, [r1]
+    .endm
+
+    .macro last1
+    vpst
     vldrbt.u8   q1, [r3]
-    three       q0, q1
+    .endm
+
+    .macro vector
+    turns       weights, input0, input1
+    .endm
+
+    /* The last two vectors. Behind them r1 and r3, which are 16 (n - 1) bytes on, go back, and the
+     * next tile's first inputs are loaded. */
+    .macro two_vectors
+    turns       weights, last0, last1
+    vmladava.s8 r0, q0, q5
+    vldrb.u8    q6, [r5], #16
+    vmladava.s8 r2, q1, q5
+    vldrb.u8    q7, [r5], #16
+    vmladava.s8 r4, q0, q6
+    ldr         lr, [sp]
+    vmladava.s8 r8, q0, q7
+    sub         r1, r1, lr
+    vmladava.s8 r6, q1, q6
+    sub         r3, r3, lr
+    input0
+    vmladava.s8 r10, q1, q7
+    input1
     .endm
 
     .macro biases
@@ -171,52 +211,53 @@ nn_mve_dots_rest:
     end         nn_mve_dots_3
 
 /* 17 to 128 inputs, n = 2 to 8 vectors, loaded again for each tile. There is code for eight vectors
- * and no inner loop: each tile enters it so far before its end that n vectors are left, which is at
- * r7 = 3f - VECTOR_CODE (n - 1). r1 and r3 point to the last vector meanwhile. */
+ * and no inner loop: each tile enters it so far before its last two that n vectors are left, which
+ * is at r7 = 3f - VECTOR_CODE (n - 2). On the stack: 16 (n - 1). */
     function    nn_mve_dots_8
     push_lr
     sub         r2, r11, #1
     bic         r2, r2, #15             // 16 (n - 1)
-    add         r1, r1, r2
-    add         r3, r3, r2
     sub         r4, r11, r2
     vctp.8      r4
     lsr         r4, r2, #4
+    sub         r4, r4, #1
     mov         r6, #VECTOR_CODE
     adr.w       r7, 3f
     mls         r7, r4, r6, r7
     orr         r7, r7, #1              // Thumb
     push        {r2}
     .cfi_adjust_cfa_offset 4
-    wls         lr, r12, 2f
+    cmp         r12, #0
+    beq         2f
+    input0
+    input1
 1:
     biases
+    weights
     bx          r7
 4:
-    three_at    -112
-    three_at    -96
-    three_at    -80
-    three_at    -64
-    three_at    -48
-    three_at    -32
-    three_at    -16
+    .rept       6
+    landing
+    vector
+    .endr
 3:
-    .if         3b - 4b != 7 * VECTOR_CODE
+    .if         3b - 4b != 6 * VECTOR_CODE
     .error      "the code of a vector is not as long as VECTOR_CODE says"
     .endif
     landing
-    three_last
+    two_vectors
     put_sums
-    le          lr, 1b
+    subs        r12, r12, #1
+    bne         1b
+    sub         r1, r1, #16
+    sub         r3, r3, #16
 2:
     pop         {r2}
     .cfi_adjust_cfa_offset -4
-    sub         r1, r1, r2
-    sub         r3, r3, r2
     b           nn_mve_dots_rest
     end         nn_mve_dots_8
 
-/* Any number of inputs above 32, n vectors. A tile takes one vector first if n is odd, else it jumps
+/* Any number of inputs above 32, n vectors. If n is odd, a tile takes one vector first, else it jumps
  * over that (r7), then twos in a loop, then the last two. On the stack: 16 (n - 1), and the loop's
  * turns. */
     function    nn_mve_dots_any
@@ -225,45 +266,43 @@ nn_mve_dots_rest:
     bic         r2, r2, #15
     sub         r4, r11, r2
     vctp.8      r4
-    lsr         r4, r2, #5
-    sub         r4, r4, #1              // turns, if n is odd
     lsr         r6, r2, #4
-    adr.w       r7, 3f
-    tst         r6, #1                  // n - 1
-    beq         2f
+    sub         r6, r6, #1              // n - 2
+    lsr         r4, r6, #1
     adr.w       r7, 7f
-    add         r4, r4, #1
+    tst         r6, #1
+    beq         2f
+    adr.w       r7, 3f
 2:
     orr         r7, r7, #1              // Thumb
     push        {r2, r4}
     .cfi_adjust_cfa_offset 8
     cmp         r12, #0
     beq         6f
+    input0
+    input1
 1:
     biases
+    weights
     bx          r7
 3:
     landing
-    three_then  16
+    vector
 7:
     landing
     ldr.w       lr, [sp, #4]
     wls         lr, lr, 5f
 4:
-    vldrb.u8    q2, [r1, #16]
-    vldrb.u8    q3, [r3, #16]
-    three_then  32
-    three       q2, q3
+    vector
+    vector
     le          lr, 4b
 5:
-    three_then  16
-    three_last
-    ldr         lr, [sp]
-    sub         r1, r1, lr
-    sub         r3, r3, lr
+    two_vectors
     put_sums
     subs        r12, r12, #1
     bne         1b
+    sub         r1, r1, #16
+    sub         r3, r3, #16
 6:
     pop         {r2, r4}
     .cfi_adjust_cfa_offset -8

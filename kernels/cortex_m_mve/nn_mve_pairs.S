@@ -2,7 +2,7 @@
  * requantises them, and puts them out.
  *
  * Sums lie by channel, of each the first pixel's before the second's, so VLD2 brings four channels
- * of the pixels into q0 and q1. Narrowed, these are the even and the odd halfwords of q0, and one
+ * of the pixels into q0 and q1. Narrowed, these are the even and the odd halfwords of q7, and one
  * scattering store puts all eight out: element i goes to offsets[i].
  *
  * Registers while a block is requantised:
@@ -17,19 +17,28 @@
  *   r8            channels left behind the block; 0 or less: none
  *   r9, r10       the mode, the zero point
  *   r11           bytes of a pixel's inputs, as the dots find and leave it
- *   q0, q1        sums, then outputs, of the first and of the second pixel
- *   q2, q3, q7    multipliers, shifts, a mask of signs
+ *   q0, q1        sums of the first and of the second pixel
+ *   q2, q3        multipliers, shifts
+ *   q7            a mask of signs; then the outputs of both pixels
  *   q4, q5, q6    low and high clamps, offsets
  *   P0            the lanes of the last outputs, where they are not four channels
  */
 #include "nn_mve_function.h"
 #include "nn_mve_pairs.h"
 
-    /* Four channels' sums and factors. */
-    .macro sums_and_factors
+    /* Arithmetic and loads take turns, as the core begins one while it works on the other: q0 and q1
+     * are loaded as soon as the outputs before them are narrow. */
+
+    .macro first_sums
     vld20.32    {q0, q1}, [r1]
     vld21.32    {q0, q1}, [r1]!
+    .endm
+
+    .macro multipliers
     vldrw.u32   q2, [r2], #32
+    .endm
+
+    .macro shifts
     vldrw.u32   q3, [r2, #-16]
     .endm
 
@@ -46,22 +55,27 @@
     /* Requantises in the modes NN_MVE_PLAIN, NN_MVE_ODD and NN_MVE_GENERAL; nn_mve.h says why
      * negative quotients are made less by 1 in the latter two. */
     .macro plain
-    sums_and_factors
-    multiply
+    multipliers
+    vqrdmulh.s32 q0, q0, q2
+    shifts
+    vqrdmulh.s32 q1, q1, q2
     shift_right
     .endm
 
     .macro odd
-    sums_and_factors
-    multiply
+    multipliers
+    vqrdmulh.s32 q0, q0, q2
+    shifts
+    vqrdmulh.s32 q1, q1, q2
     vqdmlah.s32 q0, q0, r7
     vqdmlah.s32 q1, q1, r7
     shift_right
     .endm
 
     .macro general
-    sums_and_factors
+    multipliers
     vmov.i32    q7, #0
+    shifts
     vmax.s32    q7, q7, q3
     vshl.s32    q0, q0, q7              // to the left
     vshl.s32    q1, q1, q7
@@ -77,22 +91,25 @@
     shift_right
     .endm
 
-    /* q0: both pixels' outputs. */
+    /* q7: both pixels' outputs; q0 and q1: the next sums, or behind the last ones what lies there. */
     .macro narrow
-    vqmovnb.s32 q0, q0
-    vqmovnt.s32 q0, q1
-    vqadd.s16   q0, q0, r10
-    vmax.s16    q0, q0, q4
-    vmin.s16    q0, q0, q5
+    vqmovnb.s32 q7, q0
+    vqmovnt.s32 q7, q1
+    vld20.32    {q0, q1}, [r1]
+    vqadd.s16   q7, q7, r10
+    vld21.32    {q0, q1}, [r1]!
+    vmax.s16    q7, q7, q4
+    vmin.s16    q7, q7, q5
     .endm
 
     /* All channels of the block, requantised by \mode. */
     .macro put_out mode
+    first_sums
     wls         lr, r4, 2f
 1:
     \mode
     narrow
-    vstrb.16    q0, [r3, q6]
+    vstrb.16    q7, [r3, q6]
     add         r3, r3, #4
     le          lr, 1b
 2:
@@ -100,7 +117,7 @@
     \mode
     narrow
     vpst
-    vstrbt.16   q0, [r3, q6]
+    vstrbt.16   q7, [r3, q6]
 3:
     .endm
 

@@ -49,6 +49,14 @@ static NN_NOINLINE void nn_mve_find_rows(nn_mve_patches *p, int32_t y) {
 static NN_NOINLINE void nn_mve_gather_taps(const nn_mve_patches *p, int32_t left, int8_t *patch) {
     const nn_conv_geometry *g = p->geometry;
     const nn_view *in = p->in;
+    const nn_taps taps = nn_valid_taps(left, in->width, g->kernel_w, g->dilation_w);
+    const int32_t channels = in->channels, before = taps.first * channels;
+    const int32_t ring = in->ring_cols * in->pixel_stride, end = p->segment - taps.end * channels;
+    const int32_t step = g->dilation_w % in->ring_cols * in->pixel_stride;
+    int32_t start = 0; /* of the first column that is met */
+    if (taps.first < taps.end) {
+        start = nn_column(in, left + taps.first * g->dilation_w) * in->pixel_stride;
+    }
     for (int32_t ky = 0; ky < g->kernel_h; ky++, patch += p->segment) {
         const int32_t y = p->top + ky * g->dilation_h;
         if (y < 0 || y >= in->height) {
@@ -56,15 +64,14 @@ static NN_NOINLINE void nn_mve_gather_taps(const nn_mve_patches *p, int32_t left
             continue;
         }
         const int8_t *row = nn_row(in, y);
-        int8_t *tap = patch;
-        for (int32_t kx = 0; kx < g->kernel_w; kx++, tap += in->channels) {
-            const int32_t x = left + kx * g->dilation_w;
-            if (x < 0 || x >= in->width) {
-                nn_mve_fill(tap, p->zero_point, in->channels);
-            } else {
-                nn_mve_copy(tap, row + nn_column(in, x) * in->pixel_stride, in->channels);
-            }
+        int8_t *tap = patch + before;
+        nn_mve_fill(patch, p->zero_point, before);
+        for (int32_t kx = taps.first, place = start; kx < taps.end; kx++, tap += channels) {
+            nn_mve_copy(tap, row + place, channels);
+            place += step;
+            place -= place >= ring ? ring : 0;
         }
+        nn_mve_fill(tap, p->zero_point, end);
     }
 }
 

@@ -16,7 +16,7 @@ import random
 import struct
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from loaded import load_target
 
 from buildtool.firmware.firmware import link
 from buildtool.firmware.objects import Compiler
+from buildtool.target.executed import Executed
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
@@ -127,15 +128,20 @@ class Firmware:
     symbols: tuple[str, ...]
     flags: tuple[str, ...] = ()
     counts: dict[int, int] = field(default_factory=dict)
+    executed: Executed | None = None
 
-    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 600.0) -> list[Done]:
-        """Runs the calls in order. With `count`, `self.counts` gets the instructions by marker."""
-        blocks, cases = self.cases(calls)
-        request = RunRequest({"cases.bin": cases}, ("results.bin",), timeout=timeout, count=count)
-        board = load_board(self.board)
+    def run(
+        self, calls: Sequence[Call], *, count: bool = False, blocks: bool = False, timeout: float = 600.0
+    ) -> list[Done]:
+        """Runs the calls in order. With `count`, `self.counts` gets the instructions by marker; with `blocks`
+        `self.executed` also gets the blocks of code.
+        """
+        contents, cases = self.cases(calls)
+        request = RunRequest({"cases.bin": cases}, ("results.bin",), timeout, count, blocks)
+        board = load_board(self.board).in_emulator()
         result = plugin(board).run(board, self.image(), request)
-        self.counts = dict(result.counts)
-        return results_of(result.files["results.bin"], blocks)
+        self.counts, self.executed = dict(result.counts), result.executed
+        return results_of(result.files["results.bin"], contents)
 
     def image(self) -> Path:
         return _build_image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
@@ -187,7 +193,9 @@ def _build_image(
     _stamp: str,
 ) -> Path:
     """Returns the linked image, built once for each content of its sources."""
-    board = load_board(board_name)
+    target = load_target(board_name)
+    target = replace(target, board=target.board.in_emulator())
+    board = target.board
     served = plugin(board)
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
     tools = served.toolchain(board, toolchain)
@@ -206,5 +214,5 @@ def _build_image(
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     objects = compile_and_keep(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"
-    link(tools, objects, elf, load_target(board_name), flags)
+    link(tools, objects, elf, target, flags)
     return elf

@@ -19,7 +19,10 @@ LDM4 = bytes.fromhex("90e81e00")  # ldm.w r0, {r1, r2, r3, r4}
 LDRD = bytes.fromhex("d0e90012")  # ldrd r1, r2, [r0]
 PUSH = bytes.fromhex("30b5")  # push {r4, r5, lr}
 IT_NE, MOV_NE = bytes.fromhex("18bf"), bytes.fromhex("0120")  # it ne; movne r0, #1
+ITT_NE = bytes.fromhex("1cbf")  # itt ne
+VPSTTT, VLDRBT = bytes.fromhex("31fe4d4f"), bytes.fromhex("94ed001e")  # vpsttt; vldrbt.u8 q0, [r4]
 LE = bytes.fromhex("0ff005c8")  # le lr, some label before
+CALLS = [bytes.fromhex("00f000f8"), bytes.fromhex("9847")]  # bl; blx r3
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +41,12 @@ def test_dependent_multiplies_take_a_cycle_each_on_the_m4_and_two_on_the_m7(time
     blocks = [MUL * n for n in (1, 3, 10)]
     assert [time.cycles for time in timer_of("cortex-m4").time(blocks)] == [1, 3, 10]
     assert [time.cycles for time in timer_of("mps2-an500").time(blocks)] == [2, 6, 20]
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", "mps2-an500", "mps2-an505", "cortex-m55"])
+def test_a_call_takes_no_longer_than_the_instructions_that_it_issues(timer_of, board):
+    """Alone, llvm-mca would count 100 cycles."""
+    assert all(0 < time.cycles <= 4 for time in timer_of(board).time([NOP + call for call in CALLS]))
 
 
 def test_loads_and_stores_of_several_words_are_told_apart(timer_of):
@@ -63,9 +72,21 @@ def test_words_of_an_instruction(text, words):
     assert llvm._moved_words(text) == words
 
 
-def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of):
-    texts = timer_of("cortex-m4").disassemble([NOP + IT_NE, MOV_NE, IT_NE + MOV_NE])
-    assert texts == [["nop"], ["movs r0, #1"], ["it ne", "movne r0, #1"]]
+def test_a_condition_is_cut_to_the_instructions_of_the_block(timer_of):
+    blocks = [NOP + IT_NE, MOV_NE, IT_NE + MOV_NE, ITT_NE + MOV_NE]
+    timer = timer_of("cortex-m4")
+    assert timer.disassemble(blocks) == [
+        ["nop"],
+        ["movs r0, #1"],
+        ["it ne", "movne r0, #1"],
+        ["it ne", "movne r0, #1"],
+    ]
+    assert all(time.cycles > 0 for time in timer.time(blocks))
+
+
+def test_helium_s_conditions_are_cut_too(timer_of):
+    (text,) = timer_of("cortex-m55").disassemble([VPSTTT + VLDRBT])
+    assert [line.partition(" ")[0] for line in text] == ["vpst", "vldrbt.u8"]
 
 
 @pytest.mark.parametrize("flags", [(llvm.SKIP,), ()], ids=["skips by itself", "older"])
@@ -113,6 +134,14 @@ def test_a_missing_llvm_mca_is_a_reason_with_the_line_that_installs_it(tmp_path,
     assert isinstance(reason, str)
     assert "llvm-mca-19" in reason
     assert "apt-get install llvm-19" in reason
+
+
+def test_a_version_that_counts_100_cycles_for_calls_is_refused(tmp_path, monkeypatch):
+    fake_clang(tmp_path, 18, monkeypatch)
+    reason = find_timer(load_board("cortex-m4"))
+    assert isinstance(reason, str)
+    assert "100 cycles for each call" in reason
+    assert "apt-get install clang-19 llvm-19" in reason
 
 
 @pytest.mark.parametrize(("number", "skips"), [(19, ()), (22, (llvm.SKIP,))])

@@ -22,7 +22,8 @@ from buildtool_plugins.tools.find import find_clang
 
 FEW, MANY = 20, 70  # iterations of a block
 SKIP = "-skip-unsupported-instructions=lack-sched"
-FIRST_WITH_SKIP = 20  # version of LLVM
+CALLS = "-call-latency=1"  # else a call takes 100 cycles; what a taken branch costs, Pipeline says
+FIRST_WITH_CALLS, FIRST_WITH_SKIP = 19, 20  # versions of LLVM
 MARKS = 5  # after each block: a condition at its end may apply to four more instructions
 _MOST_TRIES = 16  # for a version that cannot skip instructions
 _SECONDS = 120.0
@@ -30,7 +31,7 @@ _REGION = re.compile(r"^\[\d+\] Code Region - b(\d+)$")
 _SEVERAL_WORDS = re.compile(
     r"(?P<pair>(?:ldrd|strd)\b)|v?(?:ldm|stm|push|pop)[a-z0-9.]*\b.*\{(?P<list>[^}]*)\}", re.ASCII
 )
-_CONDITION = re.compile(r"(?:it|vpst|vpt)([te]*)(?:[. ]|$)")
+_CONDITION = re.compile(r"(?:it|vpst|vpt)(?P<others>[te]*)(?:[. ]|$)")
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)$")
 _UNSUPPORTED = re.compile(r"^note: instruction:\s+(\S+)(.*)$", re.MULTILINE)
 
@@ -102,7 +103,7 @@ class LlvmMca:
                 texts[-1].append(text)
         if len(texts) != len(blocks) + 1:
             raise ToolError(f"{Path(self.mc).name} read {len(texts) - 1} blocks of {len(blocks)}")
-        return [_drop_open_conditions(text) for text in texts[:-1]]
+        return [_close_conditions(text) for text in texts[:-1]]
 
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
@@ -112,7 +113,7 @@ class LlvmMca:
         Blocks without a known instruction are left out. `dropped`: the instructions to remove before the
         call, for a version that cannot skip them. The method may add more.
         """
-        options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
+        options = (f"-iterations={iterations}", CALLS, "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
             lines = [[t for t in text if _instruction_name(t) not in dropped] for text in texts]
             source = "".join(
@@ -146,6 +147,11 @@ def llvm_mca(model: str, isa: Isa) -> LlvmMca:
     """Returns the llvm-mca of the clang in use; raises ToolError with the command that installs it."""
     clang = find_clang()
     version = clang.version[0]
+    if version < FIRST_WITH_CALLS:
+        raise ToolError(
+            f"llvm-mca-{version} counts 100 cycles for each call; it takes version {FIRST_WITH_CALLS}",
+            hint=f"apt-get install clang-{FIRST_WITH_CALLS} llvm-{FIRST_WITH_CALLS}",
+        )
     folder = Path(clang.path).resolve().parent
     mca, mc = (
         shutil.which(f"{name}-{version}") or shutil.which(str(folder / name))
@@ -174,13 +180,16 @@ def _moved_words(line: str) -> int:
     return len(registers) * (2 if registers[0].strip().startswith("d") else 1)
 
 
-def _drop_open_conditions(text: Sequence[str]) -> list[str]:
-    """Drops conditions (Thumb's IT, Helium's VPT) that also apply to instructions after the block."""
+def _close_conditions(text: Sequence[str]) -> list[str]:
+    """Shortens conditions (Thumb's IT, Helium's VPT) that also apply to instructions after the block."""
     lines = []
     for following, line in zip(range(len(text) - 1, -1, -1), text, strict=True):
         match = _CONDITION.match(line)
-        if match is None or len(match[1]) + 1 <= following:
+        if match is None:
             lines.append(line)
+        elif following:
+            others = match["others"][: following - 1]
+            lines.append(line[: match.start("others")] + others + line[match.end("others") :])
     return lines
 
 
