@@ -18,6 +18,11 @@ static void swap(int8_t *held, const int8_t *out, int8_t *in, int32_t bytes) {
     }
 }
 
+/* A pixel of the window, which is read and written. */
+static int8_t *pixel(const nn_view *out, int32_t y, int32_t x) {
+    return nn_out_pixel(out, y, x);
+}
+
 void nn_swap_rows(const nn_view *in, const nn_view *out, const nn_window *window, int32_t turn) {
     const int32_t columns = in->ring_cols, kept = out->ring_rows, bytes = in->pixel_stride;
     for (int32_t x = window->x0; x < window->x1; x++) {
@@ -37,7 +42,7 @@ void nn_swap_rows(const nn_view *in, const nn_view *out, const nn_window *window
             if (y < 0) {
                 NN_MEMCPY(held, nn_pixel(in, last, x), (size_t)bytes);
             } else {
-                swap(held, nn_pixel(in, last, x), nn_out_pixel(in, y, x), bytes);
+                swap(held, nn_pixel(in, last, x), pixel(in, y, x), bytes);
             }
         }
     }

@@ -43,7 +43,7 @@ static void open_addition(addition *s, const nn_add_constants *head, const nn_ad
         nn_vpu_splat(&s->first.lanes[i], c->first[i]);
         nn_vpu_splat(&s->second.lanes[i], c->second[i]);
     }
-    nn_vpu_open_clamp(&s->clamp, head->clamp_min, head->clamp_max, 256);
+    nn_vpu_open_clamp(&s->clamp, head->clamp_min, head->clamp_max, (nn_vpu_step){256, 255});
 }
 
 #ifdef __XS3A__

@@ -44,7 +44,7 @@ static void plain(const nn_call *call, const nn_piece *own) {
 
 void nn_avg_pool_filled_s8_vpu(const nn_pool_geometry *geometry, const void *constants,
                                const nn_view *in, const nn_view *out, const nn_window *window) {
-    const int on_vpu = nn_vpu_can_pool(constants, in, out, NN_VPU_AVERAGED, 256);
+    const int on_vpu = nn_vpu_can_pool(constants, in, out, NN_VPU_AVERAGED, nn_vpu_average_step);
     const int32_t taps = geometry->kernel_h * geometry->kernel_w;
     nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, NN_VPU_AVERAGED,
                 on_vpu ? 3 + taps / 8 : 30 + 6 * taps);

@@ -9,6 +9,8 @@
 
 #define GROUP 32
 
+static const nn_vpu_step maximum_step = {128, 127};
+
 typedef struct {
     nn_vpu_clamp clamp;
     nn_vpu_row by_256, zero, start;
@@ -81,7 +83,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
     const nn_pool_constants *c = (const nn_pool_constants *)call->constants;
     pooling p;
     nn_vpu v;
-    nn_vpu_open_clamp(&p.clamp, c->clamp_min, c->clamp_max, 128);
+    nn_vpu_open_clamp(&p.clamp, c->clamp_min, c->clamp_max, maximum_step);
     nn_vpu_splat(&p.by_256, 256);
     nn_vpu_splat(&p.zero, 0);
     nn_vpu_splat(&p.start, 128 * 128);
@@ -95,7 +97,7 @@ static void plain(const nn_call *call, const nn_piece *own) {
 
 void nn_max_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const int on_vpu = nn_vpu_can_pool(constants, in, out, GROUP, 128);
+    const int on_vpu = nn_vpu_can_pool(constants, in, out, GROUP, maximum_step);
     const int32_t taps = geometry->kernel_h * geometry->kernel_w;
     nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, GROUP,
                 on_vpu ? 1 + taps / 2 : 25 + 8 * taps);

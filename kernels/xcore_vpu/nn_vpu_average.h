@@ -14,6 +14,8 @@
 #define NN_VPU_MOST_COUNT 255
 #define NN_VPU_MOST_BITS 23 /* 128 * 2^23 are 2^30 */
 
+static const nn_vpu_step nn_vpu_average_step = {256, 127}; /* nn_vpu_put_bytes rounds */
+
 typedef struct {
     nn_vpu_narrow narrow;
     nn_vpu_clamp clamp;
@@ -102,7 +104,7 @@ static inline void nn_vpu_open_averages(nn_vpu *v, nn_vpu_averages *p, const nn_
     p->constants = c;
     p->count = 0;
     nn_vpu_open_narrow(&p->narrow);
-    nn_vpu_open_clamp(&p->clamp, c->clamp_min, c->clamp_max, 256);
+    nn_vpu_open_clamp(&p->clamp, c->clamp_min, c->clamp_max, nn_vpu_average_step);
     nn_vpu_splat(&p->ones, 0x0101);
     nn_vpu_vsetc(v, NN_VPU_S8);
 }

@@ -40,24 +40,31 @@ typedef struct {
     nn_vpu_row add[3];
 } nn_vpu_clamp;
 
-/* Lanes are output steps times `unit`, 128 or 256, and a fraction: what is added at their top. */
-static inline int32_t nn_vpu_clamp_down(int32_t high, int32_t unit) {
-    return high == 127 ? 0 : INT16_MAX - (unit * high + unit - 1);
+/* How lanes become outputs: by output steps of `unit`, 128 or 256, with fractions up to `fraction`
+ * that do not count. It is unit - 1 where they are cut off, half of that where halves go up. */
+typedef struct {
+    int32_t unit, fraction;
+} nn_vpu_step;
+
+/* What is added at their top. */
+static inline int32_t nn_vpu_clamp_down(int32_t high, nn_vpu_step step) {
+    return high == 127 ? 0 : INT16_MAX - (step.unit * high + step.fraction);
 }
 
 /* And at their bottom. */
-static inline int32_t nn_vpu_clamp_up(int32_t low, int32_t unit) {
-    return low == -128 ? 0 : -INT16_MAX - unit * low;
+static inline int32_t nn_vpu_clamp_up(int32_t low, nn_vpu_step step) {
+    return low == -128 ? 0 : -INT16_MAX - step.unit * low;
 }
 
 /* Whether what is added fits a lane: where the clamps have zero between them it does. */
-static inline int nn_vpu_can_clamp(int32_t low, int32_t high, int32_t unit) {
-    const int32_t down = nn_vpu_clamp_down(high, unit), up = nn_vpu_clamp_up(low, unit);
+static inline int nn_vpu_can_clamp(int32_t low, int32_t high, nn_vpu_step step) {
+    const int32_t down = nn_vpu_clamp_down(high, step), up = nn_vpu_clamp_up(low, step);
     return down <= INT16_MAX && up >= -INT16_MAX && up - down >= INT16_MIN;
 }
 
-static inline void nn_vpu_open_clamp(nn_vpu_clamp *clamp, int32_t low, int32_t high, int32_t unit) {
-    const int32_t down = nn_vpu_clamp_down(high, unit), up = nn_vpu_clamp_up(low, unit);
+static inline void nn_vpu_open_clamp(nn_vpu_clamp *clamp, int32_t low, int32_t high,
+                                     nn_vpu_step step) {
+    const int32_t down = nn_vpu_clamp_down(high, step), up = nn_vpu_clamp_up(low, step);
     clamp->needed = down != 0 || up != 0;
     if (clamp->needed) {
         nn_vpu_splat(&clamp->add[0], down);

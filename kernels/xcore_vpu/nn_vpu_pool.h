@@ -105,13 +105,12 @@ static inline void nn_vpu_plain_piece(nn_vpu_plain_pool *kernel, const nn_call *
     kernel((const nn_pool_geometry *)call->geometry, call->constants, &in, &out, &own->window);
 }
 
-/* Whether the unit computes a pooling of so many channels at once, whose clamps it multiplies by
- * `scale`. */
+/* Whether the unit computes a pooling of so many channels at once. */
 static inline int nn_vpu_can_pool(const void *constants, const nn_view *in, const nn_view *out,
-                                  int32_t group, int32_t scale) {
+                                  int32_t group, nn_vpu_step step) {
     const nn_pool_constants *c = (const nn_pool_constants *)constants;
     return in->channels >= group && nn_vpu_can_load(in) && nn_vpu_can_load(out) &&
-           nn_vpu_can_clamp(c->clamp_min, c->clamp_max, scale);
+           nn_vpu_can_clamp(c->clamp_min, c->clamp_max, step);
 }
 
 /* Has `body` compute a window in pieces; `issues` of an output element, about. */

@@ -601,7 +601,7 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits; the same as nn_vpu_can_clamp with a unit of 256."""
+    """Whether the unit can clamp to these limits; the same as nn_vpu_can_clamp with steps of 256, cut off."""
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low
     return down <= 32767 and up >= -32767 and up - down >= -32768

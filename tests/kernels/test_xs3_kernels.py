@@ -7,7 +7,7 @@ import pytest
 from boardcalls import collect
 from buildtool_plugins.xs3.machine import Readings
 from hostfamily import on_host
-from kernelcases import CONV, DENSE, DEPTHWISE, Axis, changed, layer, windowed
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, changed, layer, padding, unary, windowed
 from largecases import deep_convolutions, depthwise_rows, extreme, grouped
 from largecases import windowed as large
 from placement import run_parts, run_pieces, run_whole
@@ -16,11 +16,13 @@ from test_vpu_slices import layer as of_factors
 from xs3family import KERNELS, Xs3Family, link_family, on_xs3
 
 from buildtool.base.modes import Requantise
-from buildtool.graph.types import Activation
+from buildtool.graph.types import Activation, FilledPoolAttrs, OpKind, PoolAttrs
 from buildtool.target.registry import load_board, make_target
+from buildtool.zoo.drawn import NetBuilder
 
 pytestmark = pytest.mark.slow  # they compile the family for XS3
 FAMILY = "xcore_vpu"
+MAXIMUM, AVERAGE = OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D
 OTHERS = {
     **{f"small {kind}": windowed[kind] for kind in ("convolution", "depthwise", "dense", "table")},
     **{
@@ -51,6 +53,26 @@ def dense(inputs, outputs, rows=1):
     return layer(np.random.default_rng(inputs), DENSE, Axis(rows), Axis(1), inputs, outputs, points=(7, -9))
 
 
+def pool(
+    kind, size, channels, kernel, stride=1, activation=Activation.NONE, *, value=None, point=4, scale=0.05
+):
+    axis = Axis(size, kernel, stride, 1, kernel // 2, kernel // 2)
+    window = (kernel, kernel), (stride, stride), padding(axis, axis)
+    attrs = PoolAttrs(*window, activation)
+    if value is not None:
+        attrs = FilledPoolAttrs(*window, activation, value)
+    rng, out = np.random.default_rng([size, channels, kernel]), (1, axis.outputs, axis.outputs, channels)
+    more = {"scales": (scale, scale), "points": (point, point)}
+    return unary(kind, attrs, (1, size, size, channels), rng, out=out, **more)
+
+
+def addition(seed, activation):
+    net, rng, shape = NetBuilder(seed), np.random.default_rng(seed), (1, 4, 5, 36)
+    a, b = net.input(shape), net.input(shape)
+    graph = net.graph([net.elementwise(OpKind.ADD, a, b, activation)])
+    return Case(graph, tuple(rng.integers(-128, 128, shape).astype(np.int8) for _ in range(2)))
+
+
 POINTWISE = ((16, 32), (20, 12), (32, 40), (64, 64), (100, 48), (96, 16))  # inputs, outputs
 WINDOWS = (  # rows and columns of the kernel, inputs, outputs, stride
     *((3, 32, 32, 1), (3, 64, 20, 2), (3, 16, 36, 1)),
@@ -59,6 +81,10 @@ WINDOWS = (  # rows and columns of the kernel, inputs, outputs, stride
 DEPTHWISES = (  # size, channels, kernel, stride
     *((6, 16, 3, 1), (7, 80, 3, 2), (9, 20, 5, 1), (9, 32, 7, 2), (4, 8, 3, 1)),
     *((5, 4, 3, 1), (5, 6, 3, 1), (4, 48, 1, 1), (11, 16, 9, 1), (6, 48, 7, 1)),
+)
+POOLS = (  # size, channels, kernel, stride: whole groups, and last ones that lie over others
+    *((6, 32, 2, 2), (7, 36, 3, 2), (5, 100, 3, 1), (7, 64, 7, 7), (9, 16, 5, 3)),
+    *((15, 20, 15, 15), (13, 48, 13, 13), (20, 16, 17, 3)),
 )
 DENSES = ((64, 12), (200, 70), (33, 130), (8, 16))  # inputs, outputs
 # Whole chunks of inputs, odd and even numbers of them, and rests; pairs of groups, and a last one alone; taps
@@ -70,6 +96,15 @@ CASES = {
     **{f"{k}x{k}, {cin} to {cout}, by {s}": convolution(5, cin, cout, k, s) for k, cin, cout, s in WINDOWS},
     **{f"depthwise {k}x{k}, {c}, by {s}": depthwise(n, c, k, s) for n, c, k, s in DEPTHWISES},
     **{f"dense, {cin} to {cout}": dense(cin, cout) for cin, cout in DENSES},
+    **{f"maximum {k}x{k}, {c}, by {s}": pool(MAXIMUM, n, c, k, s) for n, c, k, s in POOLS if c >= 32},
+    **{f"average {k}x{k}, {c}, by {s}": pool(AVERAGE, n, c, k, s) for n, c, k, s in POOLS},
+    "maximum, bounded": pool(MAXIMUM, 6, 68, 2, 1, Activation.RELU, point=-20),
+    "average, bounded": pool(AVERAGE, 6, 68, 2, 1, Activation.RELU, point=-20),
+    "average, bounded above": pool(AVERAGE, 6, 68, 2, 1, Activation.RELU6, point=-128, scale=0.04),
+    "average, bounded at both ends": pool(AVERAGE, 6, 68, 2, 1, Activation.RELU6, point=-70, scale=0.04),
+    "average, filled": pool(AVERAGE, 6, 36, 3, 2, value=-77),
+    **{f"addition {seed}": addition(seed, Activation.NONE) for seed in range(4)},
+    "addition, bounded": addition(1, Activation.RELU6),
     "dense, three rows": dense(40, 36, 3),
     "bounded": of_factors(2, 48, 80, "relu"),
     "bounded, alone": of_factors(2, 35, 16, "relu"),
@@ -166,6 +201,8 @@ MUTANTS = {
     "nn_vpu_outputs.S": ("add r9, r9, r5 }", "nop }", "1x1, 16 to 32"),
     "nn_vpu_ready.S": ("shl r5, r5, 2", "nop", "1x1, 16 to 32"),
     "nn_vpu_collect.S": ("add r2, r2, r11", "nop", "3x3, 16 to 36, by 1"),
+    "nn_vpu_max_pool.S": ("sub r2, r2, r11", "nop", "maximum 3x3, 36, by 2"),
+    "nn_vpu_average.S": ("vlsat r9[0]", "nop", "average 3x3, 36, by 2"),
 }
 
 

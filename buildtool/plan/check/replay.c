@@ -55,7 +55,8 @@ struct replay_operator {
     struct replay_area scratch, sums, constants;
     int64_t held, held_size; /* bytes of the last rows of its output that are kept; size -1: none */
     int64_t kept;            /* rows */
-    int64_t outside; /* columns of them outside of the window, if it swaps with them; -1: it copies */
+    int64_t
+        outside; /* columns of them outside of the window, if it swaps with them; -1: it copies */
 };
 
 struct replay_step {

@@ -71,7 +71,7 @@ def test_a_block_more_needs_new_tables_of_its_own_chains_alone(monkeypatch: pyte
     def planned(wide: Sequence[int], session: Session) -> tuple[bytes, int]:
         model = {"name": "net.tflite", "data": inverted(wide)}
         options = {"objective": "ram", "simplify": "structure"}
-        request = {"kind": "plan", "model": model, "board": "cortex-m4", "options": options}
+        request = {"kind": "plan", "model": model, "board": "host", "options": options}
         made.clear()
         plan: bytes = handle(request, session)["plan"]
         return plan, len(made)
