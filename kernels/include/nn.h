@@ -273,11 +273,11 @@ void nn_copy_s8(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out)
 void nn_concat_s8(const nn_view *in, const nn_view *out, const nn_window *window, int32_t channel);
 /* Pixels of a tensor that is in memory twice, from one view to the other; bytes. */
 void nn_keep_rows(const nn_view *in, const nn_view *out, const nn_window *window);
-/* Pixels of a tensor that is in memory once: in's columns, a ring, and out's, which are the others
- * up to the last one that is made. Each column of the window that is `in` by then goes to `out`,
- * with its last rows, as many as `out` has; a column that follows in turn `turn` (a row of the
- * image) takes its place: with the rows before the window's first. Columns come in ascending order,
- * from 0 on. */
+/* Kept rows of a tensor of which each pixel is in one of two views: in `in`, a ring of columns, or
+ * in `out`, for all other columns that are made. For each of the window's columns the column that
+ * is in its place goes to `out`, with as many rows as `out` has, the last ones made; the rows above
+ * the window's first one come in. Both views are written. `turn` counts the rows of the image;
+ * columns come in ascending order, from 0 on. */
 void nn_swap_rows(const nn_view *in, const nn_view *out, const nn_window *window, int32_t turn);
 
 /* Constant padding is a fill (constants: nn_pad_constants) and an nn_copy_s8. */

@@ -35,7 +35,7 @@ def hints(model: str, board: str, **options: object) -> list[dict[str, object]]:
 
 
 LIMITS: list[dict[str, object]] = [
-    {"max_f": 1.0, "ram": 5000},
+    {"max_f": 1.0, "ram": 4400},
     {"max_cost": 1000},
     {"max_cost": 4e6, "ram": 5000},
     {"max_f": 1, "max_cost": 9},
