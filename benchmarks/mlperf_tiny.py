@@ -62,7 +62,8 @@ def play(elf: Path, machine: str, sample: runner.Sample, reference: runner.Refer
     counts = elf.with_suffix(".counts")
     plugin = f"{counting_plugin()},isa=arm,out={counts}"
     qemu = f"qemu-system-arm -plugin {plugin} -display none -monitor none -serial stdio -M {machine}"
-    device, process = runner.program(f"{qemu} -kernel {elf}")
+    log = elf.with_suffix(".log")  # where QEMU says that it was terminated
+    device, process = runner.program(f"sh -c 'exec {qemu} -kernel {elf} 2>{log}'")
     try:
         device.wait(runner.SECONDS)
         device.load(sample.data)
