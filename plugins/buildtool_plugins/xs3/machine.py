@@ -158,7 +158,7 @@ class Machine:
         memory = self._lib.xs3_map(self._machine, base, size, 1)
         if not memory:
             raise ToolError(
-                f"no memory of {size} bytes at {base:#x}: memories begin at multiples of 16, apart from others"
+                f"no memory of {size} bytes at {base:#x}: memories begin at multiples of 16, apart"
             )
         array = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(memory))
         self._memories.append((base, array))
