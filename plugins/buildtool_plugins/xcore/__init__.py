@@ -48,7 +48,7 @@ class XcorePlugin(HostPlugin):
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """Returns the host's toolchain, or for "xs3" clang's XCore back end for the XS3 runner.
 
-        For "" it is the board's first one, but one of the host's where clang has no such back end.
+        For "" it is the board's first one, but one of the host's where `_find_runner` raises.
         """
         names = self.find_toolchains(board, name)
         others = tuple(one for one in names if one != RUNNER)
