@@ -92,8 +92,25 @@ def test_without_clangs_back_end_the_vector_unit_is_a_model(tmp_path, monkeypatc
     answer = handle({**REQUEST, "kind": "validate"})
     assert answer["exact"] and answer["level"] == "model"
     assert re.fullmatch(r"model on the host: clang [\d.]+ has no back end for XCore", answer["level_text"])
-    with pytest.raises(ToolError, match="has no back end for XCore"):
+    with pytest.raises(ToolError, match="has no back end for XCore") as error:
         handle({**REQUEST, "toolchain": "xs3"})
+    assert error.value.hints[-1].settings == (("toolchain", "clang"),)
+
+
+def test_an_arena_beside_the_tiles_ram_is_in_a_model(tmp_path):
+    """The runner would place it in the tile's RAM, where a large one does not fit."""
+    board = tmp_path / "lpddr.toml"
+    board.write_text(
+        'extends = "xcore"\nmemory.lpddr = { kind = "ram", base = 0x30000000, size = "32M" }\n'
+        '[roles]\narena = "lpddr"\n'
+    )
+    asked = {**REQUEST, "kind": "validate", "board": str(board)}
+    answer = handle(asked)
+    assert answer["exact"] and answer["level"] == "model"
+    assert "the XS3 runner has an arena in memory 'ram', not in 'lpddr'" in answer["level_text"]
+    with pytest.raises(ToolError, match="not in 'lpddr'") as error:
+        handle({**asked, "toolchain": "xs3"})
+    assert error.value.hints[-1].settings == (("toolchain", "clang"),)
 
 
 def test_debuggers_and_sanitizers_get_programs_of_this_machine():

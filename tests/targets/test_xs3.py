@@ -6,14 +6,15 @@ import sys
 import numpy as np
 import pytest
 from needs import needs_tool
-from paths import ROOT
+from paths import KERNELS, ROOT
 
 sys.path.insert(0, str(ROOT))
 
+from buildtool_plugins import harness, xcore
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import compile_c, runtime
 from buildtool_plugins.xs3.encoding import NUMBERS, POSITIONS, SOURCE, encode_long, encode_short, instructions
-from buildtool_plugins.xs3.linker import Memory, link
+from buildtool_plugins.xs3.linker import RAM, Memory, link
 from buildtool_plugins.xs3.machine import Machine, Readings, Stopped, call_text, decode
 
 from benchmarks import xs3_programs
@@ -234,6 +235,27 @@ def test_a_program_that_does_not_fit_says_how_many_bytes_are_missing():
         link([program], ram=ram, stack=56)
     explained = explain_link_failure(error.value.text, load_board("xcore"))
     assert "memory 'ram' (code, data, arena) of board 'xcore' is 8 bytes too small" in explained.text
+
+
+def test_the_stack_is_measured_within_its_bytes(capfd):
+    """The program ends where the stack begins, which is painted and whose overflow is found."""
+    text = """
+    #include "harness_io.h"
+    int last[16];
+    static void deep(void) { volatile char a[600]; for (int i = 0; i < 600; i++) a[i] = 1; }
+    int main(void) {
+        const uint32_t used = io_call_measured(deep);
+        for (int i = 0; i < 16; i++) if (last[i] != 0) return 9;
+        return used >= 600 && used < 640 ? 7 : 8;
+    }
+    """
+    flags = ["-O2", f"-I{harness.ROOT}", f"-I{KERNELS / 'include'}"]
+    objects = [compile_c(text, flags), compile_c(xcore.XcorePlugin.root / "harness_io.c", flags), *runtime()]
+    base, end = RAM.base, link(objects, ["_start"]).end
+    for stack, status in ((1400, 7), (700, 7), (601, 1)):
+        machine = Machine(link(objects, ["_start"], Memory(base, end - base + stack), stack=stack))
+        assert machine.run(machine.image.address("_start")) == status
+        assert capfd.readouterr().out == ("harness: stack overflow\n" if status == 1 else "")
 
 
 def test_a_function_that_keeps_no_register_is_reported():

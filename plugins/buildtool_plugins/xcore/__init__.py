@@ -11,8 +11,9 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import ToolError, suggest
 from buildtool.base.modes import Level
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Exported, Harness, VendorBuild
@@ -20,6 +21,9 @@ from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest,
 from buildtool_plugins.host import HostPlugin
 from buildtool_plugins.tools.sandbox import run_program
 from buildtool_plugins.xs3.container import is_image
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
 
 ISSUES_SOURCE = Path(__file__).resolve().parent / "issues.c"
 ISSUES_FLAGS = ("-DNN_VPU_COUNT", "-DNN_CYCLES")
@@ -44,7 +48,7 @@ class XcorePlugin(HostPlugin):
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """Returns the host's toolchain, or for "xs3" clang's XCore back end for the XS3 runner.
 
-        For "" it is the board's first one, but one of the host's where clang has no such back end.
+        For "" it is the board's first one, but one of the host's where `_find_runner` raises.
         """
         names = self.find_toolchains(board, name)
         others = tuple(one for one in names if one != RUNNER)
@@ -57,12 +61,12 @@ class XcorePlugin(HostPlugin):
         return super().toolchain(dataclasses.replace(board, toolchains=others), name)
 
     def _runner(self, board: Board) -> Toolchain:
-        """Returns the toolchain for the XS3 runner; raises ToolError where clang has no XCore back end."""
+        """Returns the toolchain for the XS3 runner; raises ToolError as `_find_runner` does."""
         from buildtool_plugins.tools.find import find_ar
         from buildtool_plugins.xs3 import cc
-        from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME, find_compiler
+        from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME
 
-        clang = find_compiler()
+        clang = _find_runner(board)
         memories = (("ram", board.memory(board.data)), ("far", board.memory(board.weights)))
         flags = ("-O2", "-ffp-contract=off", "-D__XS3A__", *board.core.cflags)
         return Toolchain(
@@ -92,7 +96,7 @@ class XcorePlugin(HostPlugin):
 
     def reality(self, board: Board) -> Reality:
         """Returns the reality of a program by the board's first toolchain."""
-        return SIMULATED if board.toolchains[:1] == (RUNNER,) else _describe_model()
+        return SIMULATED if board.toolchains[:1] == (RUNNER,) else _describe_model(board)
 
     def board_of(self, board: Board, image: bytes) -> Board:
         """Returns the board with the toolchains that make such images; an image for XS3 is not native."""
@@ -114,7 +118,7 @@ class XcorePlugin(HostPlugin):
         outputs = (*request.outputs, *((ISSUES,) if request.count else ()))
         result = super().run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
         issues = parse_issues(result.files.pop(ISSUES)) if request.count else {}
-        return dataclasses.replace(result, issues=issues, reality=_describe_model())
+        return dataclasses.replace(result, issues=issues, reality=_describe_model(board))
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
         """Raises ToolError with the commands to run: buildtool's own images run only on this machine."""
@@ -141,12 +145,28 @@ class XcorePlugin(HostPlugin):
         return xtc.compile_project(net, folder, tell)
 
 
-def _describe_model() -> Reality:
-    """Returns the reality of a program of this machine, with why there is no other if that is so."""
+def _find_runner(board: Board) -> Compiler:
+    """Returns the clang that compiles for the XS3 runner; raises ToolError.
+
+    The runner has one memory that programs write to, which has globals and arena.
+    """
     from buildtool_plugins.xs3.compiler import find_compiler
 
+    model = suggest("a model on this machine", toolchain="clang")
+    apart = [name for name in board.holders if name != board.data]
+    if apart:
+        text = f"the XS3 runner has an arena in memory '{board.data}', not in '{apart[0]}'"
+        raise ToolError(text, hint=model)
     try:
-        find_compiler()
+        return find_compiler()
+    except ToolError as error:
+        raise ToolError(error.text, hint=[*error.hints, model]) from None
+
+
+def _describe_model(board: Board) -> Reality:
+    """Returns the reality of a program of this machine, with why there is no other if that is so."""
+    try:
+        _find_runner(board)
     except ToolError as error:
         return Reality(Level.MODEL, f"{MODELLED}: {error.text}")
     return Reality(Level.MODEL, MODELLED)

@@ -6,7 +6,8 @@
 #include "harness_io.h"
 #include "nn_parallel.h"
 
-#define STACK_PAINTED 12288U /* bytes below the stack pointer; the linker leaves more */
+extern uint32_t __stack_bottom[]; /* from the linker: what lies below is not the stack's */
+
 #define STACK_PAINT 0xA5A5A5A5U
 
 /* `kcall number`, see xs3/services.h. */
@@ -66,10 +67,10 @@ int io_write(int handle, const void *data, uint32_t bytes) {
     return SERVICE(7, handle, data, bytes) != 0;
 }
 
-/* What is painted begins below this frame; the function's own frame follows it. */
+/* Everything below the stack pointer is painted, which is the frame's address. */
 __attribute__((noinline)) uint32_t io_call_measured(void (*function)(void)) {
-    volatile uint32_t *const top = (volatile uint32_t *)__builtin_frame_address(0) - 64;
-    volatile uint32_t *const bottom = top - STACK_PAINTED / 4;
+    volatile uint32_t *const top = (volatile uint32_t *)__builtin_frame_address(0);
+    volatile uint32_t *const bottom = __stack_bottom;
     for (volatile uint32_t *at = bottom; at < top; at++) {
         *at = STACK_PAINT;
     }
@@ -77,6 +78,10 @@ __attribute__((noinline)) uint32_t io_call_measured(void (*function)(void)) {
     volatile uint32_t *at = bottom;
     while (at < top && *at == STACK_PAINT) {
         at++;
+    }
+    if (at == bottom) {
+        io_print("harness: stack overflow\n");
+        io_exit(1);
     }
     return (uint32_t)(top - at) * 4;
 }

@@ -14,6 +14,7 @@ FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defi
 FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
 IDENTITY = ".nn_identity"
 STACK_BYTES = 0x4000
+STACK_BOTTOM = "__stack_bottom"  # the symbol of the stack's lowest address
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def link(
     for missing or repeated symbols, and where the program does not fit.
     """
     linker = _Linker(objects)
+    linker.globals.setdefault(STACK_BOTTOM, Symbol(None, (ram.base + ram.bytes - stack + 3) & ~3))
     sections = linker.reached(roots) if roots else [(o, s) for o in objects for s in o.sections]
     image = Image((ram, far), cp=ram.base)
     places, at = dict[int, int](), ram.base

@@ -134,7 +134,8 @@ class Machine:
             raise ToolError("no memory for the XS3 runner")
         self._memories: list[tuple[int, npt.NDArray[np.uint8]]] = []
         for memory in image.memories:
-            self._map(memory.base, memory.bytes if memory is image.memories[0] else self._far_bytes())
+            size = memory.bytes + -memory.bytes % 16 if memory is image.memories[0] else self._far_bytes()
+            self._map(memory.base, size)
         self._lib.xs3_choose(self._machine, readings.vlashr_rounds + 2 * readings.vlmaccr_saturates)
         registers = self._lib.xs3_registers(self._machine)
         self.registers = np.ctypeslib.as_array(registers, (REGISTERS,))
@@ -156,7 +157,9 @@ class Machine:
     def _map(self, base: int, size: int) -> None:
         memory = self._lib.xs3_map(self._machine, base, size, 1)
         if not memory:
-            raise ToolError(f"no {size} bytes at {base:#x}")
+            raise ToolError(
+                f"no memory of {size} bytes at {base:#x}: memories begin at multiples of 16, apart"
+            )
         array = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(memory))
         self._memories.append((base, array))
 
