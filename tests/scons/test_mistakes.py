@@ -88,7 +88,7 @@ def test_every_mistake_is_told_with_the_users_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "options", "expected"),
     [
-        (zoo.build("ds_cnn"), 'ram="4K"', "the limit is 4,096: 400 too many"),
+        (zoo.build("ds_cnn"), 'ram="4K"', "the limit is 4,096: 256 too many"),
         (zoo.build("ds_cnn"), 'ram="4K", strategy="layerwise"', "hint: ram=8880; strategy=best ram="),
         (zoo.build("ds_cnn")[:3000], "", "own.tflite: error: the file is damaged"),
     ],

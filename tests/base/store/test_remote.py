@@ -281,8 +281,8 @@ def forge(payload, lie):
 
 
 def shift(plan):
-    """Returns the plan with its first buffer a little higher."""
-    return with_buffer(plan, 0, offset=plan.buffers[0].offset + plan.alignment)
+    """Returns the plan with its first buffer where the arena ends."""
+    return with_buffer(plan, 0, offset=plan.arena_bytes)
 
 
 # Legal plans that say something wrong. The first three would build other code than the request asks for.
