@@ -211,9 +211,14 @@ def _find_line(graph: Graph, op: Op) -> _Line | None:
 
 def _add(graph: Graph, op: Op) -> bytes:
     """Packs the constants of nn_add_s8_mve: those of the plain kernel, and then the line."""
-    plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
+    plain = _plain(graph, op, "add")
     line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
+
+
+def _plain(graph: Graph, op: Op, packing: str) -> bytes:
+    """Packs the constants of a plain kernel."""
+    return packings(kernels_root() / "reference" / "packing.py")[packing](graph, op)
 
 
 PACKINGS: dict[str, Packing] = {
@@ -225,4 +230,5 @@ PACKINGS: dict[str, Packing] = {
     "fully_connected_mve": _dense,
     "transpose_conv_mve": _transpose_conv,
     "grouped_conv_mve": by_group(_conv),
+    "wide_grouped_conv_mve": by_group(lambda graph, op: _plain(graph, op, "wide_conv")),
 }
