@@ -9,7 +9,8 @@ in library_counts.toml. Without boards: every one of the columns that this check
 
 `--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the N first of either half
 of those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc: the
-fewer instructions stand in the table. `--only TEXT`: those with the text in their names.
+fewer instructions stand in the table. On RISC-V it is muriscv-nn, with clang; `wrong`: its result is not
+LiteRT's. `--only TEXT`: those with the text in their names.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit:
         ours = row[unit.name]
         per_mac = f"{ours / row['macs']:.2f}" if row["macs"] else ""
         beside = ["-", "-"]
-        if best:
+        if best and not best[i][0]:
+            beside = ["wrong", "-"]
+        elif best:
             ratios.append(ours / best[i][0])
             beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
         print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")
