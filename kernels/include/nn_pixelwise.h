@@ -19,16 +19,17 @@ static inline int nn_is_block(const nn_view *view, int32_t pixel, const nn_windo
 
 /* Calls `compute` for runs that cover the window. A run is one pixel where something lies between
  * the pixels of a view, or an operand has one channel while the output has more. Elements have
- * `bytes` bytes. */
+ * `bytes` bytes; `blocks`: runs are of several rows where they can be. */
 static inline __attribute__((always_inline)) void
-nn_for_runs_of(const int32_t bytes, nn_run_of_two *compute, const void *plan, const nn_view *in1,
-               const nn_view *in2, const nn_view *out, const nn_window *window) {
+nn_for_runs_of(const int32_t bytes, const int blocks, nn_run_of_two *compute, const void *plan,
+               const nn_view *in1, const nn_view *in2, const nn_view *out,
+               const nn_window *window) {
     const int32_t pixel = bytes * out->channels;
     const int alike = in1->channels == out->channels && in2->channels == out->channels;
     const int dense = nn_one_column(window) ||
                       (alike && in1->pixel_stride == pixel && in2->pixel_stride == pixel &&
                        out->pixel_stride == pixel);
-    const int whole = alike && nn_is_block(in1, pixel, window) && nn_is_block(in2, pixel, window) &&
+    const int whole = blocks && alike && nn_is_block(in1, pixel, window) && nn_is_block(in2, pixel, window) &&
                       nn_is_block(out, pixel, window);
     const int32_t rows = whole ? window->y1 - window->y0 : 1; /* of a run */
     for (int32_t y = window->y0; y < window->y1; y += rows) {
@@ -44,7 +45,14 @@ nn_for_runs_of(const int32_t bytes, nn_run_of_two *compute, const void *plan, co
 static inline __attribute__((always_inline)) void
 nn_for_runs(nn_run_of_two *compute, const void *plan, const nn_view *in1, const nn_view *in2,
             const nn_view *out, const nn_window *window) {
-    nn_for_runs_of(1, compute, plan, in1, in2, out, window);
+    nn_for_runs_of(1, 0, compute, plan, in1, in2, out, window);
+}
+
+/* The same in as few runs as there can be. */
+static inline __attribute__((always_inline)) void
+nn_for_blocks(const int32_t bytes, nn_run_of_two *compute, const void *plan, const nn_view *in1,
+              const nn_view *in2, const nn_view *out, const nn_window *window) {
+    nn_for_runs_of(bytes, 1, compute, plan, in1, in2, out, window);
 }
 
 #endif

@@ -36,7 +36,7 @@ static inline void nn_riscv_choose_all(const nn_view *in1, const nn_view *in2, c
         plain(in1, in2, out, window);
         return;
     }
-    nn_for_runs(nn_riscv_choose, NULL, in1, in2, out, window);
+    nn_for_blocks(1, nn_riscv_choose, NULL, in1, in2, out, window);
 }
 
 #endif

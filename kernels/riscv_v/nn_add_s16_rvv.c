@@ -47,5 +47,5 @@ void nn_add_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in
     nn_run_of_two *const run = in1->channels < out->channels   ? add_one_first
                                : in2->channels < out->channels ? add_one_second
                                                                : add_both;
-    nn_for_runs_of(2, run, constants, in1, in2, out, window);
+    nn_for_blocks(2, run, constants, in1, in2, out, window);
 }

@@ -36,6 +36,6 @@ void nn_mul_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in
                     const nn_view *out, const nn_window *window) {
     const int turned = in1->channels < out->channels; /* the factors change places */
     const nn_view *const first = turned ? in2 : in1, *const second = turned ? in1 : in2;
-    nn_for_runs_of(2, second->channels < out->channels ? multiply_one : multiply_both, constants,
+    nn_for_blocks(2, second->channels < out->channels ? multiply_one : multiply_both, constants,
                    first, second, out, window);
 }
