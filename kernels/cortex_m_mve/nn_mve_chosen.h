@@ -2,6 +2,7 @@
  *
  * A kernel that includes this says which of two elements is put out:
  *     static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
+ *     #define NN_MVE_CHOOSE "vmax.s8" or another instruction, the same
  */
 #ifndef NN_MVE_CHOSEN_H
 #define NN_MVE_CHOSEN_H
@@ -15,15 +16,17 @@ static NN_NOINLINE void nn_mve_choose_each(const void *plan, const nn_mve_strip 
     for (int32_t i = 0; i < s->pixels; i++) {
         const int8_t *a = s->a + i * s->a_step, *b = s->b + i * s->b_step;
         int8_t *out = s->out + i * s->out_step;
-        int32_t count = s->count;
-#pragma GCC unroll 4
-        for (; count >= 16; count -= 16, a += 16, b += 16, out += 16) {
-            vstrbq_s8(out, nn_mve_chosen(vldrbq_s8(a), vldrbq_s8(b)));
-        }
-        if (count > 0) { /* nothing outside is read or written */
-            const mve_pred16_t some = vctp8q((uint32_t)count);
-            vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), vldrbq_z_s8(b, some)), some);
-        }
+        const int32_t count = s->count;
+        __asm volatile("wlstp.8 lr, %[count], 2f\n"
+                       "1:\n"
+                       "vldrb.u8 q0, [%[a]], #16\n"
+                       "vldrb.u8 q1, [%[b]], #16\n" NN_MVE_CHOOSE " q0, q0, q1\n"
+                       "vstrb.8 q0, [%[out]], #16\n"
+                       "letp lr, 1b\n"
+                       "2:\n"
+                       : [a] "+r"(a), [b] "+r"(b), [out] "+r"(out)
+                       : [count] "r"(count)
+                       : "q0", "q1", "lr", "memory");
     }
 }
 
