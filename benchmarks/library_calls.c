@@ -1,6 +1,7 @@
 /* Functions of CMSIS-NN (version 6 or later) as calls of a few words, for counting: those that
- * buildtool has no adapter for. For muriscv-nn, which has the same functions, all of them. `words` begins with what the topology fixes; library_calls.py lays
- * it out. All return the library's status.
+ * buildtool has no adapter for. For muriscv-nn, which has the same functions, all of them. `words`
+ * begins with what the topology fixes; library_calls.py lays it out. All return the library's
+ * status.
  */
 #include "arm_nnfunctions.h"
 #include "nn.h"

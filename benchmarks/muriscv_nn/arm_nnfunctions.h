@@ -32,9 +32,11 @@
 #define arm_convolve_wrapper_s8 muriscv_nn_convolve_wrapper_s8
 #define arm_convolve_wrapper_s8_get_buffer_size muriscv_nn_convolve_wrapper_s8_get_buffer_size
 #define arm_depthwise_conv_wrapper_s16 muriscv_nn_depthwise_conv_wrapper_s16
-#define arm_depthwise_conv_wrapper_s16_get_buffer_size muriscv_nn_depthwise_conv_wrapper_s16_get_buffer_size
+#define arm_depthwise_conv_wrapper_s16_get_buffer_size                                             \
+    muriscv_nn_depthwise_conv_wrapper_s16_get_buffer_size
 #define arm_depthwise_conv_wrapper_s8 muriscv_nn_depthwise_conv_wrapper_s8
-#define arm_depthwise_conv_wrapper_s8_get_buffer_size muriscv_nn_depthwise_conv_wrapper_s8_get_buffer_size
+#define arm_depthwise_conv_wrapper_s8_get_buffer_size                                              \
+    muriscv_nn_depthwise_conv_wrapper_s8_get_buffer_size
 #define arm_elementwise_add_s16 muriscv_nn_elementwise_add_s16
 #define arm_elementwise_add_s8 muriscv_nn_elementwise_add_s8
 #define arm_elementwise_mul_s16 muriscv_nn_elementwise_mul_s16

@@ -54,8 +54,8 @@ static inline int8x16_t line_sixteen(int8x16_t a, int8x16_t b, int32x4_t factor1
 }
 
 /* `single`: the second operand's pixels are one element, which is part of the offset then. */
-static inline __attribute__((always_inline)) void
-add_line(const void *plan, const nn_mve_strip *s, int single, int clamped) {
+static inline __attribute__((always_inline)) void add_line(const void *plan, const nn_mve_strip *s,
+                                                           int single, int clamped) {
     line l = *(const line *)plan;
     const int32x4_t factor1 = vdupq_n_s32(l.factor1);
     const int8_t *a_pixel = s->a, *b_pixel = s->b;
@@ -106,8 +106,8 @@ static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const
     } else if (in2->channels != channels) {
         nn_mve_for_strips(1, add_line_single, &straight, in1, in2, out, window);
     } else {
-        nn_mve_for_strips(1, low > -128 || high < 127 ? add_line_clamped : add_line_plain, &straight,
-                        in1, in2, out, window);
+        nn_mve_for_strips(1, low > -128 || high < 127 ? add_line_clamped : add_line_plain,
+                          &straight, in1, in2, out, window);
     }
 }
 
@@ -207,8 +207,7 @@ static NN_NOINLINE void add_any(const void *plan, const nn_mve_strip *s) {
         for (int32_t count = s->count; count > 0; count -= 4, out += 4) {
             const mve_pred16_t some = vctp32q((uint32_t)count);
             int32x4_t sums = rescale(vldrbq_gather_offset_z_s32(a, a_lanes, some), &c.first);
-            const int32x4_t more =
-                rescale(vldrbq_gather_offset_z_s32(b, b_lanes, some), &c.second);
+            const int32x4_t more = rescale(vldrbq_gather_offset_z_s32(b, b_lanes, some), &c.second);
             sums = rescale(vmlaq_n_s32(sums, more, c.second.sign), &c.result);
             const int16x8_t result = nn_mve_narrow(sums, sums, c.zero_point, low, high);
             vstrbq_p_s32(out, vmovlbq_s16(result), some);
@@ -242,7 +241,7 @@ static void add_in_steps(const nn_add_constants *k, const nn_view *in1, const nn
     c.low = k->clamp_min;
     c.high = k->clamp_max;
     nn_mve_for_strips(1, plain && (half1 || half2) ? add_halved : add_any, &c, turned ? in2 : in1,
-                    turned ? in1 : in2, out, window);
+                      turned ? in1 : in2, out, window);
 }
 
 void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,

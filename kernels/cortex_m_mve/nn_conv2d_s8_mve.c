@@ -29,8 +29,7 @@ static inline int is_direct(const nn_conv_geometry *g, const nn_view *in, const 
 /* Whether all is one column, whose neighbours make pairs if it is taken for a row: the weights of a
  * kernel of one column lie as those of one row. */
 static inline int is_column(const nn_conv_geometry *g, const nn_view *in, const nn_view *out) {
-    return g->kernel_w == 1 && g->kernel_h > 1 && g->pad_left == 0 &&
-           (in->width | out->width) == 1;
+    return g->kernel_w == 1 && g->kernel_h > 1 && g->pad_left == 0 && (in->width | out->width) == 1;
 }
 
 /* A row of outputs whose inputs are pixels of `row`. */

@@ -45,9 +45,9 @@ static inline int16x8_t nn_mve_narrow(int32x4_t first, int32x4_t second, int32_t
     return vminq_s16(vmaxq_s16(both, low), high);
 }
 
-/* `pixels` of the output, each with `count` elements: element i of a pixel is made of the elements i
- * of both operands' pixels, or of the only one that an operand with one channel has. Steps are bytes
- * from pixel to pixel. */
+/* `pixels` of the output, each with `count` elements: element i of a pixel is made of the elements
+ * i of both operands' pixels, or of the only one that an operand with one channel has. Steps are
+ * bytes from pixel to pixel. */
 typedef struct {
     const int8_t *a, *b;
     int8_t *out;

@@ -26,11 +26,11 @@ nn_for_runs_of(const int32_t bytes, const int blocks, nn_run_of_two *compute, co
                const nn_window *window) {
     const int32_t pixel = bytes * out->channels;
     const int alike = in1->channels == out->channels && in2->channels == out->channels;
-    const int dense = nn_one_column(window) ||
-                      (alike && in1->pixel_stride == pixel && in2->pixel_stride == pixel &&
-                       out->pixel_stride == pixel);
-    const int whole = blocks && alike && nn_is_block(in1, pixel, window) && nn_is_block(in2, pixel, window) &&
-                      nn_is_block(out, pixel, window);
+    const int dense =
+        nn_one_column(window) || (alike && in1->pixel_stride == pixel &&
+                                  in2->pixel_stride == pixel && out->pixel_stride == pixel);
+    const int whole = blocks && alike && nn_is_block(in1, pixel, window) &&
+                      nn_is_block(in2, pixel, window) && nn_is_block(out, pixel, window);
     const int32_t rows = whole ? window->y1 - window->y0 : 1; /* of a run */
     for (int32_t y = window->y0; y < window->y1; y += rows) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {

@@ -13,8 +13,9 @@ static inline nn_view nn_turned(const nn_view *view) {
 
 /* A kernel of one column as one of one row. */
 static inline nn_conv_geometry nn_turned_geometry(const nn_conv_geometry *g) {
-    const nn_conv_geometry row = {g->kernel_w,   g->kernel_h, g->stride_w, g->stride_h, g->dilation_w,
-                                  g->dilation_h, g->pad_left, g->pad_top,  g->groups};
+    const nn_conv_geometry row = {g->kernel_w, g->kernel_h,   g->stride_w,
+                                  g->stride_h, g->dilation_w, g->dilation_h,
+                                  g->pad_left, g->pad_top,    g->groups};
     return row;
 }
 

@@ -22,10 +22,10 @@ int32_t nn_grouped_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometr
                                                  const nn_view *in, const nn_view *out);
 
 void nn_transpose_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
-                               const nn_view *in, const nn_view *out, const nn_window *window,
-                               void *scratch);
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch);
 int32_t nn_transpose_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry,
-                                                const nn_view *in, const nn_view *out);
+                                                   const nn_view *in, const nn_view *out);
 
 /* Any height, at most as many columns as the name says; any depth multiplier, no dilation across
  * columns, column stride 1 or 2. Each row of a channel's weights is filled up to that width. */

@@ -45,9 +45,9 @@ NN_OUTLINE void nn_riscv_put_general(const nn_conv_constants *common,
     }
 }
 
-/* One output of all channels, of a tile of `pixels` (template), `count` of which are wanted, from `column` of the
- * column window on: where every column lies in the tensor, one after the other (`regular`), or
- * where the row's table says. */
+/* One output of all channels, of a tile of `pixels` (template), `count` of which are wanted, from
+ * `column` of the column window on: where every column lies in the tensor, one after the other
+ * (`regular`), or where the row's table says. */
 static inline __attribute__((always_inline)) void
 nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
               const int32_t width, const int32_t pixels, const int32_t stride, const int regular) {

@@ -1,5 +1,5 @@
-/* Copies a box of elements from one layout to another, vectors: lines of neighbours; the plain kernel
- * does the rest. */
+/* Copies a box of elements from one layout to another, vectors: lines of neighbours; the plain
+ * kernel does the rest. */
 #include "nn_lines.h"
 #include "nn_riscv_v.h"
 

@@ -1,5 +1,5 @@
-/* DEPTHWISE_CONV_2D with a kernel of one column over an input of one column: rows and columns change
- * places, so that four outputs are computed together. Constants: those of
+/* DEPTHWISE_CONV_2D with a kernel of one column over an input of one column: rows and columns
+ * change places, so that four outputs are computed together. Constants: those of
  * nn_depthwise_conv2d_s8_rvv, as one column of taps has the order of one row. */
 #include "nn_riscv_v.h"
 #include "nn_turned.h"

@@ -15,8 +15,8 @@ static inline __attribute__((always_inline)) void multiply(const void *constants
     for (; count > 0; count -= (int32_t)vl, a += vl, b += one ? 0 : vl, out += vl) {
         vl = __riscv_vsetvl_e32m4((size_t)count);
         const vint16m2_t x = __riscv_vle16_v_i16m2(a, vl);
-        const vint32m4_t product = one ? __riscv_vwmul(x, *b, vl)
-                                       : __riscv_vwmul(x, __riscv_vle16_v_i16m2(b, vl), vl);
+        const vint32m4_t product =
+            one ? __riscv_vwmul(x, *b, vl) : __riscv_vwmul(x, __riscv_vle16_v_i16m2(b, vl), vl);
         nn_rvv_wide_put(out, nn_rvv_scale(product, c->output_multiplier, c->output_shift, vl),
                         c->clamp_min, c->clamp_max, vl);
     }
@@ -37,5 +37,5 @@ void nn_mul_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in
     const int turned = in1->channels < out->channels; /* the factors change places */
     const nn_view *const first = turned ? in2 : in1, *const second = turned ? in1 : in2;
     nn_for_blocks(2, second->channels < out->channels ? multiply_one : multiply_both, constants,
-                   first, second, out, window);
+                  first, second, out, window);
 }

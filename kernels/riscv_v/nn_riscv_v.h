@@ -24,10 +24,10 @@ int32_t nn_grouped_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry,
                                                const nn_view *out);
 
 void nn_transpose_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
-                               const nn_view *in, const nn_view *out, const nn_window *window,
-                               void *scratch);
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
 int32_t nn_transpose_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry,
-                                                const nn_view *in, const nn_view *out);
+                                                 const nn_view *in, const nn_view *out);
 
 /* As nn_conv2d_s8_rvv, or a depthwise convolution of any multiplier, in groups of at most 8 input
  * and 8 output channels; no scratch. */

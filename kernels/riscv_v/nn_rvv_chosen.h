@@ -29,8 +29,8 @@ static inline void nn_rvv_choose_all(const nn_view *in1, const nn_view *in2, con
                                      const nn_window *window) {
     const int turned = in1->channels != out->channels; /* the operands change places */
     const nn_view *const first = turned ? in2 : in1, *const second = turned ? in1 : in2;
-    nn_for_blocks(1, nn_rvv_choose, second->channels != out->channels ? second : NULL, first, second,
-                out, window);
+    nn_for_blocks(1, nn_rvv_choose, second->channels != out->channels ? second : NULL, first,
+                  second, out, window);
 }
 
 #endif

@@ -122,7 +122,7 @@ def spread_depthwise(draw) -> Case:
 
 
 def one_column() -> st.SearchStrategy[Case]:
-    """Depthwise layers with one column of up to nine taps, on up to 40 rows of one column, strides 1 and 2."""
+    """Depthwise layers with one column of two to nine taps, on up to 40 rows, strides 1 and 2."""
     return st.integers(2, 9).flatmap(lambda rows: depthwise_rows((rows, 1), most_size=(40, 1)))
 
 

@@ -1,7 +1,7 @@
 """Drops taps of convolutions that meet nothing but padding, for any output.
 
-Such taps add nothing. A kernel of 3 x 3 on an image of one column has two columns of them, and one of 7 x 7 on
-an image of 3 x 3 has a border of them.
+Such taps add nothing. A kernel of 3 x 3 on an image of one column has two columns of them, and one of 7 x 7
+on an image of 3 x 3 has a border of them.
 """
 
 from dataclasses import replace
