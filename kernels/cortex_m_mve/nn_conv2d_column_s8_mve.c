@@ -1,6 +1,6 @@
 /* CONV_2D with a kernel of one column over an input of one column, Helium: rows and columns change
- * places, so that neighbours make pairs. Constants: those of nn_conv2d_s8_mve, as one column of taps
- * has the order of one row. */
+ * places, so that neighbours make pairs. Constants: those of nn_conv2d_s8_mve, as one column of
+ * taps has the order of one row. */
 #include "nn_cortex_m_mve.h"
 #include "nn_turned.h"
 
