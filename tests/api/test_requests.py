@@ -265,6 +265,7 @@ def no_compiler(monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CLANG", "/nonexistent/clang")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compiler):
     base, value = EFFECTS[name]

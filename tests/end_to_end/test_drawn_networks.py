@@ -191,6 +191,7 @@ def check_image(job: Job, runs: list[Run]) -> None:
         assert left == [[array.tobytes() for array in given] for given in job.inputs]
 
 
+@slow
 @pytest.mark.parametrize(
     ("strategy", "most", "count", "blocks"),
     [

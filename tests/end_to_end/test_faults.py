@@ -71,6 +71,7 @@ def _positions(made, kind):
     return [i for i, op in enumerate(made.graph.ops) if op.kind is kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (-1,))])
 def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     position = _positions(made, OpKind.CONV_2D)[nth]

@@ -13,6 +13,7 @@ from buildtool.zoo.drawn_series import SERIES
 LEAST = {"image": "stream", "objective": "ram"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "samples"),
     [

@@ -225,6 +225,7 @@ def test_firmware_of_an_ssd_equals_litert(tmp_path):
         validated(file_of(ssd(seed, **changed), tmp_path), "cortex-m4", options, inputs=3)
 
 
+@pytest.mark.slow
 def test_firmware_may_have_some_of_the_outputs(tmp_path):
     whole = ssd(4)
     data = write_model(whole)

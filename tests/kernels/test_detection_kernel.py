@@ -73,6 +73,7 @@ SIDES = st.floats(-1e30, 1e30) | st.floats(-4, 4) | st.integers(-(2**54), 2**54)
 NORMAL = SIDES.filter(lambda value: value == 0 or abs(value) > 1e-290)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(a=NORMAL, b=NORMAL, shift=st.integers(-60, 60))
 def test_sums_and_products_are_those_of_doubles(doubles, a, b, shift):

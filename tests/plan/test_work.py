@@ -75,6 +75,7 @@ def test_answers_say_that_the_budget_has_ended(monkeypatch):
     assert "these plans are not proven to be the smallest" in " ".join(front_report.text(answer).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
 def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
     graph = joined(6)
