@@ -238,6 +238,7 @@ def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, so
         assert not is_running(pid)
 
 
+@pytest.mark.slow
 def test_a_daemon_that_has_no_descriptor_left_hangs_up_on_who_is_idle(tmp_path, sockets):
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = len(os.listdir("/proc/self/fd")) + 30  # noqa: PTH208

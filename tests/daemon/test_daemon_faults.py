@@ -233,6 +233,7 @@ def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_
             upkeep.daemon_command("start")
 
 
+@pytest.mark.slow
 def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, monkeypatch):
     with running(tmp_path) as daemon:
         daemon.link().close()
@@ -247,6 +248,7 @@ def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, m
         assert daemon.ask(BOARDS)
 
 
+@pytest.mark.slow
 def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(tmp_path):
     with running(tmp_path) as daemon:
         daemon.link().close()

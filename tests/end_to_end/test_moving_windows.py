@@ -68,6 +68,7 @@ def test_the_limit_on_memory_includes_what_is_kept():
     assert plan["arena_bytes"] + plan["state_bytes"] == least
 
 
+@pytest.mark.slow
 def test_the_limit_on_work_is_that_of_a_hop():
     model = as_file(SERIES["causal"]().graph)
     plan = ask("plan", model, 1, "cortex-m4", {"max_f": 0.02, "objective": "ram"})

@@ -60,6 +60,7 @@ def few_levels(values, levels):
     return values & np.int8(-(256 // levels) if levels > 2 else -128)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(graph=detections(), seed=seeds, pattern=patterns, levels=st.sampled_from((2, 8, 256)))
 def test_detections_equal_litert(graph, seed, pattern, levels):

@@ -107,6 +107,7 @@ def stem(builder, value):
     return net.graph(outs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"strategy": "layerwise"}, {"objective": "ram", "image": "stream"}])
 @pytest.mark.parametrize("builder", [NetBuilder, WideNetBuilder])
 def test_firmware_equals_litert(tmp_path, builder, options):

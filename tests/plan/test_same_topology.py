@@ -98,6 +98,7 @@ def emitted(graph, target, image):
     return {name: data.decode() for name, data in files.items() if not name.endswith(".bin")}, plan
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(graph=small_networks(), seed=SEEDS)
 def test_the_emitted_c_is_the_same_but_for_names(graph, seed):

@@ -44,6 +44,7 @@ def outcome(prepared, budget):
         return data, work.ended, work.left
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
     graph = joined(24)
     prepared = problem(graph, "cortex-m4", Session())

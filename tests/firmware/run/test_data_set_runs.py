@@ -94,6 +94,7 @@ def starts(monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference(
     file, arrays, predicted, starts
 ):

@@ -94,6 +94,7 @@ def test_a_built_answer_is_what_the_command_prints_as_json(net, printed, method,
     _same_as_command(net, printed, method, options, words)
 
 
+@pytest.mark.slow
 def test_lists_are_what_their_commands_print_as_json(net, printed, tmp_path):
     for answer, words in (
         (buildtool.boards(), ["boards"]),
