@@ -41,8 +41,8 @@ def open_session(without: Collection[str] = ()) -> Session:
 
     It does not use the cache namespaces in `without`.
     """
+    from buildtool.base.code_digest import code_digest
     from buildtool.base.folders import REMOTE_URL
-    from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
     from buildtool.base.store.cache import open_cache
 

@@ -44,7 +44,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
     Only the name of the network is used.
     """
-    from buildtool.base.identity import code_digest
+    from buildtool.base.code_digest import code_digest
     from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashfiles import check_formats
     from buildtool.firmware.tools import harness as harness_of

@@ -16,8 +16,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from buildtool.base.code_digest import home
 from buildtool.base.errors import Hint, ToolError
-from buildtool.base.identity import home
 
 _LAST_WORDS = 200  # characters of the child's last line before it ends
 PATIENCE_SECONDS = 1800.0  # for one answer: the slowest ones need only minutes

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool.base import wire
+from buildtool.base.code_digest import environment
 from buildtool.base.errors import BuildtoolError, ToolError, from_data
-from buildtool.base.identity import environment
 from buildtool.client.files import Located
 
 _END_SECONDS = 5.0  # a child must end within this time after its input is closed

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.compiler import VARIABLES, dependencies
 from buildtool.base.folders import REMOTE_URL
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Use
 from buildtool.base.objects import CachedObjects, Compiler, Unit
 from buildtool.base.session import Session

@@ -19,9 +19,9 @@ from buildtool import __version__
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
+from buildtool.base.code_digest import environment
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.folders import CACHE, REMOTE, REMOTE_URL, STATE, cache_folder
-from buildtool.base.identity import environment
 from buildtool.base.locks import has_locks, hold_lock
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint

@@ -25,9 +25,9 @@ from typing import Any
 
 import msgpack
 
+from buildtool.base.code_digest import ALL, below, home
 from buildtool.base.digests import GRAIN_NS, Digests, stamp
 from buildtool.base.folders import REMOTE
-from buildtool.base.identity import ALL, below, home
 from buildtool.base.store import disk
 from buildtool.client.files import Located
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.base import wire
+from buildtool.base.code_digest import code_digest, home, interpreter
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import cache_folder, cache_levels, private, short_name, socket_path, state_folder
-from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import is_locked
 
 CONNECT_SECONDS = 1.0

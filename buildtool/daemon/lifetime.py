@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
+from buildtool.base.code_digest import code_digest, home, interpreter
 from buildtool.base.folders import active_cache_folder
-from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import hold_lock, process
 from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__
+from buildtool.base.code_digest import code_folders
 from buildtool.base.errors import BuildtoolError, ToolError, to_data
-from buildtool.base.identity import code_folders
 from buildtool.client.endpoint import peer
 from buildtool.daemon.connection import MOST_CLIENTS, Clients, Connection
 from buildtool.daemon.lifetime import Life, Succession

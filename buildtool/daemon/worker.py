@@ -27,9 +27,9 @@ from buildtool.api import error_for_client, handle, subject
 from buildtool.api.requests import parse
 from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
+from buildtool.base.code_digest import code_digest
 from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, PlanError, ToolError, to_data
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Strategy, Use
 from buildtool.base.session import Session
 from buildtool.base.store.cache import open_cache

@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+from buildtool.base.code_digest import home
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
-from buildtool.base.identity import home
 from buildtool.base.outfiles import write
 
 INDEX = "examples.toml"

@@ -2,7 +2,7 @@
 
 This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
 that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
-spelling.py says how each front writes an option. Each kind of request lists the options that it takes
+syntax.py says how each front writes an option. Each kind of request lists the options that it takes
 (buildtool/api/requests).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from buildtool.base.errors import UsageError, did_you_mean, suggest
 from buildtool.base.modes import Image, Strategy
 from buildtool.options.parsers import refuse_less_work
-from buildtool.options.spelling import BAZEL, CMAKE, FRONT, PYTHON, platformio, spell, spell_name
+from buildtool.options.syntax import BAZEL, CMAKE, FRONT, PYTHON, platformio, spell, spell_name
 from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
 __all__ = [

@@ -22,8 +22,8 @@ from buildtool.api import open_session
 from buildtool.api.requests import parse
 from buildtool.api.requests.kinds import Front
 from buildtool.api.requests.kinds import Plan as PlanRequest
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Simplify, Strategy
 from buildtool.base.session import Session
 from buildtool.client.files import Located

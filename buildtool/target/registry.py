@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.code_digest import ENTRY_POINTS
 from buildtool.base.errors import (
     BuildtoolError,
     TargetError,
@@ -28,7 +29,6 @@ from buildtool.base.errors import (
     did_you_mean,
     suggest,
 )
-from buildtool.base.identity import ENTRY_POINTS
 from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kept_facts import kept_facts

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_bytes
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Use
 from buildtool.base.store import NAMESPACES, EntryId
 from buildtool.base.store.disk import Disk

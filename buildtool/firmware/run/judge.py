@@ -21,8 +21,8 @@ from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.firmware.run.curves import Curves, has_curves
+from buildtool.firmware.run.moving_window import MovingWindow
 from buildtool.firmware.run.undefined import has_undefined, replace_undefined
-from buildtool.firmware.run.windows import MovingWindow
 from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.hops import Hopping

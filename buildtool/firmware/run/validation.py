@@ -28,7 +28,7 @@ from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference, distance
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
-from buildtool.firmware.run.windows import WINDOWS, count_hops
+from buildtool.firmware.run.moving_window import WINDOWS, count_hops
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initial_states, next_states
 from buildtool.graph.types import Graph

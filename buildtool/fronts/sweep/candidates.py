@@ -16,8 +16,8 @@ import msgpack
 
 from buildtool import zoo
 from buildtool.api.requests import EVERY_KIND, options_of, parse
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
-from buildtool.base.identity import code_digest
 from buildtool.base.toml import place, read_toml
 from buildtool.client.files import Located
 from buildtool.fronts.asking import build_request

@@ -24,8 +24,8 @@ from concurrent.futures import (
 )
 from typing import Any
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, MachineError, UsageError
-from buildtool.base.identity import code_digest
 from buildtool.fronts.sweep import worker
 from buildtool.fronts.sweep.candidates import Job, Study
 from buildtool.fronts.sweep.module import Made

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, MachineError, from_exception
-from buildtool.base.identity import code_digest
 from buildtool.options import spell
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from buildtool.target.plugin import Exported, Harness, VendorBuild
 from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest, RunResult, Toolchain, Wiring
 from buildtool_plugins.host import HostPlugin
 from buildtool_plugins.tools.sandbox import run_program
-from buildtool_plugins.xs3.container import is_image
+from buildtool_plugins.xs3.elf_files import is_image
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler

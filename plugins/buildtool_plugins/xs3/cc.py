@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _compile(clang: str, words: list[str], output: Path) -> int:
-    from buildtool_plugins.xs3.container import write_object
+    from buildtool_plugins.xs3.elf_files import write_object
 
     at = words.index("-o")
     flags = [*words[:at], *words[at + 2 :]]
@@ -93,9 +93,9 @@ def _contents(name: str, folders: Sequence[Path]) -> str:
 
 def _link(objects: Sequence[Path], output: Path, words: Sequence[str]) -> None:
     from buildtool_plugins.xs3.assembler import assemble
-    from buildtool_plugins.xs3.container import read_object, write_image, write_map
-    from buildtool_plugins.xs3.elf import members
+    from buildtool_plugins.xs3.elf_files import read_object, write_image, write_map
     from buildtool_plugins.xs3.linker import FAR, RAM, STACK_BYTES, link
+    from buildtool_plugins.xs3.vendor_elf import members
 
     texts = []
     for path in objects:

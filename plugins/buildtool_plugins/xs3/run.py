@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
-from buildtool_plugins.xs3.container import read_image
+from buildtool_plugins.xs3.elf_files import read_image
 from buildtool_plugins.xs3.machine import MARKS, Machine
 
 FAULT = 70  # the exit status of a program that stops elsewhere than at its end

@@ -98,7 +98,7 @@ def _bundle(args: argparse.Namespace) -> Result:
 )
 def emit(args: argparse.Namespace) -> Result:
     """Writes a network's changed sources, with a stamp and a depfile for a build system."""
-    from buildtool.base.identity import code_files
+    from buildtool.base.code_digest import code_files
 
     if args.depfile and not args.stamp:
         raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")

@@ -1,4 +1,4 @@
-"""Files of the runner's tools: objects that hold assembly text, and linked images. Both are ELF.
+"""The ELF files of our own tools for XS3: objects that hold assembly text, and linked images.
 
 An object is assembled when it is linked. An image has its segments, and its symbols with cp, dp, the stack
 and the end of the program among them.
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.base.errors import ToolError
-from buildtool_plugins.xs3.elf import MACHINE
 from buildtool_plugins.xs3.linker import IDENTITY, Image, Memory
+from buildtool_plugins.xs3.vendor_elf import MACHINE
 
 TEXT = ".xs3.text"  # the section of an object that has the assembly text
 _HEADER, _SECTION, _SEGMENT, _SYMBOL = (
