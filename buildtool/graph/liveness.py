@@ -1,4 +1,4 @@
-"""Live ranges of a graph's activations in its given operator order, and the largest live sum."""
+"""Live ranges of a graph's activations in its order of operators, and the most bytes live at one operator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
