@@ -1,4 +1,4 @@
-"""Clamps to a range: fused activations, RELU and similar ones, or MAXIMUM and MINIMUM with constants."""
+"""Emits clamps to a range, as RELU and similar operators, or as MAXIMUM and MINIMUM with constants."""
 
 import math
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def _clamp_floats(build: Builder, x: ActivationValue, clamp: Clamp, name: str) -
 def _bound(
     build: Builder, tensor: int, limits: Sequence[tuple[OpKind, Array]], quant: Quantization | None, name: str
 ) -> int:
-    """Emits a MAXIMUM and a MINIMUM with constants, as `limits` says, and returns the result."""
+    """Emits a MAXIMUM or MINIMUM with a constant for each of `limits`. Returns the result."""
     shape = build.tensors[tensor].shape
     for i, (kind, bound) in enumerate(limits):
         inner = name if i == len(limits) - 1 else f"{name}/half"

@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool, global pools, ReduceMean and Resize."""
+"""Reads MaxPool, AveragePool, global pools, reductions and Resize."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -120,7 +120,7 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
 
 
 def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
-    """Returns the axes of a reduction, an attribute or an operand; () where it does nothing."""
+    """Returns the axes of a reduction, an attribute or an operand; () if the operator reduces nothing."""
     axes = node.integers("axes")
     if axes is None and node.input(1):
         axes = ctx.ints(node, 1, "the axes")
@@ -229,7 +229,7 @@ _PICKS: dict[str, _Pick] = {
 
 
 def _find_rows(coordinates: str, pick: _Pick, size: int, out: int, factor: float) -> npt.NDArray[np.int64]:
-    """Returns the input row (or column) that ONNX takes for each output row."""
+    """Returns the input row (or column) from which ONNX takes each output row (or column)."""
     rows = np.arange(out, dtype=np.float64)
     if coordinates == "align_corners":
         x = rows * (size - 1) / (out - 1) if out > 1 else rows * 0

@@ -1,4 +1,7 @@
-"""Functions of one element (for int8, tables of 256 bytes), of a pixel's channels, and type conversions."""
+"""Functions of one element, functions of a pixel's channels, and type conversions.
+
+Of int8, a function of one element is a table of 256 bytes.
+"""
 
 import math
 from functools import partial

@@ -1,8 +1,9 @@
 """Operators that move elements without changing them: paddings, slices, concatenations, blocks, ...
 
 Some of them run no code: input and output share one buffer, and the output is the same bytes with another
-shape. Planning turns slices and concatenations into two more (see `partviews`): a VIEW is some channels of
-its input's pixels, and each input of a JOINED is some channels of its output's pixels.
+shape. Planning turns some slices and concatenations into two other kinds of this sort (see `partviews`):
+VIEW, whose output is some channels of its input's pixels, and JOINED, of whose output's pixels each input is
+some channels.
 """
 
 import math

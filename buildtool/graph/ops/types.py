@@ -2,7 +2,7 @@
 
 Rules that are quick to import (shapes, types, quantisation) are functions. Functions that compute with numpy
 or read files are given by name, "module:function" of their package. `load` imports them at their first use,
-as a command that plans neither executes a network nor writes one.
+because most commands need few of them: a command that plans neither executes a network nor writes one.
 """
 
 import enum
@@ -70,7 +70,7 @@ class CallForm(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """A TFLite operator that is read as some kind.
+    """A TFLite operator that is read as the kind whose definition lists it.
 
     `name` is its name in TFLite. `decode` is a function in `tflite`, (OpView) -> None.
     """
@@ -88,10 +88,12 @@ def option_table(kind: str) -> str:
 class Plain:
     """How a file stores an operator whose parameters, if any, are fields of its option table.
 
-    `options` is the table's name. It is "" if there is no table, and None for the usual name. `fields` maps
-    the table's fields to attributes of `attrs`. If a file lacks the table, the attributes have their
-    defaults; if the table is `needed`, such a file is malformed. `parameters` are int32 constants after the
-    operands. The mapping is from their roles to attributes, and the operator's own decoder reads them.
+    `options`: the table's name; "" if there is no table, None for the usual name.
+    `fields`: maps the table's fields to attributes of `attrs`. If a file lacks the table, the attributes have
+    their defaults.
+    `needed`: whether a file that lacks the table is malformed.
+    `parameters`: int32 constants that follow the operands; maps their roles to attributes. The operator's own
+    decoder reads them.
     """
 
     version: int
