@@ -239,22 +239,22 @@ def state_shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _check_attributes(attrs: g.Attrs, shape: tuple[int, ...]) -> None:
     """Raises GeometryError unless the attributes of an operator with state fit an operand of this shape."""
-    of, rank = f"of an operand of shape {list(shape)}", len(shape)
+    operand, rank = f"of an operand of shape {list(shape)}", len(shape)
     match attrs:
         case g.FramerAttrs(size, step):
             text = f"frames of {size} samples, {step} apart"
             demand(1 <= step <= size and size // step < _MOST_COUNT, text)
-            demand(rank >= 1 and shape[-1] % step == 0, f"{text}, {of}")
+            demand(rank >= 1 and shape[-1] % step == 0, f"{text}, {operand}")
         case g.OverlapAddAttrs(step):
-            demand(rank >= 2 and 1 <= step <= shape[-1], f"frames {step} apart, {of}")
+            demand(rank >= 2 and 1 <= step <= shape[-1], f"frames {step} apart, {operand}")
         case g.StackerAttrs(before, after, step):
             text, frames = f"{before} frames before and {after} after, by {step}", before + 1 + after
             demand(min(before, after) >= 0 and 1 <= step <= frames < _MOST_COUNT, text)
-            demand(rank == 1, f"{text}, {of}")
+            demand(rank == 1, f"{text}, {operand}")
         case g.DelayAttrs(length):
-            demand(length >= 0 and rank >= 1, f"a delay of {length} samples, {of}")
+            demand(length >= 0 and rank >= 1, f"a delay of {length} samples, {operand}")
         case _:
-            demand(rank == 1, f"a state {of}")
+            demand(rank == 1, f"a state {operand}")
 
 
 def kept_samples(attrs: g.FramerAttrs) -> int:

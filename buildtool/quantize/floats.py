@@ -14,7 +14,7 @@ from buildtool.graph.onnx.interface import order_input, order_output
 from buildtool.graph.onnx.reader import open_file
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
-from buildtool.graph.tflite.reader import computes_in_floats, computes_in_integers, damage_told
+from buildtool.graph.tflite.reader import computes_in_floats, computes_in_integers, report_damage
 from buildtool.graph.types import DType, Tensor
 from buildtool.plan.models import Model, is_onnx
 
@@ -57,7 +57,7 @@ def read_float(model: Model) -> FloatNetwork:
     """Returns what a file's float network takes and gives. Refuses networks that are not float."""
     if is_onnx(model.path):
         return _read_onnx(model)
-    with damage_told(model.path):
+    with report_damage(model.path):
         return _read_tflite(FlatFile(model.data, outside=True))
 
 

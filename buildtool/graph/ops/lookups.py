@@ -330,7 +330,7 @@ DEFS = (
         OpKind.L2_NORMALIZATION,
         floats="floats:l2_normalization",
         reference="softmax:l2_normalization",
-        decode="pointwise:l2_normalization",
+        decode="pointwise:decode_l2_normalization",
         no_int16=NO_INT16,
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
