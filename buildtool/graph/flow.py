@@ -54,11 +54,11 @@ class Flow:
     outputs: tuple[int, ...]
 
     def activations(self) -> tuple[int, ...]:
-        """The inputs, then the operators' results in execution order."""
+        """Returns the inputs, then the operators' results in execution order."""
         return (*self.inputs, *(v for op in self.ops for v in op.writes))
 
     def weights(self) -> tuple[int, ...]:
-        """The weights that operators read, in ascending order."""
+        """Returns the weights that operators read, in ascending order."""
         return tuple(sorted({v for op in self.ops for v in op.reads if self.values[v].is_weight}))
 
 

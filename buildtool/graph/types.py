@@ -931,7 +931,7 @@ class Graph:
             yield from op.outputs
 
     def op_name(self, position: int) -> str:
-        """The name of the operator's first output, for tables."""
+        """Returns the name of the first output of the operator at `position`, for tables."""
         return self.tensors[self.ops[position].outputs[0]].name
 
 
