@@ -178,8 +178,8 @@ _LEADERS = frozenset(
 def fuse(flow: Flow) -> Flow:
     """Fuses batch normalisations and activations into the operator before them, as most runtimes do.
 
-    This needs a value between the two that no other operator reads. Element-wise arithmetic is fused where
-    its other operand is a weight.
+    An operator is fused only if no other one reads its input. Elementwise arithmetic is fused where its other
+    operand is a weight.
     """
     read = Counter(v for op in flow.ops for v in op.reads)
     outputs = set(flow.outputs)

@@ -113,8 +113,8 @@ def whole(graph: Graph, op: Op) -> list[Copy]:
 def shift(graph: Graph, op: Op) -> list[Copy]:
     """Returns the copies of a SHIFT, whose state consists of lines.
 
-    The first copy moves the remaining values to the start of each line; it is absent if there are none. The
-    last copy writes the new values behind them.
+    The first copy moves the remaining values to the start of each line; it is absent if no values remain. The
+    last copy writes the new values after them.
     """
     axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)

@@ -860,9 +860,9 @@ class State:
     """A value that lasts from one invoke to the next.
 
     The tensor `before` has this value when an invoke begins, and the tensor `after` when the invoke ends. In
-    the next invoke, `before` has the bytes of `after`. No operator writes `before`. If nothing assigns the
-    state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and type of
-    `before`, which becomes read-only.
+    the next invoke, `before` has the bytes of `after`. No operator writes `before`. If no operator assigns
+    the state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and
+    type of `before`, which becomes read-only.
     """
 
     before: int

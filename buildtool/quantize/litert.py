@@ -91,8 +91,8 @@ def check_ranges(ranges: Mapping[str, Mapping[str, Any]]) -> None:
     """
     for name, ends in ranges.items():
         low, high = (np.asarray(ends.get(end, 0), np.float64) for end in ("min", "max"))
-        apart = high - low
-        if not ((apart >= 0) & (apart <= np.finfo(np.float32).max)).all():
+        span = high - low
+        if not ((span >= 0) & (span <= np.finfo(np.float32).max)).all():
             text = f"the values of '{name}' are too large, or too far apart, for a scale of float32"
             raise UnsupportedError(text)
 

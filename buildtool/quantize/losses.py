@@ -36,13 +36,13 @@ class _Sums:
 
     def add(self, exact: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> None:
         """Adds the output for one input: `exact` of the float network, `near` of the quantised one."""
-        apart = np.abs(near - exact)
+        errors = np.abs(near - exact)
         self.elements += exact.size
         self.largest = max(self.largest, float(np.abs(exact).max()))
-        self.max_abs = max(self.max_abs, float(apart.max()))
-        self.total_abs += float(apart.sum())
+        self.max_abs = max(self.max_abs, float(errors.max()))
+        self.total_abs += float(errors.sum())
         self.signal += float(np.square(exact).sum())
-        self.noise += float(np.square(apart).sum())
+        self.noise += float(np.square(errors).sum())
 
     def answer(self, name: str) -> OutputError:
         """Returns the figures of the output `name` as a part of the answer."""

@@ -133,7 +133,8 @@ def save(model: Any, path: Path) -> None:
 def load(path: Path) -> Any:
     """Loads the network of a .keras file without compiling it.
 
-    Raises UsageError if there is no file, ModelError for other files and for networks with Lambda layers.
+    Raises UsageError if the file does not exist, ModelError for other files and for networks with Lambda
+    layers.
     """
     keras = prepare()
     if not path.is_file():

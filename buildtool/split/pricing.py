@@ -145,8 +145,8 @@ class Price:
         return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
 
-def _describe_excess(what: str, need: int, room: int, of: str) -> str:
-    return f"{what}: {of} takes {need:,} bytes, there are {room:,}"
+def _describe_excess(what: str, need: int, room: int, subject: str) -> str:
+    return f"{what}: {subject} takes {need:,} bytes, there are {room:,}"
 
 
 class Pricer:

@@ -45,10 +45,10 @@ def build(
     """Builds the Keras model of a choice. Its layers have the same names in every process.
 
     `model` is the original network, with `blocks`. `weights` is a network trained later, whole or split. A
-    layer gets the weights of the same layer of `weights`. If there is none, it gets a slice of the whole
-    layer of `weights`, or if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
-    identity. With `grouped`, each channel goes to the branch where it keeps the most weight, and the fusion
-    restores the order. `model` is not changed, and the result shares no layer with it.
+    layer gets the weights of the same layer of `weights`. If that has no such layer, it gets a slice of the
+    whole layer of `weights` or, if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
+    identity. With `grouped`, each channel is put into the branch where it keeps the most weight, and the
+    fusion restores the order. `model` is not changed, and the result shares no layer with it.
     """
     import keras
 
@@ -357,9 +357,9 @@ def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
         room[group] -= 1
     rows = np.arange(len(worth))
     for _ in range(len(worth)):
-        there = worth[:, groups]  # of each channel in the group of each other
-        here = worth[rows, groups]
-        gain = there + there.T - here[:, None] - here[None, :]
+        exchanged = worth[:, groups]  # of each channel in the group of each other
+        own = worth[rows, groups]
+        gain = exchanged + exchanged.T - own[:, None] - own[None, :]
         one, other = np.unravel_index(int(gain.argmax()), gain.shape)
         if gain[one, other] <= GAIN:
             break

@@ -124,7 +124,7 @@ def affine(
 ) -> Affine:
     """Returns weight scales and biases that give channel c mean `offsets[c]` and deviation `deviations[c]`.
 
-    They are computed from the accumulators of all samples. For few of them, the estimate of a channel's
+    They follow from the accumulators of all samples. If a channel has few of them, the estimate of its
     variance is moved towards the variance of the whole layer, and that of its mean towards zero. Without
     `per_channel` there is one scale, from the layer's variance and the first deviation.
     """

@@ -396,7 +396,10 @@ def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
 
 
 def _add_constants(fit: _Fit, constant: Bools, output: Int, whole: Bools) -> _Fit:
-    """Returns `fit` with constants for the channels of the mask `constant`, whose output is always `output`."""
+    """Returns `fit` with constants for the channels that always have the output `output`.
+
+    `constant` is a mask of these channels.
+    """
     fields = {name: np.where(constant, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
     fields["offset"] = np.where(constant, (output << 16) + (1 << 15) * ~whole, fit.offset)
     fields["down"] = np.where(constant, 8, fit.down)

@@ -268,8 +268,8 @@ class _Building:
     def _part(self, t: int, run: Sequence[_Piece]) -> int:
         """Returns a tensor with the rows of the pieces `run`, in order.
 
-        It is the piece's own tensor if there is one piece, which is the whole tensor. Otherwise a ROWS copies
-        them.
+        If there is one piece and it is a whole tensor, the result is this tensor. Otherwise a ROWS copies the
+        rows.
         """
         tensor, first, rows = run[0]
         if len(run) == 1 and (1, rows) == self.tensors[tensor].shape[:2] and not first:

@@ -3,7 +3,9 @@
 Keeping rows costs memory, and computing them again costs work. The search begins with the choice that keeps
 every row that is read again. Step by step it gives up rows: those first that add the least work for each byte
 that they free. All choices that a step compares are candidates for the result.
-A tensor may keep the rows that each span of reads needs, or only the spans near the window's end, or nothing.
+
+The rows of a tensor that are read again form spans of neighbouring rows. A ring keeps all rows from the first
+row of a span on. So a tensor keeps all of its spans, or only the last ones, or none.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ MOST_STEPS = 400
 class _Levels:
     """A choice of what is kept.
 
-    `spans`: for each tensor, how many of the spans that could be kept are kept, counted from the last one. A
-    tensor that is missing keeps all. `without_sums`: positions of the poolings that keep no sums.
+    `spans`: how many spans of a tensor are kept, counted from the last one. A tensor that is missing keeps
+    all.
+    `without_sums`: positions of the poolings that keep no sums.
     """
 
     spans: Mapping[int, int] = field(default_factory=dict)
@@ -43,8 +46,8 @@ class _Levels:
     def lower(self, needs: Needs) -> Iterator[tuple[int, _Levels]]:
         """Yields (key, choice) for every choice that keeps less of one tensor or pooling.
 
-        The key is unique: t for a tensor, -1 - position for a pooling. Each choice comes in two forms: the
-        tensors that kept nothing so far keep the rows that are now read again, or compute them again, too.
+        The key is unique: t for a tensor, -1 - position for a pooling. Each choice comes in two variants:
+        tensors that keep no rows now may keep rows that are then read again, or they still keep none.
         """
         none = {t: 0 for t in needs.analysis.moments if t not in needs.kept}
         for spans in (self.spans, {**none, **self.spans}):

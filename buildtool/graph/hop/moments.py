@@ -156,7 +156,9 @@ def analyse(graph: Graph, hop: int) -> Analysis:
     moments = {first: Moments(*image, dim, len(shape) - 1 - dim, shift=hop)}
     roles: list[Role] = []
     for op in graph.ops:
-        if first in op.outputs or (op.kind in ALIAS_KINDS and op.outputs[0] in _before(graph, first)):
+        if first in op.outputs or (
+            op.kind in ALIAS_KINDS and op.outputs[0] in _find_input_aliases(graph, first)
+        ):
             roles.append(Role(Work.NONE))
             continue
         role, outputs = _role(graph, op, moments)
@@ -182,8 +184,8 @@ def _check_network(graph: Graph) -> None:
         raise UnsupportedError(text, hint=suggest(hop=None))
 
 
-def _before(graph: Graph, first: int) -> set[int]:
-    """Returns the aliases of the network's input up to `first`, with both ends."""
+def _find_input_aliases(graph: Graph, first: int) -> set[int]:
+    """Returns the network's input, the tensor `first`, and the aliases between them."""
     makers, chain = graph.producers(), {first}
     while first in makers:
         first = graph.ops[makers[first]].inputs[0]
@@ -312,9 +314,9 @@ def _slide(graph: Graph, op: Op, layout: Moments, moments: Mapping[int, Moments]
 
 
 def _pools_all(attrs: PoolAttrs, shapes: Sequence[Sequence[int]]) -> bool:
-    """Whether a pooling has one window, which covers the whole input.
+    """Whether a pooling has a single window, which covers the whole input.
 
-    `shapes`: of its input and its output.
+    `shapes` are those of the input and the output.
     """
     no_pad = not any((attrs.pad.top, attrs.pad.bottom, attrs.pad.left, attrs.pad.right))
     return no_pad and attrs.kernel == tuple(shapes[0][1:3]) and tuple(shapes[1][1:3]) == (1, 1)

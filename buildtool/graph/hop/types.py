@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Kept:
     """Rows of a tensor that are kept from one hop to the next: those from row `first` of the window on.
 
-    They end at `Moments.kept_end`, as the values of later rows depend on where the window ends, or are new.
+    They end at `Moments.kept_end`: later rows are new in this window, or depend on where the window ends.
     `tensor` is the tensor's number in the network that runs on the whole window.
     """
 

@@ -187,7 +187,7 @@ def reciprocal(ctx: Context, node: Node) -> list[Value]:
 
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
-    """Reads Relu or Clip. The operator before it does the clamping if nothing else reads its result."""
+    """Reads Relu or Clip. The operator before it clamps instead, if no other operator reads its result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
         low, high = clip_attributes(node)

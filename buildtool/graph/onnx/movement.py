@@ -41,7 +41,7 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
 
 
 def cast(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Cast to float32 of an activation, which is a number already, or of an integer network input."""
+    """Reads a Cast to float32, which needs no operator: its result holds the numbers of its input."""
     if node.integer("to", 0) != 1:  # TensorProto.FLOAT
         hint = "cast to float32, or leave the operator out of the network"
         raise UnsupportedError("a Cast of an activation to another type than float32", hint=hint)

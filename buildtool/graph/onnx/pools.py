@@ -208,10 +208,12 @@ def _choose_attrs(
     pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
     if pick is None:
         raise ModelError("the nearest_mode does not exist")
-    theirs = [_find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    rows_of_onnx = [
+        _find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)
+    ]
     for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
-        ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
-        if all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True)):
+        rows_of_tflite = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
+        if all(np.array_equal(a, b) for a, b in zip(rows_of_tflite, rows_of_onnx, strict=True)):
             return attrs
     text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than all modes of TFLite"
     raise UnsupportedError(text, hint="use coordinate_transformation_mode asymmetric with nearest_mode floor")

@@ -1,9 +1,9 @@
 """Operators that move elements without changing them: paddings, slices, concatenations, blocks, ...
 
-Some of them run no code: input and output share one buffer, and the output is the same bytes with another
-shape. Planning turns some slices and concatenations into two other kinds of this sort (see `partviews`):
-VIEW, whose output is some channels of its input's pixels, and JOINED, of whose output's pixels each input is
-some channels.
+Some of them run no code (aliases): input and output share one buffer, and the output is the same bytes with
+another shape. Planning turns some slices and concatenations of channels into two further kinds that run no
+code (see `partviews`). A VIEW is a slice whose reader reads parts of the input's pixels. A JOINED is a
+concatenation whose parts are written into parts of its output's pixels.
 """
 
 import math

@@ -26,27 +26,29 @@ NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators.
+    """Properties of a kind of operators, from which its classes in `ops` follow (TABLE_KINDS, ...).
 
     TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL and CHANNEL.
     """
 
     NONE = 0
-    ALIAS = enum.auto()
-    PIXEL = enum.auto()
-    SLIDING = enum.auto()
-    UNEVEN = enum.auto()
-    CHANNEL = enum.auto()
+    ALIAS = enum.auto()  # it runs no code: input and output share one buffer
+    PIXEL = enum.auto()  # an output pixel depends only on the inputs' pixels at its place
+    SLIDING = enum.auto()  # an output pixel depends on a window, which moves by a whole stride
+    UNEVEN = enum.auto()  # an output pixel depends on a window, which moves by any ratio
+    CHANNEL = enum.auto()  # an output channel depends only on the inputs' same channels (see CHANNEL_KINDS)
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
     _ELEMENT = enum.auto()
-    ELEMENT = _ELEMENT | PIXEL | CHANNEL
-    TABLE = _BYTE | ELEMENT
-    PAIR = _SEVERAL | ELEMENT
-    COMPARISON = _ORDER | PAIR
-    ARITHMETIC = _SUMS | PAIR
+    ELEMENT = (
+        _ELEMENT | PIXEL | CHANNEL
+    )  # an output element depends only on the inputs' elements at its place
+    TABLE = _BYTE | ELEMENT  # of int8, it is a function of one byte
+    PAIR = _SEVERAL | ELEMENT  # a function of several operands, which broadcast
+    COMPARISON = _ORDER | PAIR  # its results are truth values
+    ARITHMETIC = _SUMS | PAIR  # ADD, SUB, MUL and DIV
 
 
 class CallForm(enum.StrEnum):
@@ -57,14 +59,14 @@ class CallForm(enum.StrEnum):
     SEVERAL = "several"  # views of operands that broadcast
     COPIES = "copies"  # strided copies, one per part
     FILLED = "filled"  # fills the output, then copies
-    MIRRORED = "mirrored"
+    MIRRORED = "mirrored"  # copies of a MIRROR_PAD
     REDUCED = "reduced"  # a walk over the kept dimensions, and one over the reduced ones
-    GATHERED = "gathered"
-    ARG = "arg"
-    MATRICES = "matrices"
+    GATHERED = "gathered"  # elements at constant or computed indices
+    ARG = "arg"  # positions of extremes along one axis
+    MATRICES = "matrices"  # products of matrices, in batches
     DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
-    MOVING = "moving"  # rows, rings and sums of a moving window
+    MOVING = "moving"  # rows, rings and sums of a sliding window
     SIGNAL = "signal"  # whole tensors, several outputs, and state in place
 
 

@@ -277,9 +277,9 @@ def convolution(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
             sums = np.where(inside, sums + np.repeat(tap, times, axis=3) * weights[0, ky, kx], sums)
             continue
         each, groups = weights.shape[3], x.shape[3] // weights.shape[3]
-        of = np.arange(shape[3]) // (shape[3] // groups) * each  # the first input channel of each output
+        first_inputs = np.arange(shape[3]) // (shape[3] // groups) * each  # of each output channel
         for i in range(each):
-            sums = np.where(inside, sums + tap[..., of + i] * weights[:, ky, kx, i], sums)
+            sums = np.where(inside, sums + tap[..., first_inputs + i] * weights[:, ky, kx, i], sums)
     return [_finish(op, sums, bias)]
 
 

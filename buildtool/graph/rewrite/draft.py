@@ -29,7 +29,7 @@ class Node:
         return self.op().place
 
     def op(self) -> Op:
-        """Returns the operator in the form of the graph."""
+        """Returns the operator as an `Op` of a graph."""
         return Op(self.kind, tuple(self.inputs), tuple(self.outputs), self.attrs, self.index)
 
     def attributes(self, cls: type[_A]) -> _A:

@@ -2,7 +2,7 @@
 
 The QUANTIZE after a float input and the DEQUANTIZE before a float output are removed. The int8 tensors become
 the network's inputs and outputs, and have the scale and zero point. An input that an operator reads as
-float32, and an output that one computes in float32, stay as they are.
+float32 stays as it is, and so does an output that an operator computes in float32.
 
 If only a RESHAPE or TRANSPOSE reads an input, its output becomes the input. The application fills the input
 in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header describe its

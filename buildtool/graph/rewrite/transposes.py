@@ -17,7 +17,7 @@ Atom = tuple[int, float]  # elements, and the distance between them in the sourc
 
 
 def simplify_transposes(draft: Draft) -> None:
-    """Removes TRANSPOSEs, makes them byte aliases, composes them, or moves them behind other operators."""
+    """Removes TRANSPOSEs, turns them into aliases, joins them, or moves them after other operators."""
     for node in draft.each(OpKind.TRANSPOSE):
         if not isinstance(node.attrs, g.TransposeAttrs):
             continue
@@ -35,7 +35,10 @@ def simplify_transposes(draft: Draft) -> None:
 
 
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Joins this TRANSPOSE with the TRANSPOSEs that read it. Returns whether it has no other readers."""
+    """Joins this TRANSPOSE with the TRANSPOSEs that read it. Returns whether this was possible.
+
+    It is not possible if other operators read it, too.
+    """
     readers = draft.readers(node.outputs[0])
     if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
         return False

@@ -1,6 +1,6 @@
 """Decodes and writes the operators of TFLM's signal library. Their options are a FlexBuffer.
 
-TFLM reads options by their place in alphabetical order, so there must be no others.
+TFLM reads options by their position in alphabetical order, so a file must not have further options.
 """
 
 from __future__ import annotations

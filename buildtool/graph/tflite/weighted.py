@@ -132,8 +132,8 @@ def decode_fully_connected(view: OpView) -> None:
 
 def _add_flat(view: OpView, index: int, shape: Pair) -> int:
     """Adds a tensor like `index` with another shape; returns its number."""
-    like = view.network.tensors[index]
-    return view.network.add(replace(like, name=f"{like.name}/flat", shape=shape, source=None, data=None))
+    old = view.network.tensors[index]
+    return view.network.add(replace(old, name=f"{old.name}/flat", shape=shape, source=None, data=None))
 
 
 def decode_pool(view: OpView) -> None:
