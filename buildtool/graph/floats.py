@@ -56,8 +56,8 @@ def check_floats(graph: Graph, op: Op) -> None:
 
 # LiteRT calls the machine's library, whose documented errors are at most 1 unit in the last place (tanh: 2).
 # Ours are below 1 (`reference.realfunctions`), so the two are at most this many units apart. LiteRT
-# computes GELU with Eigen's erfc and tanh, which were measured. Their units are the operand's, as results
-# near 0 are differences; those of LOG_SOFTMAX are at least those of 1.
+# computes GELU with Eigen's erfc and tanh, which were measured. The unit of GELU is the operand's, as results
+# near 0 are differences; the unit of LOG_SOFTMAX is at least that of 1.
 _UNITS_APART = {
     OpKind.EXP: 2,
     OpKind.LOG: 2,

@@ -13,7 +13,7 @@ from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 
-MAX_VALUE = 1 << 50  # bytes of a value that files may claim
+MAX_VALUE = 1 << 50  # bytes of a value; a file that claims more is refused
 
 
 @dataclass(frozen=True)

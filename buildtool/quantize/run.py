@@ -64,7 +64,7 @@ def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
     if network.kind == "onnx" and request.activations is not Activations.INT8:
         raise UsageError(_WIDE_ONNX, option="activations", hint=suggest(activations=None))
     if request.board is not None:
-        load_board(request.board)  # a wrong name is told before the work
+        load_board(request.board)  # a wrong name is reported before the work begins
     samples = _open_samples(request, network)
     with _quantiser(model, network, request.activations) as (child, versions):
         data = _quantise(child, network, samples, session)

@@ -23,7 +23,7 @@ _FIRSTS: dict[Reads, tuple[First, ...]] = {
     Reads.SLICE: ("slice",),
     Reads.BOTH: ("slice", "full"),
 }
-# Fields of Wanted and of Settings whose options have other names.
+# Fields of SplitSettings and Settings whose options have other names.
 _OPTION_NAMES = {"size": "image_size", "fine_epochs": "fine_tune"}
 _OPTION_NAMES |= {"batch": "train_batch", "validation": "held_out"}
 

@@ -48,7 +48,7 @@ _NO_INT8 = "the operator has no int8 form"
 _INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
 # What ai-edge-quantizer, and so `buildtool quantize`, leaves in float32, and TFLite's converter quantises.
 _CONVERTED = {OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM}
-# Operators that take uint32: of the signal library, and what moves numbers of it.
+# Operators that may have uint32: those of the signal library, and those that move their numbers.
 _UNSIGNED = (
     ALIAS_KINDS | set(CUSTOM) | {OpKind.CAST} | {k for k, one in DEFS.items() if one.call is CallForm.COPIES}
 )
@@ -124,7 +124,7 @@ def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedE
     """
     with contextlib.suppress(
         BuildtoolError, *MALFORMED
-    ):  # a tensor that no operator needed to be refused may be damaged
+    ):  # a tensor that has not been read yet may be damaged
         whole = FlatFile(file.data, outside=True)
         is_line = any(QUANTISE in hint.text for hint in error.hints)
         if is_line and computes_in_integers(whole):
