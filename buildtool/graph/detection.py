@@ -49,7 +49,10 @@ def check_numbers(attrs: DetectionAttrs) -> None:
 
 
 def _check_values(attrs: DetectionAttrs, boxes: Tensor, scores: Tensor, anchors: Tensor) -> None:
-    """Raises an error if a value of a quantised box gives an infinite corner, or if two scores are equal."""
+    """Raises QuantError unless anchors are finite constants, decoded boxes finite, and scores distinct.
+
+    Quantised boxes and scores are checked for all their 256 values.
+    """
     if anchors.data is None:
         raise QuantError("the anchors must be a constant", anchors)
     places = reference.real_values(anchors, anchors.data)
