@@ -1,4 +1,8 @@
-"""How a network runs on a moving window: the rows that a hop computes and keeps, as plain values."""
+"""How a network runs on a moving window, as plain values: the rows that each invoke computes and keeps.
+
+A hop is one move of the input's window by some rows; there is one invoke for each hop. A moment is a point in
+time that has one row of the window.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,11 @@ if TYPE_CHECKING:
 
 
 def describe_window(planned: Planned, period: float | None, ms: float | None) -> WindowView | None:
-    """Returns what a hop computes and keeps; None where each invoke has an input of its own.
+    """Returns what an invoke computes and keeps on a moving window; None if each invoke has an input of its
+    own.
 
-    `period`: milliseconds from hop to hop, if known. `ms`: the estimated time of an invoke, if known.
-    Raises UsageError for a period without hops.
+    `period` is the time in milliseconds from hop to hop (None: not known), and `ms` the estimated time of an
+    invoke (None: not known). Raises UsageError if there is a period but no moving window.
     """
     if planned.hop is None:
         if period is not None:
@@ -67,7 +72,7 @@ def _tensors(needs: Needs) -> list[WindowTensor]:
 
 
 def _whole_operators(needs: Needs) -> list[WholeOperator]:
-    """The operators that read all moments and run as they would without a moving window."""
+    """Returns the operators that read the whole window at each hop, as they would without a moving window."""
     graph, roles = needs.analysis.graph, needs.analysis.roles
     return [
         {
@@ -82,6 +87,6 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
 
 
 def _without_edges(analysis: Analysis) -> float:
-    """F with everything kept, if no row saw the window's edges."""
+    """Returns the work factor F with all rows kept, if no row depended on padding at the window's edges."""
     free = {t: of._replace(top=0, bottom=0) for t, of in analysis.moments.items()}
     return keep_all(replace(analysis, moments=free)).macs / max(1, total_macs(analysis.graph))
