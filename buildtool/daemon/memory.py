@@ -23,7 +23,7 @@ def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cach
 
 
 class FileDigests(Memo[str]):
-    """SHA-256 (hex) of files' contents. A file is read again where it may have changed."""
+    """SHA-256 (hex) of files' contents. A file is read again if it may have changed since."""
 
     def __init__(self) -> None:
         def steady(path: str) -> str:
@@ -36,7 +36,9 @@ class FileDigests(Memo[str]):
         super().__init__(steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """Returns the digest of a file; "" where it cannot be read, is too large, or changes meanwhile."""
+        """Returns the digest of a file; "" if it cannot be read, is too large, or changes while it is
+        read.
+        """
         try:
             return super().of(path)
         except (OSError, ValueError):
@@ -44,8 +46,9 @@ class FileDigests(Memo[str]):
 
 
 class Kept(NamedTuple):
-    """An answer's frame. `inputs` are the path and digest of each file that it depends on, except for files
-    whose digests are in the request.
+    """An answer that is kept: the bytes of its message, and the files that it depends on.
+
+    `inputs` has path and digest of each such file, except for files whose digests are in the request.
     """
 
     frame: bytes

@@ -1,7 +1,8 @@
 """The daemon's event loop: one thread, in which no step takes long.
 
 A request is answered from memory if an equal one was answered before and no file has changed since. Otherwise
-a worker plans. Meanwhile the client gets a beat twice a second.
+a worker plans. Meanwhile the client gets a message twice a second (a beat), so that it can tell a slow daemon
+from a dead one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ENDS = {"stop": "it was stopped", "retire": "a daemon of newer code took its pl
 
 
 class Server:
-    """A daemon. `life` is its endpoint: lock, socket and record."""
+    """A daemon. `life` has its files: lock, socket and record."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -73,7 +74,7 @@ class Server:
     # ---- the loop ------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serves clients until it is told to end, or no client needs it any more."""
+        """Serves clients until the daemon is told to end, or no client needs it any more."""
 
         def note(number: int, _frame: object) -> None:
             self._signal = number  # the loop wakes up and ends
@@ -112,7 +113,9 @@ class Server:
             os.write(self._wake_write, b"w")
 
     def end(self, why: str) -> None:
-        """Accepts no new clients, and ends once all waiting clients have their answers, or at a deadline."""
+        """Accepts no new clients. The daemon ends when all waiting clients have their answers, or at a
+        deadline.
+        """
         if not self._ending:
             self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
             with contextlib.suppress(KeyError, ValueError):
@@ -196,8 +199,9 @@ class Server:
         self.end(why)
 
     def _succeed(self, after_seconds: float = 0.0) -> None:
-        """Starts a daemon of the code on disk if that code is new. If no request came to this daemon, it only
-        ends.
+        """Starts a daemon of the code on disk if that code is new.
+
+        If no client has sent a request to this daemon, it only ends.
         """
         idle_seconds = time.monotonic() - self._used
         told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
@@ -228,20 +232,22 @@ class Server:
             self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _make_room(self) -> bool:
-        """Disconnects the client that was idle for longest. Returns False where all clients wait."""
+        """Disconnects the client that was idle for longest. Returns False if all clients wait for answers."""
         client = self.clients.to_make_room()
         if client is not None:
             self._hang_up(client)
         return client is not None
 
     def _look(self, client: Connection) -> None:
-        """Disconnects a client that is done; otherwise sets the events to wait for."""
+        """Disconnects a client with which everything is done; otherwise sets the events to wait for."""
         if client in self.clients:
             (self._hang_up if client.is_over else self.scheduler.look)(client)
 
     def _listen_to(self, client: Connection) -> None:
         """Handles some messages of a client. The rest waits until other clients had their turn.
-        After an invalid message it sends an error and disconnects the client, which plans without the daemon.
+
+        After an invalid message it sends an error and disconnects the client, which then plans without the
+        daemon.
         """
         refusal: BuildtoolError | None = None
         try:
@@ -263,7 +269,7 @@ class Server:
         self._look(client)
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Handles a message. Raises ToolError for an invalid one."""
+        """Does what a message of a client asks for. Raises ToolError for an invalid message."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
