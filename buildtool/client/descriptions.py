@@ -4,9 +4,9 @@ Every build sends this request to learn its targets, even if there is nothing to
 running service and the compilers. So the client stores answers on disk (`base.store.disk`):
 
     the key     buildtool's code and its folder, the request, Python, the variables that choose a compiler
-    the entry   the answer, and the state of all that it depends on: the folders of PATH, compiler and archiver
-                with symbolic links resolved, the version that a compiler script prints, the board's files,
-                and code and data of plugins that are not buildtool's
+    the entry   the answer, and the state of all that it depends on: the folders of PATH, compiler and
+                archiver with symbolic links resolved, the version that a compiler script prints, the
+                board's files, and code and data of plugins that are not buildtool's
 
 If some of this cannot be read, or changed shortly before the request, nothing is stored.
 """

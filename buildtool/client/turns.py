@@ -90,8 +90,9 @@ def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
 
 
 def look(folder: str) -> BuildLock:
-    """Returns the killed builds of `folder` for a build that writes no files. It does not wait, and takes no
-    lock.
+    """Returns a BuildLock that only has the killed builds of `folder`, for a build that writes no files.
+
+    It does not wait.
     """
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)
