@@ -120,7 +120,7 @@ def main() -> NoReturn:
 
 
 def _warn_of_namesakes() -> None:
-    """Warns if another package named `buildtool` is installed here, and says what to do."""
+    """Warns if another package named `buildtool` is installed in this Python, and says what to do."""
     for path in namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
@@ -133,7 +133,9 @@ def _warn_of_namesakes() -> None:
 
 
 def _end_in_order() -> None:
-    """Turns signals that end the process into SystemExit, so that children end and files are removed."""
+    """Turns signals that end the process into SystemExit, so that children end and temporary files are
+    removed.
+    """
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)

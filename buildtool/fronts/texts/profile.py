@@ -107,7 +107,11 @@ def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: i
 
 
 def _issue_columns(issues: IssueSummary) -> list[Column]:
-    """Returns columns: vector issues, other issues, vector issues per MAC, and their ratio to the limit."""
+    """Returns columns about issues, which are instructions of an XS3 core.
+
+    They are the vector unit's issues, the other issues, the vector unit's issues per multiply-accumulate, and
+    their ratio to the limit.
+    """
 
     def count_of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
         return None if row["issues"] is None else row["issues"][name]
@@ -163,7 +167,10 @@ def _cycle_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _issue_lines(answer: ProfileAnswer) -> list[str]:
-    """Returns lines about the counted issues, the time they take, and the operators without a count."""
+    """Returns lines about the counted issues (instructions of an XS3 core) and the time that they take.
+
+    They also name the operators without a count.
+    """
     issues = answer["issues"]
     if issues is None:
         return []
@@ -195,7 +202,7 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _published_rows(profile: PublishedProfile | None) -> list[str]:
-    """Returns a table of milliseconds from a published profile, from our estimate and from our counts."""
+    """Returns a table of a published profile's milliseconds, beside our estimate and our counts."""
     if profile is None:
         return []
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"
