@@ -1,6 +1,6 @@
 """Networks made in code for questions about planning: topologies that the zoo does not have, of any size.
 
-Their weights are zeros and all quantisations are alike: only how they run is asked.
+Their weights are zeros and all quantisations are alike, because only their plans matter.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _bottleneck(net: Net, x: int, expand: int, channels: int, stride: int, gate:
 
 
 def _gated(net: Net, x: int) -> int:
-    """Adds squeeze and excite: a factor per channel, which a small network computes from all means."""
+    """Adds a gate (squeeze and excite): a factor per channel that a small network computes from all means."""
     channels = net.shape(x)[3]
     mean = net.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2), keep_dims=True))
     y = net.conv(net.relu(net.conv(mean, max(4, channels // 16))), channels)

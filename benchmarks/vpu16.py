@@ -1,9 +1,10 @@
-"""Requantisation on 16 bits on xcore: of each network bounds, differences seen, and issues saved.
+"""Requantisation on 16 bits on xcore: bounds, differences seen, and issues saved, for each network.
 
     python benchmarks/vpu16.py ../shared/models/mlperf_kws.tflite ds_cnn --inputs 5
 
-The table of docs/internals/vpu16.md. Inputs are random, of seed 0. Issues are of one invoke, all threads
-together, as they are counted in the model of the vector unit, of the operators whose kernels use it.
+Prints the table of docs/internals/vpu16.md. Inputs are random, of seed 0. Issues are instructions of one
+invoke, of all threads together, as they are counted in the model of the vector unit, of the operators whose
+kernels use it.
 """
 
 from __future__ import annotations
