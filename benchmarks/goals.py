@@ -78,7 +78,7 @@ def bounds_of(name: str) -> dict[str, int]:
 
 
 def goals(boards: list[str], runs: bool) -> Iterator[str]:
-    """Yields the lines of the first table: the arena of each network against its goal."""
+    """Yields the lines of the first table: the arena of each network beside the goal for it."""
     heads = (f"{b}: arena | F | moved | touched" for b in boards)
     yield "| network | image | F at most | goal, kB | bound | " + " | ".join(heads) + " |"
     yield "| --- | --- | ---: | ---: | ---: |" + " ---: |" * 4 * len(boards)

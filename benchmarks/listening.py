@@ -28,7 +28,7 @@ BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32")
 
 
 def networks(files: list[str]) -> Iterator[tuple[str, int, object]]:
-    """Yields (name, hop, the model as a request has it)."""
+    """Yields (name, rows by which the window moves, the model as a request has it)."""
     for text in files:
         path, _, hop = text.rpartition(":")
         if path != "torch":

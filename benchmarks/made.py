@@ -28,9 +28,9 @@ GATE = Quantization((1 / 256,), (-128,))
 
 
 def chain(operators: int) -> Graph:
-    """Returns pairs of a 1x1 and a depthwise convolution.
+    """Returns a network of pairs of a 1x1 and a depthwise convolution, with `operators` operators.
 
-    Four of them have a stride of 2; the channels grow from the input to the output.
+    Four of the convolutions have a stride of 2; the channels grow from the input to the output.
     """
     net = Net((1, 64, 64, 4), name="chain")
     x = net.inputs[0]
@@ -67,7 +67,11 @@ def _gated(net: Net, x: int) -> int:
 
 
 def gates(count: int) -> Graph:
-    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each."""
+    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each.
+
+    A gate (squeeze and excite) multiplies each channel by a factor that is computed from the means of all
+    channels.
+    """
     net = Net((1, 128, 128, 3), name="gates")
     x = net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3)
     strides = {count * (i + 1) // 5 for i in range(3)}

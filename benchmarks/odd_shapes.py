@@ -84,7 +84,7 @@ def _among(rng: Rng, *choices: Any) -> Any:
 
 
 def _image(rng: Rng, channels: int, products: int) -> tuple[int, int]:
-    """Returns random rows and columns for an image. A fifth of the images are signals, with one row.
+    """Returns random rows and columns for an image. A fifth of the images are signals, with 1 of either.
 
     The more channels and products per pixel there are, the smaller the image is.
     """

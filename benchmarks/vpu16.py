@@ -47,7 +47,7 @@ def row(model: str, inputs: int) -> list[str]:
 
 
 def _issues(asked: dict[str, str]) -> tuple[int, int]:
-    """Returns the issues of the vector unit, and those of the vector unit and the core together."""
+    """Returns the issues (instructions) of the vector unit, and those of vector unit and core together."""
     issues = handle({"kind": "profile", **asked})["issues"]
     return issues["vpu"], issues["vpu"] + issues["scalar"]
 

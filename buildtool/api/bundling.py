@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KERNELS, NETWORKS = "kernels", "networks"  # the folders of the shared files, and of each network's own
 _HARNESS = "harness_net.h"  # for the test firmware only
 TEXTS = "LICENSES"  # the folder of the licenses' texts
-_OURS = "buildtool"
+_BUILDTOOL = "buildtool"
 _NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
 _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
 
@@ -170,11 +170,11 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
     from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]
-    mine, others = set[str](), dict[str, dict[str, Path]]()
+    own_folders, others = set[str](), dict[str, dict[str, Path]]()
     for name, path in files.items():
         folder = name.rpartition("/")[0]
         if any(path.resolve().is_relative_to(root) for root in roots):
-            mine.add(folder)
+            own_folders.add(folder)
         else:
             others.setdefault(folder, {})[name] = path
     rows: list[License] = []
@@ -185,8 +185,8 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
         texts.update({place: text} if text else {})
         rows.append({"spdx": spdx, "text": place, "folders": folders})
 
-    if mine:
-        add(_OURS, *_read_our_license(), sorted(mine))
+    if own_folders:
+        add(_BUILDTOOL, *_read_our_license(), sorted(own_folders))
     families = {family.folder: family.name for family in target.families}
     for folder, members in sorted(others.items()):
         first = next(iter(members.values()))

@@ -162,8 +162,8 @@ def _make_key(request: Request, folder: str, code: str) -> str:
     options = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)
-    ours = {name for name in os.environ if name.startswith("BUILDTOOL_")}.difference(REMOTE)
-    variables = {name: os.environ[name] for name in ours}
+    own_variables = {name for name in os.environ if name.startswith("BUILDTOOL_")}.difference(REMOTE)
+    variables = {name: os.environ[name] for name in own_variables}
     python = (sys.executable, sys.version, sorted(variables.items()))
     paths = (os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", ""))
     about = (model, os.path.normpath(path), bool(model) and path.is_file())

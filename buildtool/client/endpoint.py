@@ -86,9 +86,9 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """Returns a connection to the daemon, or None if there is none within `seconds`.
+        """Returns a connection to the daemon, or None if no process accepts it within `seconds`.
 
-        There is none if no process of this user listens, or if too many clients wait to be accepted.
+        That is so if no process of this user listens, or if too many clients wait to be accepted.
         """
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)

@@ -45,7 +45,7 @@ class FileDigests(Memo[str]):
             return ""
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """An answer that is kept: the bytes of its message, and the files that it depends on.
 
     `inputs` has path and digest of each such file, except for files whose digests are in the request.
@@ -55,14 +55,14 @@ class Kept(NamedTuple):
     inputs: tuple[tuple[str, str], ...]
 
 
-class Answers(Recent[str, Kept]):
+class Answers(Recent[str, KeptAnswer]):
     """The recently used answers that depend only on files with known digests, MOST_BYTES at most."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))
         self._digests = FileDigests()
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> KeptAnswer | None:
         """Returns the answer to the request with this key; None if it is unknown, or a file has changed."""
         answer = super().get(key)
         if answer is not None and any(self._digests.of(path) != digest for path, digest in answer.inputs):

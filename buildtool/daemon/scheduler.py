@@ -15,7 +15,7 @@ from typing import Any
 from buildtool.base import wire
 from buildtool.base.errors import ToolError, to_data
 from buildtool.daemon.connection import Connection
-from buildtool.daemon.memory import Answers, Kept, request_key
+from buildtool.daemon.memory import Answers, KeptAnswer, request_key
 from buildtool.daemon.pool import Job, Pool, Worker
 from buildtool.daemon.preparing import Preparer
 from buildtool.daemon.watcher import Watcher
@@ -150,7 +150,7 @@ class Scheduler:
             self.forget()
         if job.is_pure and message.get("pure"):
             inputs = tuple((str(path), str(digest)) for path, digest in message.get("inputs", ()))
-            self.answers.put(job.key, Kept(frame, inputs))
+            self.answers.put(job.key, KeptAnswer(frame, inputs))
             self._watcher.also(job.request, [path for path, _ in inputs])
         for client in job.waiting:
             client.job = None
@@ -255,7 +255,7 @@ class Scheduler:
             self.preparer.go_on()
 
     def _bound_memory(self) -> None:
-        """While the workers' memory is above the limit, frees memory of idle workers.
+        """Frees memory of idle workers while the workers' memory is above the limit.
 
         The worker that was idle for longest comes first. It is told to forget its values, and if that is not
         enough, it is ended.

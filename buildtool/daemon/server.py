@@ -51,7 +51,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
         self._selector.register(life.listener, selectors.EVENT_READ, None)
-        self._deaf = False  # whether no client is accepted
+        self._refuses_clients = False  # whether no client is accepted
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -120,7 +120,7 @@ class Server:
             self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(self.life.listener)
-            self._deaf = True
+            self._refuses_clients = True
             self.life.leave(why)
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
@@ -165,9 +165,9 @@ class Server:
         """Runs the regular checks: clients, workers, files, and whether the daemon is still needed."""
         if not self._ending and (gone := self.life.what_is_gone()):
             self.end(f"{gone} is gone")
-        if self._deaf and not self._ending:
+        if self._refuses_clients and not self._ending:
             self._selector.register(self.life.listener, selectors.EVENT_READ, None)
-            self._deaf = False
+            self._refuses_clients = False
         for client in list(self.clients):
             if client.is_stuck(now):
                 self._hang_up(client)
@@ -219,7 +219,7 @@ class Server:
             except OSError:  # no descriptor is left
                 if not self._make_room():
                     self._selector.unregister(self.life.listener)
-                    self._deaf = True  # until the next `_tick`
+                    self._refuses_clients = True  # until the next `_tick`
                     return
                 continue
             if peer(connection) not in (None, os.getuid()):

@@ -34,17 +34,17 @@ __all__ = [
     "PYTHON",
     "Group",
     "Option",
-    "beside_plan",
     "check_planning",
     "from_text",
+    "needs_board_error",
     "no_effect_error",
     "parse",
     "parse_planning",
     "platformio",
+    "refuse_beside_plan",
     "spell",
     "spell_name",
     "unknown_key_error",
-    "without_board",
 ]
 
 # Options beside a plan from a file: limits that this plan must keep, and `outputs`, which names its network.
@@ -100,7 +100,7 @@ def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def beside_plan(names: Iterable[str]) -> None:
+def refuse_beside_plan(names: Iterable[str]) -> None:
     """Raises UsageError if one of `names` is an option that only affects planning.
 
     It is called for requests with a plan from a file: nothing is planned for these.
@@ -123,7 +123,7 @@ def unknown_key_error(kind: str, name: str, known: Iterable[str], where: str = "
     return UsageError(what, hint=did_you_mean(name, names))
 
 
-def without_board(name: str) -> UsageError:
+def needs_board_error(name: str) -> UsageError:
     """Returns the error for an option that needs a board, where a file's memory is counted without one."""
     return no_effect_error(
         name, "it has no effect on an ONNX or Darknet file that is counted without a board"

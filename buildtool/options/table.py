@@ -98,22 +98,22 @@ def row(usage: str, parse: Parser, default: str = "", **more: Any) -> Row:
 
 
 def number(usage: str, parse: Parser, default: str, **more: Any) -> Row:
-    """Like `row`, for an option that is a whole number."""
+    """Returns the same as `row`, for an option that is a whole number."""
     return row(usage, parse, default, number=True, **more)
 
 
 def file(usage: str, default: str = "", suffixes: tuple[str, ...] = ("",), **more: Any) -> Row:
-    """Like `row`, for an option that names a file."""
+    """Returns the same as `row`, for an option that names a file."""
     return row(usage, parsers.location, default, suffixes=suffixes, **more)
 
 
 def choice(usage: str, words: type[enum.StrEnum], default: str) -> Row:
-    """Like `row`, for an option whose values are those of an enumeration."""
+    """Returns the same as `row`, for an option whose values are those of the enumeration `words`."""
     return row(usage, parsers.mode(words), default, values=tuple(map(str, words)))
 
 
 def switch(name: str) -> Row:
-    """Like `row`, for an option that takes no value."""
+    """Returns the same as `row`, for an option that takes no value."""
     return row(name, parsers.flag, flag=True)
 
 

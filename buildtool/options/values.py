@@ -142,5 +142,5 @@ def network_options(given: Mapping[str, Any]) -> NetworkOptions:
     """
     for name in given:
         if not hasattr(NetworkOptions, name):
-            raise table.without_board(name)
+            raise table.needs_board_error(name)
     return NetworkOptions(**given)

@@ -76,7 +76,7 @@ _COMPILED = ("toolchain", "debug", "on", "wire")  # options that only decide how
 _WARNING = re.compile(r"-W(?![alp],).*")  # flags that do not change what a compiler runs or reads
 EMITTED = "emitted"  # in answers, the root that stands for a network's own folder
 
-_OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
+_TOOLS_FOLDER = str(Path(__file__).parent) + os.sep  # the folder of these tools
 
 _clients: dict[str, Client] = {}
 _caches: dict[str, Objects] = {}  # by top folder
@@ -379,7 +379,7 @@ def _show_no_lines_of_ours():
     find = Main.find_deepest_user_frame
 
     def find_users_frame(frames):
-        return find([frame for frame in frames if not frame[0].startswith(_OURS)] or frames)
+        return find([frame for frame in frames if not frame[0].startswith(_TOOLS_FOLDER)] or frames)
 
     Main.find_deepest_user_frame = find_users_frame
 
@@ -440,8 +440,8 @@ def _users_line() -> str:
 def _caller() -> tuple[str, int, int]:
     """Returns file, line and column of the innermost call outside these tools and SCons."""
     frame = sys._getframe(1)
-    ours = (_OURS, str(Path(SCons.__file__).parent) + os.sep)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+    skipped = (_TOOLS_FOLDER, str(Path(SCons.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(skipped):
         frame = frame.f_back
     places = list(frame.f_code.co_positions())
     line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)

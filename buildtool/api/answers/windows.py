@@ -53,7 +53,7 @@ def describe_window(planned: Planned, period: float | None, ms: float | None) ->
 def _tensors(needs: Needs) -> list[WindowTensor]:
     graph, moments, makers = needs.analysis.graph, needs.analysis.moments, needs.analysis.graph.producers()
     rows: list[WindowTensor] = []
-    for t, of in moments.items():
+    for t, image in moments.items():
         if t not in needs.made or (t in makers and not needs.made[t]):
             continue
         kept, tensor = needs.kept.get(t), graph.tensors[t]
@@ -61,11 +61,11 @@ def _tensors(needs: Needs) -> list[WindowTensor]:
             {
                 "name": tensor.name,
                 "operator": str(graph.ops[makers[t]].kind) if t in makers else "",
-                "rows": of.rows,
+                "rows": image.rows,
                 "computed": [list(span) for span in needs.made[t]],
                 "kept": None if kept is None else list(kept),
-                "kept_bytes": 0 if kept is None else ring_bytes(of, kept[1] - kept[0], tensor.dtype),
-                "edge_rows": min(of.rows, of.top + of.bottom),
+                "kept_bytes": 0 if kept is None else ring_bytes(image, kept[1] - kept[0], tensor.dtype),
+                "edge_rows": min(image.rows, image.top + image.bottom),
             }
         )
     return rows
@@ -88,5 +88,5 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
 
 def _without_edges(analysis: Analysis) -> float:
     """Returns the work factor F with all rows kept, if no row depended on padding at the window's edges."""
-    free = {t: of._replace(top=0, bottom=0) for t, of in analysis.moments.items()}
+    free = {t: image._replace(top=0, bottom=0) for t, image in analysis.moments.items()}
     return keep_all(replace(analysis, moments=free)).macs / max(1, total_macs(analysis.graph))

@@ -67,7 +67,7 @@ class Analyze(
                 raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
             for option in TARGET:
                 if option in values.given:
-                    raise table.without_board(option)
+                    raise table.needs_board_error(option)
             return AnalyzeNetwork(model=model, options=network_options(values.options))
         return super().read(values)
 

@@ -173,17 +173,17 @@ class Data(NamedTuple):
 class Values:
     """The values of a request, parsed: `given` has its keys, and `options` those under `options`."""
 
-    def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
-        self.kind = of.kind
-        keys = [option.name for option in of.accepted_options() if option.group not in NESTED]
-        nested = [option.name for option in of.accepted_options(*NESTED)]
+    def __init__(self, type_: type[Request], request: Mapping[str, object]) -> None:
+        self.kind = type_.kind
+        keys = [option.name for option in type_.accepted_options() if option.group not in NESTED]
+        nested = [option.name for option in type_.accepted_options(*NESTED)]
         outer = {name: value for name, value in request.items() if name not in ("kind", "options")}
         self.given = self._parse(outer, keys, nested)
         inner = {} if request.get("options") is None else request["options"]
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
         if not nested and inner:
-            raise table.unknown_key_error(of.kind, str(next(iter(inner))), keys, "the options")
+            raise table.unknown_key_error(type_.kind, str(next(iter(inner))), keys, "the options")
         self.options = self._parse(inner, nested, keys, "the options of a request")
 
     def _parse(
@@ -212,15 +212,15 @@ class Values:
             raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
         return self.given[name]
 
-    def some(self, *names: str) -> dict[str, Any]:
+    def if_given(self, *names: str) -> dict[str, Any]:
         """Returns the values of those of `names` that the request has. The others keep their defaults."""
         return {name: self.given[name] for name in names if name in self.given}
 
-    def field(self, of: type[Request], name: str) -> Any:
-        """Returns the value of a field of the request type `of`: one option, or a part made of several."""
+    def field(self, type_: type[Request], name: str) -> Any:
+        """Returns the value of a field of the request type `type_`: one option, or a part made of several."""
         if name in _PARTS:
             return _PARTS[name](self)
-        value = self.value(name, getattr(of, name, MISSING))
+        value = self.value(name, getattr(type_, name, MISSING))
         return self._part_of(value) if name == "model" else value
 
     def _part_of(self, network: Named) -> Named | Cut:
@@ -263,7 +263,7 @@ class Values:
             cmsis_nn=self.value("cmsis_nn", ""),
             debug=self.kind == "debug" or self.given.get("debug", False),
             wire=self.wire(),
-            **self.some("toolchain", "threads", "weights_in", "requantise", "arena_in"),
+            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in"),
         )
 
     def wire(self) -> str:
@@ -330,7 +330,7 @@ class Values:
 
         if "plan" not in self.given or "elf" in self.given:
             return None
-        table.beside_plan(self.options)
+        table.refuse_beside_plan(self.options)
         return Lock(self.value("plan"), self.options.get("image"))
 
     def checks(self) -> CheckOptions:
@@ -342,7 +342,7 @@ class Values:
                 "self_test", "the golden input comes from a file, so it needs no seed"
             )
         seed, golden = self.given.get("self_test"), self.value("golden", None)
-        return CheckOptions(**self.some("guards"), seed=seed, golden=golden)
+        return CheckOptions(**self.if_given("guards"), seed=seed, golden=golden)
 
     def made(self) -> GivenBuild | None:
         """Returns the given firmware image and its plan; None if no firmware image is given.
@@ -398,7 +398,7 @@ class Values:
             raise table.no_effect_error("seed", "it has no effect without a limit: the whole data set is run")
         from buildtool.options.values import DataOptions
 
-        settings = self.some("limit", "seed", "resize", "normalise")
+        settings = self.if_given("limit", "seed", "resize", "normalise")
         wanted = DataOptions(self.value("data"), self.value("labels", None), **settings)
         through = 0 if reference_only else self.given.get("through_firmware", None)
         return Data(wanted, through, self.given.get("scores", ""))

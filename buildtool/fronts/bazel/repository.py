@@ -325,8 +325,10 @@ def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> l
     """Returns the folders in which `cc` with these flags looks for headers, except those below `excluded`."""
     process = _run([cc, *flags, "-E", "-v", "-xc", os.devnull, "-o", os.devnull])
     lines = process.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
-    ours = tuple(f"{folder}/" for folder in excluded)
-    folders = [line.strip() for line in lines if line.strip() and not line.strip().startswith(ours)]
+    excluded_prefixes = tuple(f"{folder}/" for folder in excluded)
+    folders = [
+        line.strip() for line in lines if line.strip() and not line.strip().startswith(excluded_prefixes)
+    ]
     # Bazel does not accept "..", and compilers name a file also by its real path.
     return list(
         dict.fromkeys(path(folder) for folder in folders for path in (os.path.normpath, os.path.realpath))

@@ -85,13 +85,13 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    theirs = _OF_PICO if variables.get("system") == System.PICO else ()
+    taken_prefixes = _OF_PICO if variables.get("system") == System.PICO else ()
     environment.filters |= {
         "count": "{:,}".format,
         "define": "-D{}".format,
         "here": "${{CMAKE_CURRENT_SOURCE_DIR}}/{}".format,
         # A network's target for CMake has the network's name, unless CMake or the SDK has such a target.
-        "library": lambda net: f"{net}_network" if net in _TAKEN or net.startswith(theirs) else net,
+        "library": lambda net: f"{net}_network" if net in _TAKEN or net.startswith(taken_prefixes) else net,
         "lines": _lines,
         "quoted": json.dumps,
         "suffixed": lambda names, suffix: [name for name in names if name.endswith(suffix)],

@@ -142,7 +142,7 @@ def read_call(context: Context) -> NetworkCall:
     }
     table.parse_planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in call.given:
-        table.beside_plan(nested)
+        table.refuse_beside_plan(nested)
     return call
 
 

@@ -51,7 +51,7 @@ class Processes:
 
     def _open(self) -> Executor:
         if not self._count:
-            return _Here()
+            return _InThisProcess()
         pool = ProcessPoolExecutor(
             self._count, multiprocessing.get_context("spawn"), initializer=worker.prepare
         )
@@ -94,7 +94,7 @@ def _check_sendable(job: Job) -> None:
         raise UsageError(text, hint=hint) from None
 
 
-class _Here(Executor):
+class _InThisProcess(Executor):
     """An executor that runs everything in this process."""
 
     def submit(self, function: Any, /, *args: Any, **more: Any) -> Future[Any]:
@@ -129,7 +129,7 @@ class Cluster:
 
     def submit(self, jobs: Sequence[Job]) -> Future[Rows]:
         """Starts a batch and returns the future of its rows."""
-        future: Future[Rows] = self._pool.submit(worker.run_batch_of, self._code, jobs)
+        future: Future[Rows] = self._pool.submit(worker.run_remote_batch, self._code, jobs)
         return future
 
     def reopen(self) -> None:

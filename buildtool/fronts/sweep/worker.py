@@ -52,7 +52,7 @@ def ready() -> int:
     return os.getpid()
 
 
-def run_batch_of(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
+def run_remote_batch(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
     """Returns the rows of a batch that another machine has sent.
 
     Raises MachineError if that machine's code (of the digest `code`) differs from this one's.

@@ -185,7 +185,7 @@ def _buffers(answer: PlanAnswer) -> str:
 
 
 def two_memories(answer: PlanAnswer) -> str:
-    """Returns a table of the arena's two memories, and a comparison with each of them alone.
+    """Returns a table of the arena's two memories, and a comparison with the plan in one memory alone.
 
     Returns "" for an arena in one memory.
     """

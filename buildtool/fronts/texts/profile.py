@@ -209,8 +209,8 @@ def _published_rows(profile: PublishedProfile | None) -> list[str]:
     titles = ["", "published", "estimated", "from the counts"]
     rows: list[list[Cell]] = []
     for line in profile["lines"]:
-        ours = (line["estimated"], line["counted"])
-        cells = map(_milliseconds, ours) if line["operators"] else ("none", "none")
+        own_seconds = (line["estimated"], line["counted"])
+        cells = map(_milliseconds, own_seconds) if line["operators"] else ("none", "none")
         rows.append([line["name"], _milliseconds(line["published"]), *cells])
     whole = (profile["seconds"], profile["estimated_seconds"], None)
     total: list[Cell] = ["all", *map(_milliseconds, whole)]
