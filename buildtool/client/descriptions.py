@@ -81,7 +81,8 @@ class _Facts:
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
         places = [place for place in answer["depends"] if place["root"] not in OURS]
-        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)  # programs, and below it plugins
+        # Folders with programs, then folders with plugins.
+        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)
         paths = (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         searched += [folder for folder in paths if Path(folder).name in _PACKAGES]
         files = [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]

@@ -32,7 +32,7 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
     try:
         before = _read((folder / name).read_bytes())
         now = _read(answer["files"][name])
-    except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or one of another version
+    except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or a plan of another version
         return planned_line(answer)
     if before.kind != now.kind or before == now:
         return planned_line(answer)

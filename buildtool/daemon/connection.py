@@ -148,7 +148,7 @@ class Connection:
     def send_frame(self, frame: bytes) -> None:
         """Sends a message as bytes. Bytes that the client does not take now are sent later."""
         if not self._out:
-            self.used = self._clock()  # its time to read begins
+            self.used = self._clock()  # the client's time to read begins
         self._out.append(memoryview(frame))
         self.write()
 

@@ -64,7 +64,7 @@ class Preparation:
 
     job: Job
     ahead: bool
-    subject: str  # identifies it without the content of its files; a later one with the same replaces it
+    subject: str
     needs: float = LEAST_SECONDS
 
     @property

@@ -99,7 +99,7 @@ class Scheduler:
                 self.queue.remove(job)
             if job.worker is not None:
                 self.pool.remove(job.worker)
-                self._has_room = True  # the queue goes on later: its clients may be gone too
+                self._has_room = True  # queued jobs start later: their clients may be gone, too
             self.ensure_worker()
 
     def forget(self) -> None:
@@ -267,7 +267,7 @@ class Scheduler:
             if not worker.dropped:
                 worker.dropped = True
                 self.pool.tell(worker, {"drop": True})
-                return  # its reply gives its memory then
+                return  # its reply will say how much memory it has then
             self.pool.remove(worker)
             self.answers.clear()
         self.ensure_worker()

@@ -32,7 +32,7 @@ DRAIN_SECONDS = 10.0
 IDLE_SECONDS = 600.0  # the daemon ends after this time without requests; $BUILDTOOL_DAEMON_IDLE, 0: never
 MEMORY_BYTES = 1 << 30  # upper limit for all workers together; $BUILDTOOL_DAEMON_BYTES
 SILENCE_SECONDS = 10.0  # for a worker at work, which sends a beat every second; $BUILDTOOL_DAEMON_SILENCE
-MOST_AT_ONCE = 16  # messages of one client, or new clients, before it is the turn of others
+MOST_AT_ONCE = 16  # messages of one client, or new clients, that are handled before others get their turn
 
 
 # The answers to control words other than "status", and the reasons of those that end the daemon.

@@ -99,7 +99,7 @@ def _make_verdict(
         is_prepared = True
         fitting = fit(prepared, name, exactly=is_named)
     except BuildtoolError as error:
-        # For a named board, an option without effect there is an error: max_ms, where costs are not times.
+        # Only for a named board an option without effect is an error, such as max_ms if costs are not times.
         if not is_prepared and (is_named or not isinstance(error, UsageError)):
             raise
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from buildtool.plan.types import Plan
     from buildtool.schema.boards import Price
 
-SPARE_CODE = 0.05  # share of the code's upper limit: where less memory is unused, the firmware is linked
+SPARE_CODE = 0.05  # share of the code's upper limit: if less memory stays unused, the firmware is linked
 SHOWN = 3  # the largest number of cures in an answer
 MOST_TRIES = 12  # the largest number of settings that are planned
 MOST_BOARDS = 3  # the largest number of other boards that are planned

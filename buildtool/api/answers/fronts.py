@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
     from buildtool.target.types import Target
 
-CHEAPER = 0.9  # of the networks of a moving window, one with more memory and work may cost so much less
+CHEAPER = 0.9  # factor: a point with more memory and no less work has to cost this much less to stay
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
@@ -153,7 +153,8 @@ def _unpack_instead(data: bytes) -> Instead:
     return instead
 
 
-INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
+# No clash with FRONTS: these keys also have a plan.
+INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)
 
 
 def point_instead(planned: PlannedNetwork, spec: NetworkSpec) -> Price | None:

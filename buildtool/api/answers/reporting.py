@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from buildtool.schema import reports as answers
     from buildtool.schema.analysis import NoPlan, Verdict
 
-_LEAST = 4  # steps of a repetition; a shorter one would save nothing
+_LEAST = 4  # steps of a repetition, at least; a shorter repetition would save nothing
 
 
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:

@@ -203,7 +203,7 @@ class Values:
                 names = keys if where or not elsewhere else [*keys, "options"]
                 raise table.unknown_key_error(self.kind, str(name), names, where)
             if value is not None and (result := table.parse(name, value)) is not False:
-                parsed[name] = result  # a flag that is off is as one that is not given
+                parsed[name] = result  # a flag that is off counts as not given
         return parsed
 
     def need(self, name: str) -> Any:

@@ -30,7 +30,8 @@ _TAKEN = frozenset(
     "all clean edit_cache help install list_install_components nn_kernels package "
     "package_source rebuild_cache test".split()
 )
-_OF_PICO = ("boot_", "cmsis_", "cyw43_", "hardware_", "pico_", "tinyusb_")  # its targets begin so
+# Names of CMake targets of the pico-sdk begin like this.
+_OF_PICO = ("boot_", "cmsis_", "cyw43_", "hardware_", "pico_", "tinyusb_")
 
 
 def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
@@ -121,7 +122,7 @@ def _licenses(networks: Mapping[str, BundledNetwork]) -> list[License]:
     ]
 
 
-_LOCKED = "networks"  # every folder has it, and it holds no files of others
+_LOCKED = "networks"  # the subfolder to lock: every folder has it, and all its files are buildtool's
 
 
 def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:

@@ -87,7 +87,7 @@ _TARGETS = {
     **{"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-s3-psram": "esp32s3"},
     **{"esp32-c3": "esp32c3", "esp32-c6": "esp32c6"},
 }
-# Of Zephyr: the symbol of Kconfig that a core selects, where it is not CPU_ and the core's name.
+# The symbols of Zephyr's Kconfig that cores select, if they are not CPU_ and the core's name.
 _SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
 _V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
 

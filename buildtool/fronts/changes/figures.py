@@ -56,7 +56,7 @@ KINDS = ("code", "constants", VARIABLES)  # of a firmware image's parts
 OWNERS = ("network", "kernels", "application")  # of the parts in flash
 _OF_DATA_SETS = ("inputs", "inputs_run", "inputs_equal", "elements_different")
 HIGHER_IS_BETTER = (*SHARES, *_OF_DATA_SETS[:3])
-# In the order of the tables. The command that wrote a file decides which of them it has.
+# In the order of the tables. The command that wrote a file decides which of these figures the file has.
 METRICS = (
     Metric("ram", "bytes", "arena_bytes"),
     Metric(STATE, "bytes", "state_bytes"),
@@ -270,7 +270,7 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
     return {name: _number(row[name]) for name in names if row.get(name) is not None}
 
 
-# Layers of answers, the first that applies: the key, the command, the numbers, the words.
+# Where answers have layers: (key, command, numbers, words). The first row whose key is present applies.
 _LAYERS = (
     ("layers", "report", "ram_alive weight_bytes macs calls cost instructions cycles", "kernel form"),
     ("per_operator", "profile", "ram_alive macs calls instructions cycles estimated_ms", "kernel"),

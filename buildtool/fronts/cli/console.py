@@ -170,7 +170,7 @@ def silence() -> None:
     if sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stdout = None  # as the interpreter sets it where there is none
+        sys.stdout = None  # as the interpreter sets it if there is no stream
 
 
 def _before_dashes(argv: Sequence[str]) -> Sequence[str]:

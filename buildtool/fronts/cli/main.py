@@ -113,7 +113,7 @@ def main() -> NoReturn:
     except BrokenPipeError:
         # The reader closed the pipe. The interpreter must not flush into it again.
         console.silence()
-        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not name it
+        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not have this signal
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)

@@ -16,7 +16,7 @@ from buildtool.client import daemon, endpoint
 from buildtool.client.endpoint import Endpoint
 from buildtool.fronts.texts.table import count, table
 
-STOP_SECONDS = 12.0  # a daemon finishes its requests within ten
+STOP_SECONDS = 12.0  # a daemon finishes its requests within ten seconds
 _NONE_NEEDED = "no command needs one: without a daemon each plans in its own process"
 SILENT_SECONDS = 2.0  # time to end for a daemon that does not answer
 

@@ -144,7 +144,8 @@ def firmware(context: Context) -> Iterator[str]:
             name for name in (*requests.DESK, "outputs") if call.given.get(name) and name in names
         ]
         given = [f"{table.BY_NAME[name].flagged}={call.given[name]}" for name in board_options]
-        filled += [word.replace(";", r"\;") for word in given]  # in names of tensors: CMake would split them
+        # Names of tensors may have semicolons, at which CMake would split them.
+        filled += [word.replace(";", r"\;") for word in given]
         # Only CMake knows the firmware image and its folder, so it must expand these two words.
         expanded = (slots["image"], slots["out"])
         text = " ".join(f'"{word}"' if word in expanded else quote(word) for word in filled)

@@ -34,7 +34,7 @@ class Answer(Mapping[str, Value]):
     """
 
     __slots__ = ("_said", "_values")
-    # The function of buildtool.fronts.texts that prints it; "": its maker gives the text.
+    # The function of buildtool.fronts.texts that makes its text ("": the text is given to the constructor).
     _text: ClassVar[str] = ""
 
     def __init__(self, values: Mapping[str, Value], said: str = "") -> None:

@@ -18,7 +18,7 @@ from buildtool.options import PYTHON
 
 _LISTS = {"boards": "boards", "zoo": "networks", "ops": "operators"}
 _SAVED = ("plan", "report")  # their answers write the file
-# Between quotation marks, or from its name to the end where files are named.
+# A command in a hint: between quotation marks, or from its name to the end if it names files.
 _COMMAND = re.compile(r"'buildtool ([a-z]+[^']*)'|\bbuildtool ([a-z]+ [^;]+)$")
 
 

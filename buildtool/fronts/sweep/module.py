@@ -111,7 +111,7 @@ def _load(path: str, text: str) -> ModuleType:
     loaded = ModuleType(Path(path).stem)
     loaded.__file__ = path
     if folder not in sys.path:
-        sys.path.append(folder)  # it may import what is beside it
+        sys.path.append(folder)  # the file may import modules beside it
     with _calling("the import of the module", path):
         exec(compile(text, Path(path).name, "exec"), loaded.__dict__)  # rows name no folder
     return loaded

@@ -17,7 +17,7 @@ from buildtool.fronts.texts.html.page import document
 from buildtool.fronts.texts.html.wording import between, number, short, size
 from buildtool.options import spell
 
-MOST_ROWS = 2000  # of all tables: where there are more, the tables have the fronts alone
+MOST_ROWS = 2000  # rows of all tables; if there are more candidates, the tables have only the fronts
 MOST_FAILURES = 500
 
 
@@ -121,7 +121,7 @@ def commands(row: Mapping[str, Any], networks: Mapping[str, str]) -> tuple[str, 
     network = networks.get(row["network"], row["network"])
     if not network or not f"{network}{row['board']}".isprintable():
         return ()
-    network = f"./{network}" if network.startswith("-") else network  # it is no option
+    network = f"./{network}" if network.startswith("-") else network  # it would look like an option
     lines = []
     for kind in ("plan", "report"):
         words = ["buildtool", kind, shlex.quote(network), "-b", shlex.quote(row["board"])]

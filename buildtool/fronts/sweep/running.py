@@ -33,7 +33,7 @@ from buildtool.fronts.sweep.worker import Row
 
 MOST_BATCH = 32  # jobs, where they only plan; a step that compiles or runs takes much longer
 _AHEAD = 2  # batches for each process: one runs, and one waits
-_ATTEMPTS = 2  # of a job that is alone in its process
+_ATTEMPTS = 2  # attempts of a job that runs alone
 Rows = list[tuple[str, Row]]
 
 
@@ -81,8 +81,8 @@ class Processes:
         """Ends the processes at once. Unfinished jobs will be computed again by the next run."""
         for child in multiprocessing.active_children():
             if child.pid not in self._before:
-                child.kill()  # also where it is stopped (SIGSTOP): the command would wait for it
-        self._pool.shutdown(cancel_futures=True)  # its thread ends now, and not beside the interpreter
+                child.kill()  # also a child that was stopped (SIGSTOP), for which the command would wait
+        self._pool.shutdown(cancel_futures=True)  # its thread must end before the interpreter does
 
 
 def _check_sendable(job: Job) -> None:
@@ -108,7 +108,8 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         try:
-            distributed: Any = importlib.import_module("distributed")  # whether or not it has types
+            # Imported like this because it may have no types.
+            distributed: Any = importlib.import_module("distributed")
         except ImportError:
             hint = "pip install 'buildtool-mcu[sweep]' here and on every machine of the cluster"
             raise UsageError("--scheduler needs the package distributed", hint=hint) from None

@@ -25,7 +25,7 @@ Row = TypeVar("Row")
 WIDTH = 110  # characters of a line of output that does not go to a terminal
 # Attempts to fit a table: the length up to which names are not shortened, and the gap between columns.
 NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
-READABLE = 2  # of these attempts come before a column is left out
+READABLE = 2  # the first attempts; a column is left out before the others are made
 _FIGURE = re.compile(r"[-+~<]?[\d.,x/]*\d[\d.,]*%?")
 width: ContextVar[int] = ContextVar("width", default=WIDTH)
 

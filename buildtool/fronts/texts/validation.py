@@ -197,7 +197,7 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
     yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{selection}"
     for tensor in answer["fed"]:
         yield f"input {tensor['name']} {tensor['shape']}: {tensor['how']}"
-    why = "" if run else answer["reference"]["why"]  # otherwise the verdict has it
+    why = "" if run else answer["reference"]["why"]  # with a run, the verdict says why
     yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
     share, through = answer["share"], run["inputs"] if run else 0
     rest = answer["inputs"] - through

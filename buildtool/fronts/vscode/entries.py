@@ -155,7 +155,7 @@ def configurations(subject: Subject) -> list[dict[str, Any]]:
         "preLaunchCommands": [f"source {net}_sources.gdb"],
         "runToEntryPoint": "main",
     }
-    if subject.emulator is not None:  # it has loaded the image, and supports no commands of a probe
+    if subject.emulator is not None:  # QEMU has loaded the image, and supports no commands of a probe
         entry["overrideLaunchCommands"] = ["set confirm off"]
         entry["overrideResetCommands"] = ["monitor system_reset"]
     return [entry]

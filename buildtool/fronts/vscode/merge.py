@@ -133,7 +133,7 @@ class Document:
 
     def _skip(self, at: int) -> int:
         match = _BLANK.match(self.text, at)
-        assert match is not None  # it may be empty
+        assert match is not None  # the pattern also matches ""
         return match.end()
 
     def _value(self, at: int, depth: int) -> Node:

@@ -72,7 +72,7 @@ class Own(NamedTuple):
     choices: tuple[str, ...] | None = None
     many: bool = False  # a positional argument of any number of words, or an option that may be repeated
     optional: bool = False  # a positional argument that may be left out
-    bare: str = ""  # the value where an argument with choices is given without one
+    bare: str = ""  # the value if an argument with choices is given without a value
 
 
 class Command(NamedTuple):

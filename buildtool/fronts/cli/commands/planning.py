@@ -193,7 +193,8 @@ def report(args: argparse.Namespace) -> Result:
     if not name:
         return answer, "", 0
     out = Path(name)
-    replaceable = os.path.realpath(args.against) if args.against else ""  # it is read completely before
+    # The earlier report is read completely before.
+    replaceable = os.path.realpath(args.against) if args.against else ""
     protected = {os.path.realpath(read) for read in [*input_files(args), *filter(None, [args.profiled])]}
     keep_inputs([(out, None)], protected - {replaceable})
     written = write_text(out, page(answer, spell))

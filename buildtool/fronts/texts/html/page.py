@@ -63,7 +63,7 @@ def document(name: str, scripts: Sequence[str], **context: object) -> bytes:
 
 def draw_arena(answer: PlanAnswer) -> str:
     """Returns an HTML document with the arena of a plan over time, for a notebook."""
-    picture = arena.picture(answer, sys.maxsize)  # a plan has kept its limit
+    picture = arena.picture(answer, sys.maxsize)  # the plan has kept the request's limit
     names = {"picture_size": arena, "kind_names": arena.KINDS, "answer": answer}
     return _drawing("arena_drawing.html", f"The arena of {answer['model']}", picture=picture, **names)
 
