@@ -27,7 +27,7 @@ class Clock:
         self._since = 0.0  # process_time counts from the start of the process
 
     def turn(self, part: str | None) -> None:
-        """Starts to count for a part; None ends the part that was started last."""
+        """Begins to count for a part. None ends the part that began last."""
         now = time.process_time()
         self.seconds[self._open[-1]] += now - self._since
         self._since = now

@@ -52,7 +52,7 @@ def write_for_docs() -> None:
 
 
 def taken(browser: Browser, path: Path, picture: Picture) -> bytes:
-    """Returns one picture of the report."""
+    """Returns one picture of the report as the bytes of a .png file."""
     browser.open(path, width=picture.width, dark=picture.dark)
     if picture.opened is not None:
         browser.run(

@@ -208,7 +208,9 @@ def in_figures(point: Planned, target: Target) -> Point:
 
 
 def figures(plan: Plan, target: Target) -> Figures:
-    """Returns the figures of a plan that answers give."""
+    """Returns the figures of a plan as answers give them: memory, cost, work, and the number of its
+    regions.
+    """
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
         **price(plan, target),

@@ -1,9 +1,8 @@
 """A persistent worker for Bazel: `buildtool-worker --persistent_worker`.
 
-Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
-document after the other) or as protocol buffers (each after its length). A request's arguments are a
-command line of buildtool.
-The worker answers from its own session and the cache, never from the user's daemon.
+Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one document
+after the other) or as protocol buffers (each after its length). A request's arguments are a command line of
+buildtool. The worker answers from its own session and the cache, never from the user's daemon.
 """
 
 from __future__ import annotations

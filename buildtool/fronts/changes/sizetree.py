@@ -14,7 +14,9 @@ Part = Mapping[str, object]  # a schema.builds.SizePart
 
 @dataclass(frozen=True)
 class Node:
-    """A line of the tree: its bytes in the earlier and the later firmware image (None: it is not there)."""
+    """A line of the tree: its bytes in the earlier and the later firmware image (None: the image lacks
+    it).
+    """
 
     level: str
     name: str

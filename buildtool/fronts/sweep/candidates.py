@@ -193,7 +193,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def read_study(path: str) -> Study:
-    """Reads the .toml file of a sweep. Raises UsageError with the place of a mistake."""
+    """Returns the sweep that a .toml file describes. Raises UsageError with the place of a mistake."""
     try:
         table = read_toml(Path(path), "sweep")
     except TargetError as error:

@@ -209,7 +209,7 @@ def arena_text(answer: ArenaAnswer) -> str:
 
 
 def tflm_text(answer: TflmAnswer, out: str) -> str:
-    """Returns lines with the bytes of the arena, and what they include."""
+    """Returns lines that say how many bytes the arena has, and what is a part of it."""
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     return "\n".join(
