@@ -1,7 +1,7 @@
-"""The client that build systems use. It sends requests to the service: the daemon, or a child process.
+"""The client that build systems use. It sends requests to the daemon, or to a child process.
 
-It needs the standard library and msgpack only, and imports a module when it is first used, so that a build
-with nothing to do starts fast.
+It needs only the standard library and msgpack. It imports a module when the module is first used, so that a
+build with nothing to do starts fast.
 """
 
 from importlib import import_module

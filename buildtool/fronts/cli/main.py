@@ -113,14 +113,14 @@ def main() -> NoReturn:
     except BrokenPipeError:
         # The reader closed the pipe. The interpreter must not flush into it again.
         console.silence()
-        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not name it
+        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not have this signal
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)
 
 
 def _warn_of_namesakes() -> None:
-    """Warns if another package named `buildtool` is installed here, and says what to do."""
+    """Warns if another package named `buildtool` is installed in this Python, and says what to do."""
     for path in namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
@@ -133,7 +133,9 @@ def _warn_of_namesakes() -> None:
 
 
 def _end_in_order() -> None:
-    """Turns signals that end the process into SystemExit, so that children end and files are removed."""
+    """Turns signals that end the process into SystemExit, so that children end and temporary files are
+    removed.
+    """
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)

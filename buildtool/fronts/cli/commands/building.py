@@ -129,7 +129,7 @@ def emit(args: argparse.Namespace) -> Result:
     begins="describing the build",
 )
 def describe(args: argparse.Namespace) -> Result:
-    """Describes the build for a build system. With --out it writes the linker script."""
+    """Prints the description of the build for a build system. With --out it writes the linker script."""
     from buildtool.fronts.texts import builds
 
     answer: DescribeAnswer = ask(args)
