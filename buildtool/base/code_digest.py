@@ -1,4 +1,7 @@
-"""Finds the code that answers requests, and computes its digest. Results of other code are stale."""
+"""Finds the code that answers requests, and computes its digest.
+
+The digest is part of cache keys: a result that other code has computed is stale.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ ALL = ("",)  # every file beside foreign code counts: the code may read any of t
 
 
 def home() -> str:
-    """Returns the folder that contains the package, for PYTHONPATH: the checkout, or site-packages."""
+    """Returns the folder that contains the package `buildtool`: the checkout, or site-packages."""
     return str(Path(__file__).resolve().parents[2])
 
 
@@ -30,7 +33,7 @@ def environment() -> dict[str, str]:
 
 
 def interpreter() -> str:
-    """Identifies the Python that runs this: its real file, and the folder of its environment.
+    """Returns a text that identifies the running Python: its real file, and the folder of its environment.
     Virtual environments that share the file differ: each has its own packages.
     """
     file = os.path.realpath(sys.executable) if sys.executable else ""  # "" where Python is embedded
@@ -38,7 +41,7 @@ def interpreter() -> str:
 
 
 def namesakes() -> list[str]:
-    """Returns the installed `buildtool-VERSION.dist-info` folders, which belong to another package of that
+    """Returns the installed `buildtool-VERSION.dist-info` folders. They belong to another package of that
     name.
     """
     places = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
@@ -77,8 +80,8 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Returns the relative paths, sorted, of the files below `folder` that have one of the suffixes, or are C
-    that planning runs.
+    """Returns the relative paths, sorted, of files below `folder`: those with one of the suffixes (ALL: every
+    file except .pyc), and C files that planning compiles and runs on this machine.
     """
     files = []
     for place, folders, names in os.walk(folder):
@@ -100,7 +103,7 @@ def _list_files() -> Iterator[tuple[str, str]]:
 
 
 def _list_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Yields each folder that the digest covers, with the suffixes of the files that it covers there."""
+    """Yields each folder that the digest covers, with the suffixes of the files that count in that folder."""
     root = Path(home())
     yield root / "buildtool", _OURS
     for name, beside in ("buildtool_plugins", "plugins/buildtool_plugins"), ("buildtool_kernels", "kernels"):

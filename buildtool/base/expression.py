@@ -73,7 +73,9 @@ def check(expression: str, names: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _survey(expression: str) -> tuple[tuple[str, ...], bool]:
-    """Returns the names in an expression, and whether it needs no parentheses in another one."""
+    """Returns the names in an expression, and whether the expression needs no parentheses as part of another
+    one.
+    """
     tree = _parse(expression)
     names = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     return tuple(names), isinstance(tree, ast.Name | ast.Constant | ast.Call)
