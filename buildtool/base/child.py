@@ -121,13 +121,17 @@ def running(module: str, name: str, hint: str | Hint = "", folder: str = "") -> 
 
 
 def answer(sink: IO[bytes], is_right: bool, content: object) -> None:
-    """Sends an answer to the parent. `content` is the result if `is_right`, otherwise the text of an error."""
+    """Sends an answer to the parent. `content` is the result if `is_right`, otherwise the text of an
+    error.
+    """
     pickle.dump((is_right, content), sink, protocol=5)
     sink.flush()
 
 
 def serve(work: Callable[[IO[bytes], IO[bytes]], None]) -> None:
-    """Calls `work` in a child process, with the stream of the parent's messages and the stream for answers."""
+    """Calls `work` in a child process, with the stream of the parent's messages and the stream for
+    answers.
+    """
     with os.fdopen(os.dup(1), "wb") as own:
         os.dup2(2, 1)  # what libraries print must not get between the answers
         work(sys.stdin.buffer, own)

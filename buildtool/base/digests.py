@@ -66,7 +66,9 @@ def _may_be_of_an_image(there: os.stat_result) -> bool:
 
 @functools.cache
 def _system_start() -> str:
-    """Returns a text that differs for each start of the system and of the container; "" where it is unknown."""
+    """Returns a text that differs for each start of the system and of the container; "" where it is
+    unknown.
+    """
     try:
         first_process = Path("/proc/1/stat").read_text().rpartition(")")[2].split()
         start = first_process[19]  # in ticks since the system started
@@ -92,7 +94,9 @@ def is_hashed_always() -> bool:
 
 @contextlib.contextmanager
 def hashing_always(wanted: bool) -> Iterator[None]:
-    """A context in which every file is read if `wanted`, also by processes that are started in the context."""
+    """A context in which every file is read if `wanted`, also by processes that are started in the
+    context.
+    """
     old = os.environ.get(HASH_INPUTS)
     if wanted:
         os.environ[HASH_INPUTS] = "1"

@@ -131,7 +131,9 @@ class System(enum.StrEnum):
 
 
 class Level(enum.StrEnum):
-    """What computed a result. The members are in order of likeness to the real board, which is the last one."""
+    """What computed a result. The members are in order of likeness to the real board, which is the last
+    one.
+    """
 
     HOST = "host"  # the same C, compiled for this machine
     MODEL = "model"  # a model of the chip's operations, on this machine

@@ -1,4 +1,6 @@
-"""Writes the output files of a command: all of them, or none. If it fails, the old files stay as they were."""
+"""Writes the output files of a command: all of them, or none. If it fails, the old files stay as they
+were.
+"""
 
 from __future__ import annotations
 

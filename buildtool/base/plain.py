@@ -355,7 +355,9 @@ def _read_typed(hint: Any, value: Any, key: str) -> Any:
 
 
 def _read_tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
-    """Returns dataclasses of the type `kind`, read from a list of tables, or from a table of tables by name."""
+    """Returns dataclasses of the type `kind`, read from a list of tables, or from a table of tables by
+    name.
+    """
     if not has_names(kind):
         return tuple(
             from_table(one, kind, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
@@ -418,7 +420,9 @@ def texts(value: object, key: str) -> tuple[str, ...]:
 
 
 def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
-    """Returns the member of the enumeration `known` that the value names. Raises Mismatch if there is none."""
+    """Returns the member of the enumeration `known` that the value names. Raises Mismatch if there is
+    none.
+    """
     word = text(value, key)
     if word not in list(known):
         raise Mismatch(f"{shown(word)} is unknown", key, "known: " + ", ".join(known))

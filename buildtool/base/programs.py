@@ -1,4 +1,6 @@
-"""Stores the output of compilers in the cache; compiles programs for this machine when they are first used."""
+"""Stores the output of compilers in the cache; compiles programs for this machine when they are first
+used.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,9 @@ class Account:
     spent: list[Spent]
 
     def add(self, more: Iterable[Spent]) -> None:
-        """Adds the work on another value that this value needs, without parts that have already been added."""
+        """Adds the work on another value that this value needs, without parts that have already been
+        added.
+        """
         values = {spent.value for spent in self.spent}
         self.spent += (spent for spent in more if spent.value not in values)
 

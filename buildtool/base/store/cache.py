@@ -168,7 +168,9 @@ class Cache:
             notes.evict(self.disk, most_disk_bytes())
 
     def _queue(self, unwritten: Mapping[EntryId, bytes]) -> None:
-        """Queues new entries for the server. They are sent by `share`, at the latest when this process ends."""
+        """Queues new entries for the server. They are sent by `share`, at the latest when this process
+        ends.
+        """
         fetched, self._fetched = self._fetched, set()
         if self.remote is None:
             return
@@ -181,7 +183,9 @@ class Cache:
             atexit.register(self.share)
 
     def share(self) -> None:
-        """Sends queued entries to the server, and prints the warnings about the server since the last call."""
+        """Sends queued entries to the server, and prints the warnings about the server since the last
+        call.
+        """
         if self.remote is None:
             return
         import atexit  # only here: few processes use a server

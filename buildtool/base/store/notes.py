@@ -87,7 +87,9 @@ class Notes:
                 self._walked.unlink(missing_ok=True)
 
     def reports(self, subject: str) -> Reports:
-        """Returns, by namespace, the look-ups of the last request about a subject; {} if they are not known."""
+        """Returns, by namespace, the look-ups of the last request about a subject; {} if they are not
+        known.
+        """
         data = self.asked.read(_LEVEL, _key(subject))
         with contextlib.suppress(Exception):  # msgpack raises a dozen kinds of damaged bytes
             return dict(msgpack.unpackb(data)["reports"])
