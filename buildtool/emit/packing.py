@@ -33,8 +33,8 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """Returns the `constants` block of `kernel` for `op`: little-endian, a multiple of 16 bytes long.
 
     Raises TargetError where the family has no such packing, or where the block's length differs from the
-    catalogue's; UnsupportedError for values that the kernel does not support; InternalError or TargetError
-    where the packing fails.
+    catalogue's; raises UnsupportedError for values that the kernel does not support; InternalError or
+    TargetError where the packing fails.
     """
     if kernel.packing == NO_PACKING:
         return b""

@@ -339,7 +339,9 @@ def _swap_call(
 
 
 def _leaping(group: Group, graph: Graph) -> frozenset[int]:
-    """The operators of a group that leave out columns between two hand-offs, because nothing reads them."""
+    """Returns the operators of a group that leave out columns between two hand-offs, because nothing reads
+    them.
+    """
     leaping = set()
     for position, (low, high) in zip(group.ops, column_ranges(group, graph), strict=True):
         if low[0] > 0 or (low[1:] > high[:-1]).any():

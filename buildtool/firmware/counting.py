@@ -110,7 +110,9 @@ class LinkedImage:
 
 
 def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
-    """Returns the exact footprint of a network's test firmware; ToolError if compiling or linking fails."""
+    """Returns the exact footprint of a network's test firmware; raises ToolError if compiling or linking
+    fails.
+    """
     with scratch() as folder:
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
     owners = {path.name: needs.NETWORK for path in image.objects.network}

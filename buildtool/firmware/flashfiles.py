@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 
 
 def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
-    """Sorts pieces by address and joins those that touch; ToolError where two of them overlap."""
+    """Sorts pieces by address and joins those that touch; raises ToolError where two of them overlap."""
     whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
         if whole and piece.address < whole[-1].end:
@@ -62,7 +62,7 @@ def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
-    """Returns all bytes from the address `start`; ToolError if a piece begins before it."""
+    """Returns all bytes from the address `start`; raises ToolError if a piece begins before it."""
     flat = bytearray()
     for piece in join_pieces(pieces):
         if piece.address < start:
@@ -107,7 +107,7 @@ def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def uf2(pieces: Iterable[Piece], family: int) -> bytes:
-    """A UF2 file: blocks of 512 bytes, each with 256 bytes of data at a multiple of 256."""
+    """Returns a UF2 file: blocks of 512 bytes, each with 256 bytes of data at a multiple of 256."""
     pages: dict[int, bytearray] = {}
     for piece in join_pieces(pieces):
         for address, data in _split_rows(piece, _PAGE):
@@ -138,9 +138,9 @@ class Signing:
     version: str = "0.0.0"
 
     def sign(self, code: list[Piece], board: Board) -> Piece:
-        """The firmware with MCUboot's header and trailer, at the start of the board's slot.
+        """Returns the firmware with MCUboot's header and trailer, at the start of the board's slot.
 
-        ToolError where imgtool is missing or fails.
+        Raises ToolError where imgtool is missing or fails.
         """
         boot = board.image.mcuboot
         assert boot is not None
@@ -155,7 +155,9 @@ class Signing:
         return Piece(slot, self._run_imgtool(words, binary(code, slot + boot.header_bytes)))
 
     def _run_imgtool(self, words: list[str], code: bytes) -> bytes:
-        """Runs imgtool on the code and returns its file; ToolError with the last line of its output."""
+        """Runs imgtool on the code and returns its file; raises ToolError with the last line of its
+        output.
+        """
         with scratch() as name:
             folder = Path(name)
             (folder / "key.pem").touch(0o600)
@@ -192,7 +194,7 @@ _SECTION = ".nn_weights"
 
 
 def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
-    """UsageError for formats, or a signature, that are not possible for the board."""
+    """Raises UsageError for formats, or a signature, that are not possible for the board."""
     if board.is_native:
         others = [name for name in formats if name not in DEFAULT]
         if others or signed:
@@ -237,7 +239,7 @@ def flash_files(
 ) -> dict[str, bytes]:
     """Returns the files for flash by name, none for a native image.
 
-    ToolError if the image does not suit a format.
+    Raises ToolError if the image does not suit a format.
     """
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:

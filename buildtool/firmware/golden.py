@@ -18,7 +18,9 @@ _MADE_UP = {DType.INT8, DType.UINT8, DType.INT16}  # types of which every bit pa
 
 
 def make_checks(planned: Planned, wanted: CheckOptions) -> Checks | None:
-    """Returns what the network checks (None: nothing); UsageError for a golden input that it cannot have."""
+    """Returns what the network checks (None: nothing); raises UsageError for a golden input that it cannot
+    have.
+    """
     if wanted == CheckOptions():
         return None
     if wanted.seed is None and wanted.golden is None:
@@ -58,7 +60,7 @@ def _refuse_made_up(graph: Graph) -> None:
 
 
 def refuse_guards(planned: Planned, guards: Guards) -> None:
-    """PlanError if an arena's memory has no room for the guards beside it."""
+    """Raises PlanError if an arena's memory has no room for the guards beside it."""
     plan, board = planned.plan, planned.target.board
     more = 0 if guards is Guards.NONE else 2 * max(plan.alignment, ALIGNMENT)
     for name, size, room in zip(board.holders, plan.arenas, rooms(board, plan.state_bytes), strict=False):

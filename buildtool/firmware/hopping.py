@@ -25,15 +25,15 @@ _NEARLY = 1.01  # of plans up to this multiple of the least cost, the one with t
 def hop_problems(
     hoppings: Sequence[Hopping], target: Target, options: PlanOptions, session: Session, path: str
 ) -> list[Prepared]:
-    """The planning problems of all choices of what is kept, the least work first."""
+    """Returns the planning problems of all choices of what is kept, the least work first."""
     return [_problem(one, target, options, session, path) for one in hoppings]
 
 
 def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared:
-    """The problem of the choice with the best plan within the limits.
+    """Returns the problem of the choice with the best plan within the limits.
 
-    For the least cost, plans that cost hardly more count as equal, and the least memory decides.
-    If there is no such plan, it is the problem of the choice with the least memory.
+    For the least cost, plans that cost hardly more count as equal, and the least memory decides. If there is
+    no such plan, it is the problem of the choice with the least memory.
     """
     tried: list[tuple[Prepared, float, float]] = []  # with cost and memory
     for problem in problems:
@@ -57,7 +57,7 @@ def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared
 
 
 def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Session, path: str) -> Prepared:
-    """The problem of one choice. The limit on memory is that of the arena beside what is kept."""
+    """Returns the problem of one choice. The limit on memory is that of the arena beside what is kept."""
     bare = prepare_problem(hopping.graph, target, options, session, firmware, path=path)
     problem = replace(bare, hop=replace(hopping, asked=options))
     if options.ram is None:
@@ -66,7 +66,7 @@ def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Se
 
 
 def _least_bytes(problem: Prepared) -> float:
-    """The least memory of a choice, without limits; infinite if it has no plan."""
+    """Returns the least memory of a choice, without limits; infinite if it has no plan."""
     free = replace(problem.options, ram=None, objective=Objective.RAM)
     try:
         return choose(replace(problem, options=free, bounded=False)).plan.arena_bytes + problem.kept_bytes
@@ -75,7 +75,7 @@ def _least_bytes(problem: Prepared) -> float:
 
 
 def with_kept(error: PlanError, problem: Prepared) -> PlanError:
-    """The error with hints whose limits on memory include what is kept."""
+    """Returns the error with hints whose limits on memory include what is kept."""
     kept = problem.kept_bytes
     if kept:
         error.text += f" (beside {kept:,} bytes that are kept from hop to hop)"
@@ -92,5 +92,7 @@ def _with_kept(hint: Hint, kept: int) -> Hint:
 
 
 def needed_bytes(plan: Plan) -> int:
-    """The bytes that the option `ram` limits: the arena's, and those that are kept from hop to hop."""
+    """Returns the bytes that the option `ram` limits: the arena's, and those that are kept from hop to
+    hop.
+    """
     return plan.arena_bytes + (plan.state_bytes if plan.hop is not None else 0)

@@ -53,5 +53,5 @@ def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
 
 
 def reality_answer(run: Reality) -> LevelAnswer:
-    """The level as part of an answer."""
+    """Returns the level as part of an answer."""
     return {"level": str(run.level), "level_text": run.text}

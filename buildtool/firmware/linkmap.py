@@ -155,7 +155,7 @@ def explain_link_failure(text: str, board: Board) -> ToolError | None:
 
 
 def too_small(board: Board, region: Region, needed: int) -> ToolError:
-    """The error for a region that needs `needed` bytes; it names the region's roles."""
+    """Returns the error for a region that needs `needed` bytes; it names the region's roles."""
     memory = region.memory.name
     roles = [role for role in _HELP if getattr(board, role) == memory]
     roles += ["arena"] if memory == board.second else []

@@ -162,7 +162,7 @@ def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOpti
 
 
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
-    """PlanError when the weights do not fit the board, or exceed `max_flash`."""
+    """Raises PlanError if the weights do not fit the board, or exceed `max_flash`."""
     board = target.board
     memory, room = board.memory(board.weights), weights_room(board)
     most = room if options.max_flash is None else min(options.max_flash, room)

@@ -22,7 +22,7 @@ _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 def compile_all(
     compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
-    """Compiles `units` to objects in `folder`, in order; ToolError with the compiler's output.
+    """Compiles `units` to objects in `folder`, in order; raises ToolError with the compiler's output.
 
     `tell` gets the number of finished files, as text.
     """
@@ -82,7 +82,8 @@ Explain = Callable[[str], ToolError | None]
 
 
 def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
-    """Runs a tool with the variables that it needs and returns its output; ToolError with its first lines.
+    """Runs a tool with the variables that it needs and returns its output; raises ToolError with its first
+    lines.
 
     `explain` may turn the tool's output into a better error.
     """

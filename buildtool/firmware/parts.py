@@ -49,8 +49,8 @@ class Parts:
 def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Parts:
     """Returns the parts of a firmware image that take memory; `nets` are the networks in it.
 
-    `table` is the linker's map ("": none). A map of another image is not used. In each memory, the parts
-    add up to the figures of `size_report`. ToolError for a file that is not an ELF file.
+    `table` is the linker's map ("": none). A map of another image is not used. In each memory, the parts add
+    up to the figures of `size_report`. Raises ToolError for a file that is not an ELF file.
     """
     elf = open_elf(data)
     sections = list_sections(elf)
@@ -119,7 +119,7 @@ def _read_shares(table: str, sections: Sequence[Section]) -> dict[tuple[str, int
 
 
 def _read_content(elf: Any, section: Section) -> bytes:
-    """The bytes of a section; empty if it only takes memory."""
+    """Returns the bytes of a section; empty if it only takes memory."""
     if not section.is_stored or section.index < 0:
         return b""
     try:
@@ -145,7 +145,7 @@ class _Owners:
         self._files = {file: self._find_of_file(file[1], owners) for file, owners in by_file.items()}
 
     def of(self, section: Section, piece: Piece) -> str:
-        """The owner of a piece of a section."""
+        """Returns the owner of a piece of a section."""
         by_name = self._find_by_name(piece.symbol)
         if by_name != APPLICATION:
             return by_name

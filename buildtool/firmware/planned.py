@@ -89,7 +89,8 @@ class Planned:
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """Returns a network's planning problem on a target; UsageError for an option that has no effect there.
+    """Returns a network's planning problem on a target; raises UsageError for an option that has no effect
+    there.
 
     On a moving window it is the problem of what is best to keep (see `best_problem`).
     """
@@ -190,7 +191,7 @@ def _one_image(
 
 
 def _streamed(spec: NetworkSpec) -> Cut:
-    """The network as it is planned for an image that comes row by row: of a batch, one image."""
+    """Returns the network as it is planned for an image that comes row by row: of a batch, one image."""
     return replace(spec, single=True) if isinstance(spec, Cut) else Cut(spec, single=True)
 
 
@@ -208,7 +209,9 @@ def plan_or_read(
 
 
 def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Session) -> Planned:
-    """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
+    """Returns the model with the plan of a file; raises PlanError if it is for another network or not valid
+    here.
+    """
     target = load_target(choice, session)
     network = load_network(spec, session)
     try:
@@ -257,7 +260,7 @@ def hop_of_plan(file: File) -> int | None:
 
 
 def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
-    """PlanError unless the plan is legal for the current network and target."""
+    """Raises PlanError unless the plan is legal for the current network and target."""
     if locked.plan.topology != topology_digest(graph):
         raise PlanError(f"the plan is for another network: {_find_difference(locked, graph)}", hint=_AGAIN)
     try:
@@ -357,7 +360,7 @@ def notes(planned: Planned) -> list[str]:
 
 
 def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
-    """PlanError when the arena or the weights do not fit."""
+    """Raises PlanError if the arena or the weights do not fit."""
     try:
         try:
             fit(planned.plan, planned.target, planned.graph, planned.session)

@@ -34,7 +34,7 @@ PROCESS = "process"  # instead of a memory's name: programs of this machine
 
 
 def open_elf(data: bytes) -> Any:
-    """Returns the image as pyelftools reads it; ToolError for other files."""
+    """Returns the image as pyelftools reads it; raises ToolError for other files."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
@@ -271,7 +271,7 @@ class DebugFiles:
         self._begins = [begin for begin, _, _ in self._ranges]
 
     def file(self, address: int) -> str:
-        """The source file of the code at an address; "" if it is not known."""
+        """Returns the source file of the code at an address; "" if it is not known."""
         index = bisect_right(self._begins, address) - 1
         return self._ranges[index][2] if index >= 0 and address < self._ranges[index][1] else ""
 

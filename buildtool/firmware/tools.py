@@ -21,8 +21,8 @@ def toolchain(choice: TargetChoice, target: Target, *, native: bool = False) -> 
     """Returns the compiler that `choice` names, with the settings of the `target`'s plugin.
 
     For a debugger, or if `native` is true, it makes programs of this machine, where the board has such
-    compilers beside others. ToolError if the compiler is missing. UsageError if the plugin does not have
-    the link that `choice` names, or the compiler makes no such programs.
+    compilers beside others. Raises ToolError if the compiler is missing. Raises UsageError if the plugin does
+    not have the link that `choice` names, or the compiler makes no such programs.
     """
     board, wire = target.board, link_of(choice, target.board)
     if board.is_native and (choice.debug or native):
@@ -51,7 +51,7 @@ def _only_native(choice: TargetChoice, board: Board) -> Board:
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
-    """The test firmware's own sources: the plugin's, or those for a link."""
+    """Returns the test firmware's own sources: the plugin's, or those for a link."""
     if tools.wiring is None:
         return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
@@ -74,12 +74,12 @@ class Origins:
 
     @classmethod
     def of(cls, choice: TargetChoice, target: Target) -> Origins:
-        """The origins of a target that was loaded for a choice."""
+        """Returns the origins of a target that was loaded for a choice."""
         path = choice.board if isinstance(choice.board, str) else choice.board.path
         return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
-        """The board's files, the code and data of other distributions, and files that libraries read.
+        """Returns the board's files, the code and data of other distributions, and files that libraries read.
 
         buildtool's own code is not included, as its digest covers it.
         """
@@ -107,7 +107,7 @@ class Origins:
 
 
 def ours() -> dict[str, Path]:
-    """The folders that belong to buildtool; its digest covers them."""
+    """Returns the folders that belong to buildtool; its digest covers them."""
     from buildtool.target.kernels import kernels_root
 
     return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}

@@ -153,7 +153,9 @@ def with_weights_in(board: Board, name: str | None) -> Board:
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """Returns the board with `threads` threads in use (None: all). UsageError if it has fewer or only one."""
+    """Returns the board with `threads` threads in use (None: all). Raises UsageError if it has fewer or only
+    one.
+    """
     most = board.core.threads
     if threads is None:
         return board

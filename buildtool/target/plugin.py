@@ -114,7 +114,7 @@ class TargetPlugin(Protocol):
         """The INTERFACE that it was written for, as a literal number."""
 
     def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of its boards."""
+        """Returns the .toml files of its boards."""
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """Returns the toolchain `name` ("": the default) for `board`, with a linker script if it needs one.
@@ -123,7 +123,9 @@ class TargetPlugin(Protocol):
         """
 
     def harness(self, board: Board) -> Harness:
-        """The sources with the `main` that `validate`, `profile` and `run` link with a network."""
+        """Returns the sources with the `main` that `validate`, `profile` and `run` link with a network."""
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs a firmware image in the emulator, or natively. Raises ToolError; ProgramError if it fails."""
+        """Runs a firmware image in the emulator, or natively. Raises ToolError; raises ProgramError if it
+        fails.
+        """

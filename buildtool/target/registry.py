@@ -331,7 +331,9 @@ def _collect_folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]
 
 
 def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
-    """Returns the result of a plugin's method; TargetError if a foreign plugin fails, or for another type."""
+    """Returns the result of a plugin's method; raises TargetError if a foreign plugin fails, or for another
+    type.
+    """
     try:
         result = call()
     except Exception as error:  # other people's code may raise anything

@@ -54,7 +54,7 @@ class Header:
 def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
     """Returns the array of a .npy file's bytes, without copying them; `what` names it in errors.
 
-    UsageError for other files, and for arrays that do not contain numbers.
+    Raises UsageError for other files, and for arrays that do not contain numbers.
     """
     if data.startswith(b"PK"):
         raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_NPY)
@@ -66,8 +66,8 @@ def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
 def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
     """Reads the header of a .npy file of `size` bytes; `file` is then at the first element.
 
-    UsageError for other files, for arrays that do not contain numbers, and if the size does not match the
-    header.
+    Raises UsageError for other files, for arrays that do not contain numbers, and if the size does not match
+    the header.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
@@ -119,7 +119,7 @@ class Member(Header):
 
 
 def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Member]:
-    """Returns the arrays of a .npz file by name, in the file's order; UsageError for another file.
+    """Returns the arrays of a .npz file by name, in the file's order; raises UsageError for another file.
 
     They can be read while `file` is open.
     """
@@ -156,7 +156,7 @@ def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
 
 
 def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
-    """The hint for an array whose channels come first; "" for others."""
+    """Returns the hint for an array whose channels come first; "" for others."""
     if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""
     moved = (*shape[:-3], *shape[-2:], shape[-3])
@@ -164,7 +164,7 @@ def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
 
 
 def quantisation(tensor: Tensor, path: str) -> Quantization:
-    """Returns an input's scale and zero point; UsageError if the input has none."""
+    """Returns an input's scale and zero point; raises UsageError if the input has none."""
     if tensor.quant is None:
         raise UsageError(
             f"the input '{tensor.name}' has no scale, so it takes only quantised values",
@@ -177,7 +177,8 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     """Returns an array of the tensor's own type unchanged, and quantises an array of floats for integers.
 
-    Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
+    Floats beyond the range are clipped. A tensor of floats gets them as they are. Raises UsageError for other
+    types.
     """
     dtype = np.dtype(tensor.dtype.value)
     if tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating):

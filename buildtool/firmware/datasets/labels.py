@@ -22,8 +22,8 @@ _KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with 
 def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
     """Reads the classes of inputs from a file.
 
-    They are in the inputs' order. A table with two columns has them by the inputs' `names`. `classes` are
-    the names of the classes, for labels that are words. UsageError for a file that does not fit.
+    They are in the inputs' order. A table with two columns has them by the inputs' `names`. `classes` are the
+    names of the classes, for labels that are words. Raises UsageError for a file that does not fit.
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
@@ -40,12 +40,12 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
 
 
 def lines(file: File) -> list[str]:
-    """The lines of a text file that are not empty."""
+    """Returns the lines of a text file that are not empty."""
     return [line.strip() for line in _decode(file).splitlines() if line.strip()]
 
 
 def _decode(file: File) -> str:
-    """The text of a file; UsageError where it is not text."""
+    """Returns the text of a file; raises UsageError where it is not text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -41,7 +41,7 @@ def open_data_set(wanted: DataOptions, graph: Graph, choose: Choice | None = Non
 
 
 def open_for_inputs(wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice | None = None) -> DataSet:
-    """Opens the data set for the inputs of a network; UsageError if it does not fit.
+    """Opens the data set for the inputs of a network; raises UsageError if it does not fit.
 
     `choose` gets the number of inputs and returns the positions of those that will be read, in ascending
     order. Other inputs are not stored in memory. If `choose` is None, all inputs are read.
@@ -66,7 +66,7 @@ def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
 def _open_archive(
     arrays: dict[str, Member], wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
-    """The data set of an archive, in which one array may have labels and one the classes' names."""
+    """Returns the data set of an archive, in which one array may have labels and one the classes' names."""
     path = wanted.file.path
     input_names = {tensor.name for tensor in inputs}
     name = next((name for name in labels.LABELS if name in arrays and name not in input_names), "")
@@ -159,7 +159,7 @@ def _make_reader(
 
 
 def _open_folder(wanted: DataOptions, inputs: tuple[Tensor, ...]) -> DataSet:
-    """The data set of a folder; UsageError for a network with several inputs."""
+    """Returns the data set of a folder; raises UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:
         text = f"the network has {len(inputs)} inputs, but each file of a folder is only one"
@@ -229,14 +229,14 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
 
 
 def _list_visible(folder: Path) -> list[str]:
-    """The names in a folder, without hidden files."""
+    """Returns the names in a folder, without hidden files."""
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def _read_labels(
     names: tuple[str, ...], classes_of: tuple[str, ...], wanted: DataOptions
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The class numbers of all inputs, and the names of the classes."""
+    """Returns the class numbers of all inputs, and the names of the classes."""
     folders = sorted(set(classes_of) - {""})
     file, classes = wanted.labels, tuple(folders)
     if file is not None:
@@ -249,7 +249,7 @@ def _read_labels(
 
 
 def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
-    """UsageError if `names` lacks the class of a folder, or has a class twice."""
+    """Raises UsageError if `names` lacks the class of a folder, or has a class twice."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise UsageError(f"the class '{twice}' is named twice", path=path)

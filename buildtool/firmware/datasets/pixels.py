@@ -25,7 +25,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes with more than 8 
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """Returns Pillow's image mode for an input; UsageError for an input that is not an image."""
+    """Returns Pillow's image mode for an input; raises UsageError for an input that is not an image."""
     shape = tensor.shape
     name = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if name is None:
@@ -35,7 +35,7 @@ def mode(tensor: Tensor, path: str) -> str:
 
 
 def pillow() -> Any:
-    """Returns Pillow's module for images; ToolError if Pillow is not installed."""
+    """Returns Pillow's module for images; raises ToolError if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -45,7 +45,7 @@ def pillow() -> Any:
 
 
 def check_image(path: Path) -> None:
-    """UsageError for a file whose first bytes are not those of an image."""
+    """Raises UsageError for a file whose first bytes are not those of an image."""
     try:
         with warnings.catch_warnings(action="ignore"), pillow().open(path):
             pass
@@ -63,8 +63,8 @@ def _make_image_error(path: str) -> UsageError:
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     """Returns an image file's pixels in an input's size, as uint8 [height, width, channels].
 
-    The first frame is used and turned as its EXIF data says. Transparency is not blended. UsageError for
-    other files.
+    The first frame is used and turned as its EXIF data says. Transparency is not blended. Raises UsageError
+    for other files.
     """
     library = pillow()
     from PIL import ImageOps
@@ -111,8 +111,8 @@ NEAR = 0.02  # share of a range's width by which an input's range may differ fro
 def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
     """Returns the rule that turns pixels into real values.
 
-    It is `wanted`, or by default the named rule that has the input's range. UsageError if no named rule
-    has that range, for an input without a scale, and if the number of means is neither 1 nor the number
+    It is `wanted`, or by default the named rule that has the input's range. Raises UsageError if no named
+    rule has that range, for an input without a scale, and if the number of means is neither 1 nor the number
     of channels. The range of an input of floats is unknown.
     """
     is_float = tensor.dtype is DType.FLOAT32

@@ -26,7 +26,7 @@ def open_recordings(
 
     `fed` is the input of a hop, an image with a row for each moment. A recording has any number of such rows;
     those after its last whole hop are left out. `choose` gets the number of recordings and the hops of each,
-    and returns the hops that will be read. UsageError if the data do not fit.
+    and returns the hops that will be read. Raises UsageError if the data do not fit.
     """
     hop = fed.shape[1]
     rows = _count_rows(wanted.file, fed)
@@ -60,7 +60,7 @@ def open_recordings(
 
 
 def _count_rows(file: File, fed: Tensor) -> int:
-    """The rows of the recordings in an archive, or in the first file of a folder."""
+    """Returns the rows of the recordings in an archive, or in the first file of a folder."""
     row = math.prod(fed.shape[2:])
     if file.data is None and Path(file.path).is_dir():
         first = next((path for path in sorted(Path(file.path).rglob("*.npy"))), None)

@@ -15,7 +15,7 @@ from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
     """Returns the index of the output whose largest value gives the class, or None and the reason.
 
-    UsageError if `wanted` names no output, or an output without a value for each class.
+    Raises UsageError if `wanted` names no output, or an output without a value for each class.
     """
     outputs = {graph.tensors[t].name: t for t in graph.outputs}
     if wanted:
@@ -45,7 +45,7 @@ def _find_mismatch(tensor: Tensor) -> str:
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError if an output has too few classes for the labels or for the names of classes."""
+    """Raises UsageError if an output has too few classes for the labels or for the names of classes."""
     if len(classes) > tensor.elements:
         text = f"there are {len(classes):,} classes, but the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)
@@ -57,7 +57,7 @@ def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, 
 
 
 def prediction(values: np.ndarray) -> int:
-    """The class with the largest value; the first of equal ones."""
+    """Returns the class with the largest value; the first of equal ones."""
     return int(values.reshape(-1).argmax())
 
 

@@ -38,7 +38,7 @@ def run_attached(planned: Planned, image: Path, request: RunRequest, attached: A
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
-    """Returns the plugin's way to write an image to the board's flash; UsageError if it has none."""
+    """Returns the plugin's way to write an image to the board's flash; raises UsageError if it has none."""
     return cast(Flashing, _find_method(board, "flashing", "board")(board, image, tool))
 
 
@@ -62,7 +62,9 @@ def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
 
 
 def flash(how: Flashing, image: Path) -> None:
-    """Flashes a board; ToolError where the tool is missing or fails, with the command to run by hand."""
+    """Flashes a board; raises ToolError where the tool is missing or fails, with the command to run by
+    hand.
+    """
     line = shlex.join(how.command)
     if not how.is_there:
         other = "or write it with --out: buildtool flash; run its command, then validate --flashed"

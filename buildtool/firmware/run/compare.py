@@ -36,7 +36,7 @@ class Difference:
     first: int  # flat index of the first element that differs
 
     def json(self) -> DifferenceAnswer:
-        """The difference as part of an answer."""
+        """Returns the difference as part of an answer."""
         return {
             "input": self.input_set,
             "tensor": self.name,
@@ -141,10 +141,10 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
 
 
 def _open_litert(model: bytes, *, ready: bool = False) -> Any:
-    """Opens the network in LiteRT with its reference kernels; ToolError if LiteRT refuses it.
+    """Opens the network in LiteRT with its reference kernels; raises ToolError if LiteRT refuses it.
 
-    LiteRT then keeps the value of every tensor. If `ready` is true, its tensors are allocated, so that it
-    can run.
+    LiteRT then keeps the value of every tensor. If `ready` is true, its tensors are allocated, so that it can
+    run.
     """
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType

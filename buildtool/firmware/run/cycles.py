@@ -76,7 +76,7 @@ def find_timer(board: Board) -> Timer | str:
 
 
 def time_blocks(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
-    """The cycles of a run whose blocks were counted; ToolError if the model fails."""
+    """Returns the cycles of a run whose blocks were counted; raises ToolError if the model fails."""
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)
     parts = {op: _sum_parts(work, times, pipeline) for op, work in executed.work.items()}
@@ -140,7 +140,7 @@ def in_ms(cycles: int, board: Board) -> float | None:
 
 
 def parts_answer(parts: Parts) -> CycleParts:
-    """The parts as part of an answer."""
+    """Returns the parts as part of an answer."""
     return cast(CycleParts, parts._asdict())
 
 

@@ -198,7 +198,7 @@ class _Job:
         return (self.chosen[at] + 1) % self.sequence == 0
 
     def read(self, at: int) -> list[Array]:
-        """The arrays of an input."""
+        """Returns the arrays of an input."""
         return self.data.read(self.chosen[at])
 
     def refer(
@@ -234,7 +234,7 @@ class _Job:
 
 
 def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:
-    """The answer to a `validate` request with a data set."""
+    """Returns the answer to a `validate` request with a data set."""
     data = request.data
     with judging(request.reference, request.model) as judge:
         model = load_model(request.model, session)
@@ -284,7 +284,7 @@ def _open(request: ValidateData, data: Data, graph: Graph) -> tuple[DataSet, lis
 
 
 def _hop_of(request: Validate) -> int | None:
-    """The rows by which the window moves, by the options or the given plan; None for whole inputs."""
+    """Returns the rows by which the window moves, by the options or the given plan; None for whole inputs."""
     return request.options.hop if request.lock is None else hop_of_plan(request.lock.file)
 
 
@@ -429,7 +429,7 @@ def _describe_difference(job: _Job, one: Difference) -> DifferingInput:
 
 
 def _sum_runs(planned: Planned, job: _Job) -> ThroughFirmware:
-    """The figures of all runs of the firmware together."""
+    """Returns the figures of all runs of the firmware together."""
     outcomes, differences = job.outcomes, job.differences
     stacks = [one.stack_high_water for one in outcomes]
     return {

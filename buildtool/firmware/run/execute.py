@@ -101,7 +101,7 @@ def image_of(
 
 
 def refuse_stand_in(planned: Planned, path: str) -> None:
-    """ToolError for a board's firmware image if the emulator's machine differs from the board."""
+    """Raises ToolError for a board's firmware image if the emulator's machine differs from the board."""
     board = planned.target.board
     if board.is_stand_in and not link_of(planned.choice, board):
         raise ToolError(
@@ -113,7 +113,9 @@ def refuse_stand_in(planned: Planned, path: str) -> None:
 
 @contextmanager
 def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
-    """Yields the firmware image `elf`; ToolError if it was not built for this network and this plan."""
+    """Yields the firmware image `elf`; raises ToolError if it was not built for this network and this
+    plan.
+    """
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
     linked = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)

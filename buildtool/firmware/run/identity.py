@@ -44,7 +44,7 @@ class Linked:
 
 
 def networks(data: bytes) -> tuple[Linked, ...]:
-    """The networks in an image (an ELF file's bytes); ToolError for another file."""
+    """Returns the networks in an image (an ELF file's bytes); raises ToolError for another file."""
     return tuple(
         Linked(**match.groupdict()) for line in _read_lines(data) if (match := _NETWORK.fullmatch(line))
     )
@@ -55,9 +55,9 @@ def check_image(
 ) -> Linked:
     """Returns the network in the image that was made from `plan` and `weights`.
 
-    If `over_wire` is true, the firmware has to answer over a link, and otherwise by files. ToolError if
-    the image has no such network, has other weights, or is not a test firmware. Test firmware reads
-    inputs and writes outputs.
+    If `over_wire` is true, the firmware has to answer over a link, and otherwise by files. Raises ToolError
+    if the image has no such network, has other weights, or is not a test firmware. Test firmware reads inputs
+    and writes outputs.
     """
     from buildtool.plan.codec import digest
 
@@ -71,7 +71,7 @@ def check_image(
 
 
 def _check_firmware(lines: list[str], over_wire: bool) -> None:
-    """ToolError if the image is not a test firmware that answers over a link, or by files."""
+    """Raises ToolError if the image is not a test firmware that answers over a link, or by files."""
     if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
         return
     if OVER_WIRE in lines:
@@ -111,7 +111,9 @@ def _find_network(data: bytes, plan: str, layout: str) -> Linked:
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """ToolError if the image does not have these weights; the error says which weights it has, if any."""
+    """Raises ToolError if the image does not have these weights; the error says which weights it has,
+    if any.
+    """
     loaded = [
         bytes(section.data())
         for section in open_elf(data).iter_sections()

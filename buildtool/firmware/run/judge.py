@@ -187,7 +187,7 @@ class Judge:
 def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
     """Yields a judge whose child process loads LiteRT in the meantime.
 
-    ToolError if LiteRT is required but not installed.
+    Raises ToolError if LiteRT is required but not installed.
     """
     whole = uncut(model)
     with contextlib.ExitStack() as ending:

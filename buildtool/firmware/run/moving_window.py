@@ -60,5 +60,5 @@ class MovingWindow:
 
 
 def count_hops(graph: Graph, windows: int) -> int:
-    """The number of hops in some windows; 0 for a network without a window."""
+    """Returns the number of hops in some windows; 0 for a network without a window."""
     return windows * graph.window.hops if graph.window else 0

@@ -125,7 +125,7 @@ def _is_exact(
 
 
 def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:
-    """The estimate of a run's cycles, or the reason why there is none."""
+    """Returns the estimate of a run's cycles, or the reason why there is none."""
     if isinstance(timer, str):
         return None, run.counted.no_cycles or timer
     if run.counted.executed is None:

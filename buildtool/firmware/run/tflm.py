@@ -49,7 +49,7 @@ def _read(interpreter: Any, index: int) -> Array:
 
 
 def _open(model: bytes, source: Graph) -> Any:
-    """Opens the network; ToolError if the interpreter refuses it."""
+    """Opens the network; raises ToolError if the interpreter refuses it."""
     from tflite_micro.python.tflite_micro import runtime
 
     room = _ROOM + _TIMES * sum(tensor.size for tensor in source.tensors)

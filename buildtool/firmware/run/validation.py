@@ -40,7 +40,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"
 
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
-    """The answer to a `validate` request."""
+    """Returns the answer to a `validate` request."""
     with judging(request.reference, request.model) as judge:
         planned, sources = plan_and_sources(request, session)
         flags = sanitizer_flags(request, planned.target.board)
@@ -102,7 +102,7 @@ def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Differe
 def run_answer(
     planned: Planned, run: Outcome, reference: ReferenceAnswer, exact: bool, bounds: list[OperatorBound]
 ) -> Run:
-    """The part of an answer that describes a run.
+    """Returns the part of an answer that describes a run.
 
     `exact` says whether it has all the values that the judge demands.
     """
@@ -130,7 +130,7 @@ def run_answer(
 def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
     """Returns the compiler's flags for sanitizers, if the request has them.
 
-    UsageError if the firmware does not run on this machine.
+    Raises UsageError if the firmware does not run on this machine.
     """
     if not request.sanitize:
         return ()
@@ -169,7 +169,7 @@ class _Deviation:
 def operator_bounds(
     planned: Planned, run: Outcome, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> list[OperatorBound]:
-    """The proven bound and the largest difference of each operator whose outputs are not exact.
+    """Returns the proven bound and the largest difference of each operator whose outputs are not exact.
 
     `run` was traced. `resets` says before which inputs the state is reset (None: before each). An exact
     operator, whose bound is 0, is listed only if it differs.

@@ -67,16 +67,16 @@ class Reader:
             self.body.tails.add(target & MASK)
 
     def constant(self, register: int, sign: int = 1) -> int | None:
-        """A register's constant as a signed number, times `sign`; None if it is not known."""
+        """Returns a register's constant as a signed number, times `sign`; None if it is not known."""
         value = self.known.get(register)
         return None if value is None else sign * signed(value, 32)
 
     def sum(self, register: int, number: int | None) -> int | None:
-        """The sum of a register's constant and a number; None if either is not known."""
+        """Returns the sum of a register's constant and a number; None if either is not known."""
         value = self.known.get(register)
         return None if value is None or number is None else value + number
 
 
 def signed(value: int, bits: int) -> int:
-    """The value of a two's complement number of `bits` bits."""
+    """Returns the value of a two's complement number of `bits` bits."""
     return value - (1 << bits) if value >> (bits - 1) & 1 else value

@@ -79,15 +79,15 @@ class Stacks:
         return address & ~_THUMB if self._machine == "EM_ARM" else address
 
     def need(self, name: str) -> int | None:
-        """The bytes of stack for a call of the function `name`; None if not known."""
+        """Returns the bytes of stack for a call of the function `name`; None if not known."""
         return self._find_need(self.functions[name], ())
 
     def size(self, name: str) -> int:
-        """The bytes of code of the function `name`."""
+        """Returns the bytes of code of the function `name`."""
         return self._sizes[self.functions[name]]
 
     def frame(self, name: str) -> int:
-        """The bytes of stack that the function `name` takes, without the functions that it calls."""
+        """Returns the bytes of stack that the function `name` takes, without the functions that it calls."""
         return self._body(self.functions[name]).frame
 
     def reached(self, name: str) -> dict[str, int]:
@@ -202,7 +202,7 @@ class Stacks:
 
 
 def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
-    """The bytes at an address, fewer at the end of its section; empty outside all sections."""
+    """Returns the bytes at an address, fewer at the end of its section; empty outside all sections."""
     for start, data in sections:
         if start <= address < start + len(data):
             return bytes(data[address - start : address - start + size])
@@ -264,7 +264,7 @@ def stack_report(
 
 
 def refuse_unless_enough(data: bytes, board: Board, network: str) -> None:
-    """PlanError where a test firmware may need more stack than the board's file reserves.
+    """Raises PlanError where a test firmware may need more stack than the board's file reserves.
 
     The stack is counted from `main`, so that its own frames are included.
     """

@@ -118,7 +118,7 @@ class _Reader(Reader):
             self._set(target, self._value(at, code))
 
     def _value(self, at: int, code: int) -> int | None:
-        """The value that an instruction writes to a register, if it is known."""
+        """Returns the value that an instruction writes to a register, if it is known."""
         opcode, kind, first = code & 0x7F, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x37:  # lui
@@ -138,6 +138,6 @@ class _Reader(Reader):
 
 
 def _read_compressed_offset(code: int) -> int:
-    """The offset of c.j and c.jal."""
+    """Returns the offset of c.j and c.jal."""
     places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
     return signed(sum((code >> source & 1) << to for source, to in places), 12)

@@ -43,8 +43,8 @@ def command(board: Board, image: Path) -> list[str]:
 def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     """Runs `image` in an empty folder; counts are the sums over all invokes of the run.
 
-    Raises ToolError for a missing emulator or output file and at the time limit; ProgramError for a fault or
-    a non-zero exit code.
+    Raises ToolError for a missing emulator or output file and at the time limit; raises ProgramError for a
+    fault or a non-zero exit code.
     """
     what = f"the firmware on {board.name}"
     line = command(board, image)
