@@ -1,6 +1,6 @@
-"""Files and commands for other programs: for a debugger and its server, and for a tool that flashes.
+"""Makes files and commands for other programs: a debugger and its server, or a tool that flashes.
 
-This module starts none of them.
+This module starts none of these programs.
 """
 
 from __future__ import annotations

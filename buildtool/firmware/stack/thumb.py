@@ -1,4 +1,4 @@
-"""Reads Thumb code (ARMv6-M, ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
+"""Reads Thumb code (ARMv6-M, ARMv7-M, ARMv8-M) for what moves the stack pointer, calls or jumps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
 
 
 def read_body(code: Code) -> Body:
-    """Reads the function's use of the stack pointer, and its calls."""
+    """Returns a function's use of the stack pointer, and its calls."""
     reader, at = _Reader(code), code.address
     while at < code.end:
         if end := next((high for low, high in code.literals if low <= at < high), 0):
