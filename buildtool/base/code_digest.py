@@ -16,8 +16,8 @@ from pathlib import Path
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 # Planner, emitter and recorded sizes. The C libraries (buildtool/base/compiled.py) count as well as their
 # sources: they may be older or newer than these.
-_OURS = (".py", ".c", ".h", ".toml", ".so", ".dll")
-_DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
+_OWN_SUFFIXES = (".py", ".c", ".h", ".toml", ".so", ".dll")
+_DATA_SUFFIXES = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 ALL = ("",)  # every file beside foreign code counts: the code may read any of them
 
 
@@ -44,8 +44,8 @@ def namesakes() -> list[str]:
     """Returns the installed `buildtool-VERSION.dist-info` folders. They belong to another package of that
     name.
     """
-    places = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
-    return sorted(os.path.join(*entry) for entry in places)  # noqa: PTH118
+    found = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
+    return sorted(os.path.join(*entry) for entry in found)  # noqa: PTH118
 
 
 def code_digest() -> str:
@@ -105,15 +105,19 @@ def _list_files() -> Iterator[tuple[str, str]]:
 def _list_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Yields each folder that the digest covers, with the suffixes of the files that count in that folder."""
     root = Path(home())
-    yield root / "buildtool", _OURS
-    for name, beside in ("buildtool_plugins", "plugins/buildtool_plugins"), ("buildtool_kernels", "kernels"):
-        if (root / beside).is_dir():
-            yield root / beside, _DATA
+    yield root / "buildtool", _OWN_SUFFIXES
+    for name, in_checkout in (
+        ("buildtool_plugins", "plugins/buildtool_plugins"),
+        ("buildtool_kernels", "kernels"),
+    ):
+        if (root / in_checkout).is_dir():
+            yield root / in_checkout, _DATA_SUFFIXES
         else:
-            yield from ((folder, _DATA) for folder in _find_package(name))
+            yield from ((folder, _DATA_SUFFIXES) for folder in _find_package(name))
     # foreign packages that offer boards, by the files that installers write: importlib.metadata is slow
     paths = {f"{folder}/{name}/entry_points.txt" for folder, name in _list_distributions()}
-    for name in sorted({one for path in paths for one in _read_packages(path)} - {"buildtool_plugins"}):
+    packages = {package for path in paths for package in _read_packages(path)}
+    for name in sorted(packages - {"buildtool_plugins"}):
         yield from ((folder, ALL) for folder in _find_package(name))
 
 

@@ -14,7 +14,7 @@ from buildtool.firmware.run.compare import Array
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.hops import Hopping
 
-WINDOWS = 3  # of hops in a row that a validation runs by default, before the network is reset
+WINDOWS = 3  # by default, a validation resets the network after the hops that fill this many windows
 
 
 class MovingWindow:
@@ -32,16 +32,16 @@ class MovingWindow:
         """Fills the window with the input's zero point."""
         tensor = self._hopping.window.tensors[self._hopping.window.inputs[0]]
         zero_point = tensor.quant.zero_point if tensor.quant else 0
-        self._values: Array = np.full(tensor.elements, zero_point, tensor.dtype.value)
+        self._rows: Array = np.full(tensor.elements, zero_point, tensor.dtype.value)
 
     def push(self, inputs: Sequence[Array], reset: bool) -> list[Array]:
         """Adds the rows of a hop to the window, and returns the inputs of the network on the whole window."""
         if reset:
             self._fill()
         (new,) = inputs
-        self._values = np.concatenate([self._values[new.size :], new.reshape(-1)])
+        self._rows = np.concatenate([self._rows[new.size :], new.reshape(-1)])
         window = self._hopping.window
-        return [self._values.reshape(window.tensors[window.inputs[0]].shape)]
+        return [self._rows.reshape(window.tensors[window.inputs[0]].shape)]
 
     def values(self, whole: Mapping[int, Array]) -> dict[int, Array]:
         """Returns the reference's values of the tensors of the network of hops, by index.
@@ -50,10 +50,10 @@ class MovingWindow:
         there are left out.
         """
         graph, window, origins = self._graph, self._hopping.window, self._hopping.origins
-        right = {
-            ours: whole[theirs]
-            for ours, theirs in zip(graph.outputs, window.outputs, strict=True)
-            if theirs in whole
+        values = {
+            hop_output: whole[window_output]
+            for hop_output, window_output in zip(graph.outputs, window.outputs, strict=True)
+            if window_output in whole
         }
         moments = self._hopping.analysis.moments
         for t in graph.activations():
@@ -64,8 +64,8 @@ class MovingWindow:
             if origin.rows:
                 rows = value.reshape(moments[origin.tensor].rows, -1)
                 value = np.concatenate([rows[low:high] for low, high in origin.rows])
-            right[t] = value.reshape(graph.tensors[t].shape)
-        return right
+            values[t] = value.reshape(graph.tensors[t].shape)
+        return values
 
 
 def count_hops(graph: Graph, windows: int) -> int:
