@@ -124,7 +124,7 @@ class Core:
 
     @property
     def has_float_unit(self) -> bool:
-        """Whether it computes float32 in hardware, as its flags and its instruction set say."""
+        """Whether the core computes float32 in hardware, as its flags and its instruction set say."""
         arm = {"-mfloat-abi=hard", "-mfloat-abi=softfp"}.intersection(self.cflags)
         riscv = re.match(r"rv\d\d[a-eh-z]*[fg]", self.isa)
         return bool(arm or riscv) or self.isa in _WITH_FLOATS
@@ -177,7 +177,7 @@ class ProbeKey(Word):
 
     @property
     def words(self) -> str:
-        """The kind of its value, in words."""
+        """What the value of the key is, in words for the reference page."""
         return "`openocd` or `pyocd`" if self is ProbeKey.SERVER else "list of texts"
 
 
@@ -186,8 +186,8 @@ PROGRAMS = (*SERVERS, ProbeKey.ESPTOOL, ProbeKey.XFLASH)
 
 
 def read_probe(value: object, key: str) -> Probe:
-    """Reads the table [probe]. It has the arguments of each program, or one program as `server` with its
-    arguments as `options`.
+    """Returns the programs in the table [probe]. The table has the arguments of each program, or names one
+    program as `server`, with its arguments as `options`. Raises Mismatch for another key or value.
     """
     table, where = a_table(value, key), f"{key}."
     check_keys(table, ProbeKey, where)

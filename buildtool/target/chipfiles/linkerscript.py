@@ -1,4 +1,4 @@
-"""The MEMORY command of a GNU linker script."""
+"""Reads the MEMORY command of a GNU linker script."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _OF = re.compile(r"\b(ORIGIN|LENGTH)\s*\(\s*([\w.]+)\s*\)", re.IGNORECASE)
 
 
 def read_linker_script(text: str) -> ChipFacts:
-    """Reads the memories of a linker script. Raises UsageError if there are none with plain numbers.
+    """Returns the memories of a linker script. Raises UsageError if none has plain numbers.
 
-    The first ROM, and the first memory of other kinds whose name says flash or ROM, hold code.
+    A memory holds code if it is the first ROM, or the first memory of another kind whose name says flash or
+    ROM.
     """
     plain = _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", _COMMENT.sub("", text))
     blocks = _BLOCK.findall(plain)
