@@ -1,8 +1,8 @@
-"""Writes the functions that expand an operator's weights and call its kernel.
+"""Writes functions that expand an operator's weights, which are stored in four bits, and call its kernel.
 
 Such a function has the kernel's parameters, so it is called wherever the kernel would be. It computes the
-operator slice by slice of its output channels. Before each slice it expands the slice's constants into the
-scratch memory, before the kernel's own scratch.
+operator in slices of its output channels. Before each slice it expands the slice's constants into the scratch
+memory, where they precede the kernel's own scratch.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ _NEEDED = frozenset({Argument.CONSTANTS, Argument.IN, Argument.OUT, Argument.WIN
 
 
 def can_expand(kernel: KernelVariant) -> bool:
-    """Whether a kernel's arguments allow that its constants are expanded before its call."""
+    """Whether a kernel's parameters allow a function around it that expands its constants."""
     return set(kernel.call) >= _NEEDED and set(kernel.call) <= set(_PARAMETERS)
 
 
 def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels with the functions that expand their weights in place of the kernels' own."""
+    """Returns the kernels; those whose weights are stored in four bits have the functions that expand them as
+    symbols.
+    """
     return tuple(
         replace(kernel, symbol=f"expanded_{position}") if kernel and expands(graph.ops[position]) else kernel
         for position, kernel in enumerate(kernels)
@@ -44,7 +46,7 @@ def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple
 
 
 def callers(network: Network) -> list[str]:
-    """Returns the functions of all operators whose weights are stored in four bits."""
+    """Returns the C of the functions for all operators whose weights are stored in four bits."""
     kernels = network.target.kernels_by_name(network.plan.kernels)
     pairs = enumerate(zip(network.graph.ops, kernels, strict=True))
     return [

@@ -24,8 +24,7 @@ _OF = re.compile(r"\b(ORIGIN|LENGTH)\s*\(\s*([\w.]+)\s*\)", re.IGNORECASE)
 def read_linker_script(text: str) -> ChipFacts:
     """Returns the memories of a linker script. Raises UsageError if none has plain numbers.
 
-    A memory holds code if it is the first ROM, or the first memory of another kind whose name says flash or
-    ROM.
+    A memory counts as ROM if its name says flash or ROM, or if its attributes do not allow writing.
     """
     plain = _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", _COMMENT.sub("", text))
     blocks = _BLOCK.findall(plain)
