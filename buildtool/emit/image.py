@@ -42,12 +42,14 @@ _STATE = "state"  # an entry with a state's initial value, or with the byte that
 class ImageLayout:
     """Where the parts of a weight image lie, as byte offsets. They do not depend on the weights' values.
 
-    `constants`: the offset of each operator's block, by the operator's position. `sizes`: the block's bytes.
-    `tensors`: the offset of each constant operand's values, by tensor. `operands`: the inputs that each
-    operator's kernel reads as tensors, by the operator's position. `states`: the offset of the initial value
-    of each state of the graph. `entries`: (position, kind, offset, bytes) of each part. The kind is a
-    packing, "tensor" or "state". An operator of a second pass (recomputation) reads the parts of its first
-    run, and has no entries.
+    `constants`: the offset of each operator's block, by the operator's position.
+    `sizes`: the block's bytes.
+    `tensors`: the offset of each constant operand's values, by tensor.
+    `operands`: the inputs that each operator's kernel reads as tensors, by the operator's position.
+    `states`: the offset of the initial value of each state of the graph.
+    `entries`: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
+
+    An operator of a second pass (recomputation) reads the parts of its first run, and has no entries.
     """
 
     size: int

@@ -121,7 +121,8 @@ def load_packing(file: Path) -> ModuleType:
 class Bound:
     """A proven bound for the error of an operator's output, for all inputs.
 
-    `steps`: the largest error, in whole output steps. `before_rounding`: the same before the last rounding.
+    `steps`: the largest error, in whole output steps.
+    `before_rounding`: the same before the last rounding.
     `rounded`: how many of the `channels` are not exact.
     """
 

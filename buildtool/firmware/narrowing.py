@@ -46,7 +46,8 @@ _SMALL = (8, 4)  # then these, the larger first
 class Choice(NamedTuple):
     """An operator whose weights can be stored in four bits.
 
-    `narrowed`: the operator, and how its weights are stored. `saved`: the bytes of flash that this saves.
+    `narrowed`: the operator, and how its weights are stored.
+    `saved`: the bytes of flash that this saves.
     `cost`: the cost that expanding the weights adds.
     """
 

@@ -86,23 +86,25 @@ class TargetPlugin(Protocol):
 
     Its Python code runs in the planner's process, with the user's rights. These members are optional:
 
-    - `kernel_families()`: its KernelFolders, for its own boards and for those of other plugins; -
-    `libraries`: the names of libraries whose kernels its boards can use. `library(board, name, path)`: the
-    user's Library at `path`; raises UsageError if the board cannot use it, or it is not at `path`; -
-    `requantisations(board)`: the kernel families that come first, by the name of `Requantise`; -
-    `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program; -
-    `reality(board)`: the Reality of `run`, for programs by the board's first toolchain, if `run` uses neither
-    native code of this machine nor an emulator. `board_of(board, image)`, if toolchains make different
-    kinds of images: the board with only the toolchains that make images of this kind; -
-    `counting_harness(board)`, if `run` uses a model of the core: the Harness of firmware that counts the
-    core's issue slots. `run` then returns `RunResult.issues` for a request with `count`; -
-    `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an
-    Exported network with it; - `serial_port(board)`: the Wiring with the driver of the board's serial port,
-    for applications that use   it; None if the board's file names no port; - `timer(board)`: the Timer for
-    the core of a board whose file names a model in [pipeline]; raises   ToolError if the program is missing,
-    with the command that installs it; - `vendor_build(net, folder, tell)`: compiles the network and the files
-    of `build_files` in `folder` to a   VendorBuild; None if the maker's compiler is not installed. `tell`
-    gets progress messages. Raises   ToolError if the compiler fails.
+    - `kernel_families()`: its KernelFolders, for its own boards and for those of other plugins;
+    - `libraries`: the names of libraries whose kernels its boards can use. `library(board, name, path)`: the
+      user's Library at `path`; raises UsageError if the board cannot use it, or it is not at `path`;
+    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
+    - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
+    - `reality(board)`: the Reality of `run`, for programs by the board's first toolchain, if `run` uses
+      neither native code of this machine nor an emulator. `board_of(board, image)`, if toolchains make
+      different kinds of images: the board with only the toolchains that make images of this kind;
+    - `counting_harness(board)`, if `run` uses a model of the core: the Harness of firmware that counts the
+      core's issue slots. `run` then returns `RunResult.issues` for a request with `count`;
+    - `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an
+      Exported network with it;
+    - `serial_port(board)`: the Wiring with the driver of the board's serial port, for applications that use
+      it; None if the board's file names no port;
+    - `timer(board)`: the Timer for the core of a board whose file names a model in [pipeline]; raises
+      ToolError if the program is missing, with the command that installs it;
+    - `vendor_build(net, folder, tell)`: compiles the network and the files of `build_files` in `folder` to a
+      VendorBuild; None if the maker's compiler is not installed. `tell` gets progress messages. Raises
+      ToolError if the compiler fails.
     """
 
     @property

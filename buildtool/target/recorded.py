@@ -24,12 +24,14 @@ FOLDER = Path(__file__).resolve().parent / "recorded"
 class Recorded:
     """The sizes for one compiler, in bytes.
 
-    `code`: of each kernel's source ("family/file"), the largest measured code and constants. `stack`: the
-    stack of a call, by the symbol of a kernel or routine. `support`: the code of each function of the
-    run-time support. `helpers`: the support functions that a symbol calls; "" stands for the firmware around
-    a network. `firmware`: code and constants of start-up code, runtime and test firmware. `variables`: the
-    variables of these, and of a network. `network`: bytes for each feature of emitted code; the sum bounds a
-    network's own code and constants. `frame`: the same for the stack of the network's own functions.
+    `code`: of each kernel's source ("family/file"), the largest measured code and constants.
+    `stack`: the stack of a call, by the symbol of a kernel or routine.
+    `support`: the code of each function of the run-time support.
+    `helpers`: the support functions that a symbol calls; "" stands for the firmware around a network.
+    `firmware`: code and constants of start-up code, runtime and test firmware.
+    `variables`: the variables of these, and of a network.
+    `network`: bytes for each feature of emitted code; the sum bounds a network's own code and constants.
+    `frame`: the same for the stack of the network's own functions.
     """
 
     compiler: str

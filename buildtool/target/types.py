@@ -703,10 +703,12 @@ class Library:
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
-    `routines`: other functions that emitted code calls, the preferred first. `families`: the folders of
-    kernels and routines. `requantise`: how sums become 8-bit outputs. `by_ratio`: the names of kernels
-    without a formula in cycles; their cost is instructions times the family's ratio. `lean`: whether, of the
-    kernels that serve an operator, the one with the least scratch is selected.
+    `routines`: other functions that emitted code calls, the preferred first.
+    `families`: the folders of kernels and routines.
+    `requantise`: how sums become 8-bit outputs.
+    `by_ratio`: the names of kernels without a formula in cycles; their cost is instructions times the
+    family's ratio.
+    `lean`: whether, of the kernels that serve an operator, the one with the least scratch is selected.
     """
 
     board: Board

@@ -14,8 +14,10 @@ from buildtool.target.types import Board
 class Family:
     """A family of boards, its kernels and its toolchains; see buildtool.target.plugin.TargetPlugin.
 
-    `root`: the family's folder. `kernels`: the names of its kernel families. `portable`: those of them that
-    every core can run. `toolchains`: their names, the preferred one first.
+    `root`: the family's folder.
+    `kernels`: the names of its kernel families.
+    `portable`: those of them that every core can run.
+    `toolchains`: their names, the preferred one first.
     """
 
     interface = INTERFACE

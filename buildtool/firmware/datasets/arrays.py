@@ -291,10 +291,12 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
 class DataSet:
     """Inputs of a network, which are read one by one.
 
-    `names`: the user's names of the inputs. `labels`: the number of each input's class; () without labels.
-    `classes`: the names of the classes by number; () if only numbers are known. `how`: for each of the
-    network's inputs a text, which says how its values are made. `read`: returns the arrays of the input at a
-    position. `check`: raises UsageError for an input that cannot be read, as far as a quick test shows this.
+    `names`: the user's names of the inputs.
+    `labels`: the number of each input's class; () without labels.
+    `classes`: the names of the classes by number; () if only numbers are known.
+    `how`: for each of the network's inputs a text, which says how its values are made.
+    `read`: returns the arrays of the input at a position.
+    `check`: raises UsageError for an input that cannot be read, as far as a quick test shows this.
     """
 
     names: tuple[str, ...]

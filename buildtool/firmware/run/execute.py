@@ -45,10 +45,12 @@ class Outcome:
     """The results of a run of the test firmware.
 
     `outputs`, `traces`: for each set of inputs, the raw bytes of tensors by index; `traces` has those of a
-    trace build. `computed`: the number of bytes of each traced tensor that one invoke computes, repetitions
-    included. `partial`: for each traced tensor that is not computed as a whole, a 1 for every computed byte.
-    `arena_high_water`, `stack_high_water`: bytes that were used; None if they cannot be measured. `reality`:
-    what the firmware ran on. `counted`: counts of instructions, cycles and issue slots.
+    trace build.
+    `computed`: the number of bytes of each traced tensor that one invoke computes, repetitions included.
+    `partial`: for each traced tensor that is not computed as a whole, a 1 for every computed byte.
+    `arena_high_water`, `stack_high_water`: bytes that were used; None if they cannot be measured.
+    `reality`: what the firmware ran on.
+    `counted`: counts of instructions, cycles and issue slots.
     """
 
     outputs: list[dict[int, bytes]]
@@ -180,12 +182,13 @@ def execute(
 ) -> Outcome:
     """Runs the test firmware on every set of inputs.
 
-    `trace`: whether the firmware was built to write all its tensors. `count`: count each operator's
-    instructions; with `blocks` also how often each block of code runs. `attached`: run over a link, on an
-    attached board or its emulator. There cycles are counted, not instructions. `resets`: for each set of
-    inputs, whether the state is reset before it (None: before each). `timeout`: the limit for all inputs, in
-    seconds. `ran`: is called with the number of finished inputs; without it, the session reports the
-    progress.
+    `trace`: whether the firmware was built to write all its tensors.
+    `count`: count each operator's instructions; with `blocks` also how often each block of code runs.
+    `attached`: run over a link, on an attached board or its emulator. There cycles are counted, not
+    instructions.
+    `resets`: for each set of inputs, whether the state is reset before it (None: before each).
+    `timeout`: the limit for all inputs, in seconds.
+    `ran`: is called with the number of finished inputs; without it, the session reports the progress.
     """
     graph, board = planned.graph, planned.target.board
     each = max(1, sum(graph.tensors[t].size for t in graph.outputs))

@@ -41,9 +41,11 @@ _INSTEAD = suggest("buildtool's own executor", reference="numpy")
 class Engine:
     """A library that computes references.
 
-    `name`: its name in an answer. `title`: its name in texts. `has`: what it computes with, as text after its
-    title and version. `package`: the Python package that must be installed. `module`: the module that runs
-    it.
+    `name`: its name in an answer.
+    `title`: its name in texts.
+    `has`: what it computes with, as text after its title and version.
+    `package`: the Python package that must be installed.
+    `module`: the module that runs it.
     """
 
     name: str

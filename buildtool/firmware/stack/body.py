@@ -11,11 +11,12 @@ MASK = 0xFFFFFFFF  # of an address
 class Body:
     """How one function moves the stack pointer, and which addresses it calls.
 
-    `frame`: the sum of all subtractions from the stack pointer, in bytes. `calls`: addresses of functions
-    that run while the frame is on the stack. `tails`: targets of jumps into other functions, which run
-    without the frame. `taken`: the addresses that it computes, for example to call them later. `is_indirect`:
-    whether it calls a computed address. `unknown`: whether it moves the stack pointer by a number that is not
-    known.
+    `frame`: the sum of all subtractions from the stack pointer, in bytes.
+    `calls`: addresses of functions that run while the frame is on the stack.
+    `tails`: targets of jumps into other functions, which run without the frame.
+    `taken`: the addresses that it computes, for example to call them later.
+    `is_indirect`: whether it calls a computed address.
+    `unknown`: whether it moves the stack pointer by a number that is not known.
     """
 
     frame: int = 0

@@ -43,9 +43,11 @@ class Region:
 class ChipFacts:
     """What is known about a chip. Unknown text is "", an unknown number 0.
 
-    `core`: the name of one of buildtool's cores, such as "cortex-m4", or another core's own name. `fpu`:
-    "none", "single" or "double". `code`, `arena`: the names of the `regions` for them. `uarts`: the names and
-    addresses of serial ports. `remarks`: sentences about what a file has and buildtool does not use.
+    `core`: the name of one of buildtool's cores, such as "cortex-m4", or another core's own name.
+    `fpu`: "none", "single" or "double".
+    `code`, `arena`: the names of the `regions` for them.
+    `uarts`: the names and addresses of serial ports.
+    `remarks`: sentences about what a file has and buildtool does not use.
     """
 
     chip: str = ""

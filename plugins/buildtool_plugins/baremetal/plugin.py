@@ -86,9 +86,10 @@ def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
 class BaremetalPlugin(Family):
     """A family of bare-metal boards; see `Family`.
 
-    `cflags`: the family's flags for every compiler. `startup`: source files of every firmware, relative to
-    `root`. `memory`: the source file of memcpy, memset and similar functions. `debuggers`: the programs that
-    can debug the family's cores.
+    `cflags`: the family's flags for every compiler.
+    `startup`: source files of every firmware, relative to `root`.
+    `memory`: the source file of memcpy, memset and similar functions.
+    `debuggers`: the programs that can debug the family's cores.
     """
 
     cflags: tuple[str, ...]

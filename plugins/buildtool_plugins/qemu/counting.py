@@ -140,8 +140,9 @@ class _Block:
 class _BlockCounts:
     """The counts in the plugin's output.
 
-    `blocks`: the blocks of code by number. `ran`: for each operator and block, how often it ran and how often
-    it branched. `waited`: for each operator, the cycles of waits for memories.
+    `blocks`: the blocks of code by number.
+    `ran`: for each operator and block, how often it ran and how often it branched.
+    `waited`: for each operator, the cycles of waits for memories.
     """
 
     blocks: dict[int, _Block] = field(default_factory=dict)

@@ -71,9 +71,9 @@ class Factors(NamedTuple):
     """The unit's parameters for each channel, padded to a multiple of 16; `up` is the same in a group of 16
     channels.
 
-    `error`: the largest error for all possible sums, in output steps before the last rounding. `rounded`:
-    whether the unit requantises the channel. If not, all other fields are 0, and the channel is requantised
-    exactly.
+    `error`: the largest error for all possible sums, in output steps before the last rounding.
+    `rounded`: whether the unit requantises the channel. If not, all other fields are 0, and the channel is
+    requantised exactly.
     """
 
     rounded: Flags
@@ -145,9 +145,11 @@ def _pad_channels(sums: Sums) -> _Channels:
 class _Lanes:
     """Values of each channel that do not depend on the other channels of its group.
 
-    `centre`: v if the accumulator is 0. `least`, `most`: the accumulator's limits for relevant sums (see the
-    module). `largest`: its largest magnitude for these. `scale`: the largest scale with which the accumulator
-    fits in 15 bits. `up`: the smallest `up` with which the factor fits in 15 bits.
+    `centre`: v if the accumulator is 0.
+    `least`, `most`: the accumulator's limits for relevant sums (see the module).
+    `largest`: its largest magnitude for these.
+    `scale`: the largest scale with which the accumulator fits in 15 bits.
+    `up`: the smallest `up` with which the factor fits in 15 bits.
     """
 
     def __init__(self, sums: _Channels) -> None:

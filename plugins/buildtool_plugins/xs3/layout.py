@@ -81,8 +81,8 @@ Piece = Align | Jump | Table | Bytes
 class Draft:
     """A section that is being assembled.
 
-    `labels`: the index of each label's piece, and its offset there. `places`: the labels' offsets in the
-    section, known after `lay_out`.
+    `labels`: the index of each label's piece, and its offset there.
+    `places`: the labels' offsets in the section, known after `lay_out`.
     """
 
     section: Section

@@ -47,10 +47,12 @@ MARKS = 4095  # operators that are counted apart; the last mark has all else
 class Counts:
     """What was counted for an operator (a mark), or for all of them.
 
-    `issues`: issue slots. `stalls`: stalls of the model of instruction fetch. `vectors`: operations of the
-    vector unit. `products`: those that multiply and accumulate. `runs`: how often the mark was set; for all
-    marks, the invokes of a network. `idle`: issue slots of calls that threads share, without those of each
-    call's slowest thread.
+    `issues`: issue slots.
+    `stalls`: stalls of the model of instruction fetch.
+    `vectors`: operations of the vector unit.
+    `products`: those that multiply and accumulate.
+    `runs`: how often the mark was set; for all marks, the invokes of a network.
+    `idle`: issue slots of calls that threads share, without those of each call's slowest thread.
     """
 
     issues: int

@@ -16,8 +16,10 @@ Kind = Literal["code", "const", "data"]  # const is addressed by cp, data by dp
 class Fixup:
     """A relocation: a place in a section that needs a symbol's address.
 
-    `form` is one of these: "word": 32 bits, the address itself. "number": a long instruction with the address
-    itself. "pool": a long instruction with the number of words from cp or dp; the section's kind says which.
+    `form` is one of these:
+    "word": 32 bits, the address itself.
+    "number": a long instruction with the address itself.
+    "pool": a long instruction with the number of words from cp or dp; the section's kind says which.
     "long": a long branch or LDAP, with the distance from the next instruction in units of `scale` bytes.
     "short": a branch of 16 bits at `offset`; the next instruction is at `after`.
     """
