@@ -43,8 +43,11 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags. `digest` identifies everything about it. `files` are its programs, libraries
-    and settings. `folders` are those in which it searches for its own headers and the system's, in order.
+    """A compiler with its flags.
+
+    `digest`: identifies everything about it.
+    `files`: its programs, libraries and settings.
+    `folders`: those in which it searches for its own headers and the system's, in order.
     """
 
     digest: str

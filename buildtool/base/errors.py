@@ -68,9 +68,11 @@ def in_requests(option: str, value: Value) -> str:
 class BuildtoolError(Exception):
     """An error that a user can act on.
 
-    `code` is a stable upper-case word for scripts. `path`, `line` and `column` give the place in a file; line
-    and column count from 1, 0 means unknown. `operator` is an operator's index and name, `tensor` a tensor's
-    name, `option` the name of the wrong option in a request. `hints` say what would help.
+    `code`: a stable upper-case word for scripts.
+    `path`, `line`, `column`: the place in a file. Line and column count from 1; 0 means unknown.
+    `operator`: an operator's index and name. `tensor`: a tensor's name.
+    `option`: the name of the wrong option in a request.
+    `hints`: what would help.
     """
 
     code = "ERROR"

@@ -165,8 +165,10 @@ _OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
 class _Text:
     """What the cache must know about a file's text.
 
-    `digest` is the SHA-256 of the text. `included` are the files that it includes. `hides` says that it may
-    read files that it does not name, or the time. `names` are its identifiers that begin with NN_.
+    `digest`: the SHA-256 of the text.
+    `included`: the files that it includes.
+    `hides`: whether it may read files that it does not name, or the time.
+    `names`: its identifiers that begin with NN_.
     """
 
     digest: str
@@ -179,8 +181,9 @@ class _Text:
 class Reads:
     """The files that a compilation reads.
 
-    `files` are their names and digests, in a fixed order. `names` are the identifiers in them that begin with
-    NN_. `paths` are their paths.
+    `files`: their names and digests, in a fixed order.
+    `names`: the identifiers in them that begin with NN_.
+    `paths`: their paths.
     """
 
     files: tuple[tuple[str, str], ...]

@@ -25,8 +25,10 @@ _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 class Mismatch(ValueError):
     """A plain value or a value in a table that people write does not fit.
 
-    `what` is the text of the error. For tables, `key` is the dotted key of the wrong value ("": the whole
-    table is wrong, near the key `at`), and `hint` says what would help.
+    `what`: the text of the error.
+    `key`: for a table, the dotted key of the wrong value ("": the whole table is wrong).
+    `hint`: what would help.
+    `at`: the key near which the mistake is.
     """
 
     def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
@@ -179,8 +181,9 @@ Reader = Callable[[Any, str], Any]  # value in the table, dotted key -> the fiel
 class Kind:
     """A requirement for a value in a TOML table.
 
-    `words` describe the allowed values. `read` converts the value to that of the field. `wrong` returns what
-    is wrong with a converted value ("": nothing).
+    `words`: describe the allowed values.
+    `read`: converts the value to that of the field.
+    `wrong`: returns what is wrong with a converted value ("": nothing).
     """
 
     words: str = ""
@@ -237,8 +240,10 @@ def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
 class Slot(NamedTuple):
     """A key of a TOML table, and the field of a dataclass that it sets.
 
-    `name` is the key, `field` the field's name, `hint` its type and `default` its default. `key` and `kind`
-    are the field's annotations. `is_needed` says that a file must have the key.
+    `name`: the key.
+    `field`, `hint`, `default`: the field's name, type and default.
+    `key`, `kind`: the field's annotations.
+    `is_needed`: whether a file must have the key.
     """
 
     name: str

@@ -39,9 +39,9 @@ _SCHEMA = 1  # version of the keys
 class Namespace(Generic[T]):
     """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
-    `pack` returns the bytes of a value, or b"" if the value must not outlive the session. `unpack` returns
-    the value; it raises any error for bytes that are not such a value, which is then computed again.
-    `by_code` says whether keys contain the digest of buildtool's code.
+    `pack`: returns the bytes of a value, or b"" if the value must not outlive the session.
+    `unpack`: returns the value. It may raise any error for other bytes; then the value is computed again.
+    `by_code`: whether keys contain the digest of buildtool's code.
     """
 
     name: str
@@ -60,8 +60,9 @@ class _Value(NamedTuple):
 class Session:
     """Computed values by kind and key: of each kind, the `most_entries` that were used last.
 
-    A `keeper` also stores some of them for later processes. `progress` is called with a text where a step
-    begins that may take long. `work` is the budget of the current request.
+    `keeper`: also stores some of the values, for later processes (None: no cache).
+    `progress`: is called with a text when a step begins that may take long.
+    `work`: the budget of the current request.
     """
 
     def __init__(

@@ -18,10 +18,10 @@ PLANNING = 100_000_000
 
 @dataclass
 class Spent:
-    """The units that were spent on one value. `value` is the hash of its key.
+    """The units that were spent on one value.
 
-    `asked` is the number of units before the last call of `goes_on` while it was computed; -1 without such a
-    call.
+    `value`: the hash of the value's key.
+    `asked`: the units before the last call of `goes_on` while it was computed; -1 without such a call.
     """
 
     value: int
@@ -31,11 +31,12 @@ class Spent:
 
 @dataclass
 class Account:
-    """The work on a value that is being computed. `value` is the hash of its key.
+    """The work on a value that is being computed.
 
-    `spent` has the work on this value and on the values that it needs, in order. `is_paid` says whether the
-    request has already paid for the value. `denied` is how often `goes_on` had returned False before the work
-    began.
+    `value`: the hash of the value's key.
+    `is_paid`: whether the request has already paid for the value.
+    `denied`: how often `goes_on` had returned False before the work began.
+    `spent`: the work on this value and on the values that it needs, in order.
     """
 
     value: int

@@ -17,8 +17,8 @@ from buildtool.graph.types import Graph
 class Golden:
     """An input whose output is known.
 
-    `data` are the bytes of the input; b"" if it is made from `seed`. `crc32` is the CRC-32 of all outputs,
-    one after the other.
+    `seed`, `data`: the bytes of the input are `data`; if that is empty, they are made from `seed`.
+    `crc32`: the CRC-32 of all outputs, one after the other.
     """
 
     seed: int

@@ -21,8 +21,12 @@ from buildtool.target.types import Argument, KernelVariant, Target
 class Network:
     """A network to emit.
 
-    `net` is the prefix of its names in C. `kernels` has None for aliases. `holders` has the buffer of each
-    tensor; for a tensor that moves, its first buffer (see `after`). `timeline` has the plan's steps.
+    `net`: the prefix of its names in C.
+    `kernels`: the operators' kernels; None for aliases.
+    `image`: its weight image.
+    `holders`: the buffer of each tensor; for a tensor that moves, its first buffer (see `after`).
+    `timeline`: the plan's steps.
+    `checks`: what it checks in the field.
     """
 
     net: str

@@ -34,9 +34,10 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 class Count:
     """A footprint, and how it was found.
 
-    `footprint` is None if the size of the code is not known. `note` says why nothing was linked. `estimated`
-    says that it is estimated from another core's code. `stack` is an upper limit for an invoke's stack in
-    bytes, None if it is not recorded.
+    `footprint`: None if the size of the code is not known.
+    `note`: why nothing was linked.
+    `estimated`: whether the footprint is estimated from another core's code.
+    `stack`: an upper limit for an invoke's stack in bytes, None if it is not recorded.
     """
 
     footprint: Footprint | None

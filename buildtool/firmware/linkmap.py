@@ -34,9 +34,10 @@ _ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 class Share(NamedTuple):
     """The bytes that a section of an object file has in a section of the image.
 
-    `output` is the section of the image, `section` that of the object. `file` is the object's path, or
-    "<internal>" for constants that ld.lld has merged from several objects. `address` is -1 if it is not
-    known.
+    `output`: the section of the image.
+    `section`: the section of the object.
+    `file`: the object's path, or "<internal>" for constants that ld.lld has merged from several objects.
+    `address`: -1 if it is not known.
     """
 
     output: str

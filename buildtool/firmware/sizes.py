@@ -174,8 +174,9 @@ _TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # a stripped program has only the second
 class Symbol:
     """A named range of bytes [address, address + size) in the section with the number `section`.
 
-    `size` is 0 if it is not known. `is_global` is true if other files may use the name. `file` is the
-    compiler's source file ("": not known).
+    `size`: 0 if it is not known.
+    `is_global`: whether other files may use the name.
+    `file`: the compiler's source file ("": not known).
     """
 
     name: str

@@ -42,8 +42,8 @@ class Work:
 class Executed:
     """What a run executed in all its `invokes`.
 
-    `blocks` has the machine code of each block, by the block's number. `work` has each operator's work, by
-    the operator's position.
+    `blocks`: the machine code of each block, by the block's number.
+    `work`: each operator's work, by the operator's position.
     """
 
     blocks: tuple[bytes, ...]

@@ -541,8 +541,9 @@ class LinkerScript:
 class Wiring:
     """What test firmware needs in order to answer over a link.
 
-    `cflags` are for all files; `defines` are those of them that a network and its kernels need. `sources` and
-    `includes` replace those of the harness.
+    `cflags`: flags for all files.
+    `sources`, `includes`: files and folders that replace those of the harness.
+    `defines`: those of the flags that a network and its kernels need.
     """
 
     cflags: tuple[str, ...]
@@ -601,8 +602,9 @@ class BoardLink:
 class Flashing:
     """How a firmware image is written to flash.
 
-    `tool` is a program, `is_there` says whether it is installed, and `install` how to install it. `command`
-    is the whole command.
+    `tool`: the program.
+    `is_there`: whether it is installed. `install`: how to install it.
+    `command`: the whole command.
     """
 
     tool: str

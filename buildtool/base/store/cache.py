@@ -32,9 +32,10 @@ _SHOWN = 80  # upper limit for the characters of a part of a key in a report
 class Cache:
     """Payloads (bytes) by namespace and key.
 
-    `code` is the digest of the code that makes them; keys contain it. `is_current` returns whether this is
-    still the code on disk; it is called before entries are written. `levels` are the namespaces in use, None
-    for all. `remote` is the server that is asked for entries that are not on disk, None without a server.
+    `code`: the digest of the code that makes them; keys contain it.
+    `is_current`: returns whether this is still the code on disk. It is called before entries are written.
+    `levels`: the namespaces in use, None for all.
+    `remote`: the server that is asked for entries that are not on disk, None without a server.
     """
 
     def __init__(

@@ -37,8 +37,9 @@ _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 class Header:
     """The header of a .npy file.
 
-    `shape` and `dtype` are those of the array. `by_columns` is true if the elements are in Fortran order.
-    `bytes` is the header's length.
+    `shape`, `dtype`: those of the array.
+    `by_columns`: whether the elements are in Fortran order.
+    `bytes`: the header's length.
     """
 
     shape: tuple[int, ...]

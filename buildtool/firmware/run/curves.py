@@ -30,10 +30,12 @@ def has_curves(graph: Graph) -> bool:
 class Curves:
     """The differences between LiteRT's values and those of buildtool's executor, over all inputs.
 
-    `operators` is the number of operators with exp, log or tanh. `bound` and `largest` are their allowed and
-    their largest difference, in units in the last place. `values` counts elements of the network's outputs,
-    and of integer tensors that were computed from different floats. `different` of them differ, by at most
-    `steps` (float outputs: units in the last place).
+    `operators`: the number of operators with exp, log or tanh.
+    `bound`, `largest`: their allowed and their largest difference, in units in the last place.
+    `values`: the number of compared elements: those of the network's outputs, and of integer tensors that were
+    computed from different floats.
+    `different`: how many of these differ.
+    `steps`: their largest difference (float outputs: units in the last place).
     """
 
     operators: int

@@ -50,9 +50,10 @@ class Parts(NamedTuple):
 class Timing:
     """The estimated cycles of a run.
 
-    `identity` names the timing model. `parts` has the cycles by the operators' positions; those of code
-    between operators are under `OUTSIDE`. `taken` is the number of taken branches. `skipped` has the names of
-    instructions that the model does not know.
+    `identity`: the timing model.
+    `parts`: the cycles by the operators' positions; those of code between operators are under `OUTSIDE`.
+    `taken`: the number of taken branches.
+    `skipped`: the names of instructions that the model does not know.
     """
 
     identity: str

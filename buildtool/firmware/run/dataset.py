@@ -127,8 +127,10 @@ def _describe_share(by: str, count: int, each: Estimate | None) -> Share:
 class _Pace:
     """How far the runs of inputs have come.
 
-    `total` is the number of inputs, `finished` how many of them are finished, and `seconds` the time that
-    these took. `nominal` is the estimated time for one input, in seconds.
+    `total`: the number of inputs.
+    `nominal`: the estimated time for one input, in seconds.
+    `finished`: how many inputs are finished.
+    `seconds`: the time that these took.
     """
 
     total: int

@@ -151,8 +151,9 @@ _EXACT = Bound(0, 0.0, 0, 0)
 class _Deviation:
     """The differences of an operator's outputs over all inputs.
 
-    `elements` counts the compared elements, `different` those that differ. `largest` is the largest
-    difference, in output steps.
+    `elements`: the number of compared elements.
+    `different`: the number of those that differ.
+    `largest`: the largest difference, in output steps.
     """
 
     elements: int = 0

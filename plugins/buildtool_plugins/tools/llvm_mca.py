@@ -39,10 +39,12 @@ _UNSUPPORTED = re.compile(r"^note: instruction:\s+(\S+)(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Isa:
-    """An instruction set for LLVM: its target triple, and the instruction that marks the end of a block.
+    """An instruction set for LLVM.
 
-    `mark` is the code of this instruction, which no kernel contains, and `mark_text` its text. `options` are
-    further options for llvm-mca.
+    `triple`: its target triple.
+    `mark`, `mark_text`: the code and the text of an instruction that marks the end of a block. No kernel
+    contains it.
+    `options`: further options for llvm-mca.
     """
 
     triple: str
@@ -55,8 +57,9 @@ class Isa:
 class LlvmMca:
     """Times blocks of code with LLVM's model of a core; see buildtool.target.plugin.Timer.
 
-    `mca` and `mc` are the paths of llvm-mca and llvm-mc, `model` is LLVM's name of the core. `skips` is the
-    option that leaves out unknown instructions, if this version has it.
+    `mca`, `mc`: the paths of llvm-mca and llvm-mc.
+    `model`: LLVM's name of the core.
+    `skips`: the option that leaves out unknown instructions, if this version has it.
     """
 
     mca: str

@@ -52,10 +52,10 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sums:
-    """The possible sums of each channel: from `least` to `most`, without `bias`.
+    """The possible sums of each channel. The output before clamping is v = (sum + bias) * m + zero_point.
 
-    The output before clamping is v = (sum + bias) * m + zero_point. `low` and `high` are the limits of the
-    output, the same for all channels.
+    `least`, `most`: the smallest and the largest sum, without `bias`.
+    `low`, `high`: the limits of the output, the same for all channels.
     """
 
     least: Int

@@ -49,8 +49,9 @@ SIGNED = frozenset({"fronts", "objects", "programs", "refusals"})
 class Remote:
     """The entries on a server. `folder` is the cache's folder on disk, None if it cannot be used.
 
-    `counts` has hits, misses, errors, sent entries and microseconds. `warnings` has lines for the user. `off`
-    says that the server is not used any more.
+    `counts`: hits, misses, errors, sent entries and microseconds.
+    `warnings`: lines for the user.
+    `off`: whether the server is not used any more.
     """
 
     def __init__(self, settings: Settings, folder: Path | None) -> None:

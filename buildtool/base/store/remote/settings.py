@@ -28,10 +28,11 @@ _SCHEMES = ("http", "https", "redis", "rediss")
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the server of the shared cache is, and how it is used.
+    """Where the server of the shared cache is, and how it is used. `repr` shows no secrets.
 
-    `mode` is "read" or "write". `key` is the secret that signs entries. `user`, `password` and `token` are
-    the credentials. `repr` shows no secrets.
+    `mode`: "read" or "write".
+    `key`: the secret that signs entries ("": entries are not signed).
+    `user`, `password`, `token`: the credentials.
     """
 
     url: str
