@@ -52,8 +52,9 @@ def code_digest() -> str:
     """Returns the SHA-256 (hex) of buildtool, its target plugins and its kernel catalogues.
 
     The C of kernels and start-up code does not count: it decides no plan, and the build system tracks it. C
-    that planning runs on this machine counts: files beside a module of the same name, and NAME_ask.h. Every
-    file of a foreign package that offers boards counts. Unchanged files are not read again.
+    that planning compiles and runs on this machine counts: a .c file with the stem of a module beside it, and
+    NAME_ask.h. Every file of a package of another distribution that offers boards counts. Unchanged files are
+    not read again.
     """
     from buildtool.base.digests import Digests  # callers that only need a folder load no msgpack
 

@@ -100,7 +100,7 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _check_node(node: ast.AST, expression: str, depth: int) -> None:
-    """Refuses every node that is not arithmetic. A tree that passes is safe to execute."""
+    """Raises TargetError for a node that is not arithmetic. A tree without such nodes is safe to execute."""
     if depth > MAX_DEPTH:
         _refuse(expression, f"nested deeper than {MAX_DEPTH}")
     children: list[ast.expr] = []

@@ -45,8 +45,10 @@ def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
 
 @contextlib.contextmanager
 def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
-    """Holds the lock of a file, and yields the open file. Yields None where another process has the lock and
-    `wait` is False, and where there are no locks. Raises OSError if the file cannot be opened with `flags`.
+    """A context that holds the lock of a file, and yields the open file's descriptor.
+
+    Yields None if another process has the lock and `wait` is False, and on a system without locks. Raises
+    OSError if the file cannot be opened with `flags`.
     """
     if not has_locks():
         yield None

@@ -8,7 +8,7 @@ MOST_THREADS = 16  # upper limit for the threads of a core
 
 
 class Strategy(enum.StrEnum):
-    """Who decides how the network runs."""
+    """The method that decides how the network runs."""
 
     BEST = "best"  # the best plan within the limits
     LAYERWISE = "layerwise"  # one operator after the other
@@ -103,7 +103,7 @@ class Reference(enum.StrEnum):
 
 
 class Format(enum.StrEnum):
-    """The formats of files for flash, beside .elf and .map."""
+    """The formats of files for flash. A build also writes .elf and .map files."""
 
     BIN = "bin"  # bytes without addresses
     HEX = "hex"  # Intel HEX

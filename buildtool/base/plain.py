@@ -229,8 +229,8 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """Returns the fields of a class that have an annotation of the type `mark`, each with the first such
-    annotation.
+    """Returns, by the name of the field, the first annotation of the type `mark` of each field of a class.
+    Fields without such an annotation are left out.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
@@ -378,7 +378,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def duration(seconds: float) -> str:
-    """Writes a time with about two digits: 40 s, 12 min, 3.2 h."""
+    """Returns a time in seconds as text with about two digits: 40 s, 12 min, 3.2 h."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
             number = seconds / size

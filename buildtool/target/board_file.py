@@ -3,8 +3,9 @@
     extends = "cortex-m4"
     reserved_bytes = "16K"
 
-The keys are defined by the fields of `Board` and of its parts (`plain.Key`), which
-docs/reference/target-reference.md is made from. This module checks conditions between several keys.
+The keys are defined by the fields of `Board` and of its parts (`plain.Key`). The page
+docs/reference/target-reference.md is made from these definitions. This module checks conditions between
+several keys.
 """
 
 from __future__ import annotations

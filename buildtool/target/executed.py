@@ -32,7 +32,7 @@ class MemoryWait:
 
 @dataclass(frozen=True)
 class Work:
-    """The blocks of code that an operator ran, and its waits for slow memories."""
+    """The blocks of code that an operator ran, and the cycles that it waited for slow memories."""
 
     ran: tuple[BlockRuns, ...]
     waited: tuple[MemoryWait, ...] = ()

@@ -18,7 +18,7 @@ WORD = 4  # bytes that the core accesses at once
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache of slower memories. It fetches whole lines."""
+    """A cache between the core and slower memories. It fetches whole lines."""
 
     name: str
     line_bytes: Annotated[int, power(4, 1024), Key("Bytes of a line.")]

@@ -32,8 +32,8 @@ class Curves:
 
     `operators`: the number of operators with exp, log or tanh.
     `bound`, `largest`: their allowed and their largest difference, in units in the last place.
-    `values`: the number of compared elements: those of the network's outputs, and of integer tensors that were
-    computed from different floats.
+    `values`: the number of compared elements: those of the network's outputs, and those of integer tensors
+    that were computed from different floats.
     `different`: how many of these differ.
     `steps`: their largest difference (float outputs: units in the last place).
     """

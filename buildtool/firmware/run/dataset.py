@@ -202,7 +202,7 @@ class _Job:
     def resets(self, positions: Sequence[int]) -> list[bool]:
         """Returns, for each of the inputs at `positions`, whether the state is reset before it.
 
-        The inputs are whole sequences.
+        `positions` must be those of whole sequences.
         """
         return [self.chosen[at] % self.sequence == 0 for at in positions]
 

@@ -59,7 +59,7 @@ class _Reader(Reader):
             self._jump(link, target & MASK)
 
     def read_compressed(self, at: int, code: int) -> None:
-        """Reads an instruction of 16 bits."""
+        """Reads the instruction of 16 bits `code` at the address `at`."""
         group, register, other = code >> 13 << 2 | code & 3, code >> 7 & 31, code >> 2 & 31
         number = signed((code >> 12 & 1) << 5 | other, 6)
         if group == 0b01101 and register == SP:  # c.addi16sp
@@ -95,7 +95,7 @@ class _Reader(Reader):
         return None if value is None else value << by
 
     def full(self, at: int, code: int) -> None:
-        """Reads an instruction of 32 bits."""
+        """Reads the instruction of 32 bits `code` at the address `at`."""
         opcode, target, kind, first = code & 0x7F, code >> 7 & 31, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x13 and kind == 0 and target == first == SP:  # addi sp, sp, n

@@ -58,7 +58,7 @@ class _Reader(Reader):
             self.known[code >> 8 & 7] = code & 0xFF
 
     def branch(self, address: int, first: int, second: int) -> None:
-        """Reads a branch or call of 32 bits."""
+        """Reads a branch or call of 32 bits, whose halves are `first` and `second`."""
         sign, j1, j2 = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
         if second & 0x5000 == 0:  # b<condition>, or a system instruction
             if first >> 7 & 7 != 7:
@@ -75,7 +75,7 @@ class _Reader(Reader):
             self.jump(target)
 
     def wide(self, first: int, second: int) -> None:
-        """Reads any other instruction of 32 bits."""
+        """Reads any other instruction of 32 bits, whose halves are `first` and `second`."""
         body = self.body
         target = second >> 8 & 15
         number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF

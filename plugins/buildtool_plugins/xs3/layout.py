@@ -109,7 +109,9 @@ class Draft:
         return [*starts, at]
 
     def lay_out(self, weak: set[str]) -> None:
-        """Decides which branches are long, and writes the section. Branches to `weak` labels are long."""
+        """Decides which branches are long, and writes the section's bytes. Branches to labels in `weak` are
+        always long.
+        """
         growing = [(k, piece) for k, piece in enumerate(self.pieces) if isinstance(piece, (Jump, Table))]
         grown = True
         while grown:
