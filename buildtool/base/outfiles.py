@@ -146,7 +146,7 @@ def _is_same(name: str, other: str | None) -> bool:
     """Whether two names belong to one file. In some file systems "a" and "A" do."""
     try:
         return other is not None and Path(name).samefile(other)
-    except OSError:  # one is not there
+    except OSError:  # one of them does not exist
         return False
 
 

@@ -45,7 +45,7 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     if kind in _LEAVES:
         return value
     if isinstance(value, tuple | list):
-        if kind is tuple and value and type(value[0]) is int:  # then all items are: most tuples of a plan
+        if kind is tuple and value and type(value[0]) is int:  # then all items are integers, as in plans
             return list(value)
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):

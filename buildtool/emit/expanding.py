@@ -25,7 +25,7 @@ _PARAMETERS = {
     Argument.OUT: "const nn_view *out",
     Argument.WINDOW: "const nn_window *window",
     Argument.SCRATCH: "int8_t *scratch",
-    Argument.CHANNEL: "int32_t channel",  # 0: a slice's constants are packed as if it had no channels before
+    Argument.CHANNEL: "int32_t channel",  # 0: a slice is packed as if it were the whole output
 }
 _NEEDED = frozenset({Argument.CONSTANTS, Argument.IN, Argument.OUT, Argument.WINDOW, Argument.SCRATCH})
 
@@ -68,7 +68,7 @@ def _caller(network: Network, position: int, op: Op, kernel: KernelVariant) -> l
     arguments = {argument: argument.value for argument in kernel.call} | {
         Argument.CONSTANTS: "constants",
         Argument.OUT: "&part" if expanded < channels else "out",
-        Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels may tell by it what they do
+        Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels test for NULL
     }
     count = "bytes" if len(set(sizes)) > 1 else str(sizes[0])
     places = {Argument.IN_DATA: "stored", Argument.OUT_DATA: "constants", Argument.BYTES: count}

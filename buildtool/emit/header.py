@@ -23,7 +23,7 @@ from buildtool.target.types import Routine
 INTERFACE = 2  # grows when applications must change; additions have macros of their own
 _STACK_ALIGNMENT = 8  # of a stack pointer, on every core
 FRAME_FEATURES = ("functions", "views")
-_SPARE = 1  # one view is added, for other values that compilers keep in the frame
+_SPARE = 1  # one more view is counted, for other values that compilers keep in the frame
 _REGION = re.compile(r"^static (?:int|void) region_\d+", re.MULTILINE)
 _VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 _C_TYPES = {

@@ -37,7 +37,7 @@ def _pack_array(values: Ints, dtype: str) -> bytes:
     return align(np.ascontiguousarray(values.astype(dtype)).tobytes())
 
 
-# The rows in order.
+# The rows of the matrix, one after the other.
 PLAIN = Layout(lambda weights: _pack_array(weights, "i1"), lambda weights: False)
 
 

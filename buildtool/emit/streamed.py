@@ -191,7 +191,7 @@ class _Loops:
                 return []
             view = f"tensor_{self.network.delivered.tensor}"
             count, size = portions(self.network.graph)
-            if count > 1:  # all of the only row
+            if count > 1:  # the row is delivered in portions
                 asks = _ask_for_row("x", f"nn_out_data(&{view}) + x * {size}")
                 body = [*block(f"for (int32_t x = 0; x < {count}; x++)", asks), "delivered++;"]
                 return block(f"while (delivered < {need})", body)
@@ -252,7 +252,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         return block("", lines)
     leaping = _leaping(group, graph)
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
-    body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
+    body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this call
     for before, most, needs in _readers(network, group, 1):
         reach = _fold("nn_most", [_high(f"end_{p}", axis) for p, axis in needs])
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")

@@ -35,16 +35,16 @@ _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
 _AROUND_ARENA = 128  # bytes before and behind the arena that the test firmware watches
 _LEAST_NETWORK = 512  # bytes of code and constants of a network with one operator
 _SPARE = 256  # bytes: the largest error of the fitted size of emitted code, over random small networks
-_COLUMNS = 256  # bytes of an operator that runs by columns too: its limits and its window, not in the fit
-_TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop,
-_UNROLLED = 1024  # which takes this many bytes of code
+_COLUMNS = 256  # bytes, beyond the fit, for an operator that also runs by columns: its limits and window
+_TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop
+_UNROLLED = 1024  # bytes of code for painting without a loop
 _SECOND = 512  # bytes of the test firmware for painting and watching a second arena
 ESTIMATED_FROM = (
     ("-march=rv32imac_zicsr", "-mabi=ilp32"),
     0,
-)  # other cores' code is estimated from this core's,
-LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for other cores
-_LINE = 4  # bytes of code, the most of a line of assembly
+)  # the core (RV32IMAC) from whose code that of other cores is estimated
+LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for others
+_LINE = 4  # the most bytes of code for a line of assembly
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64

@@ -20,7 +20,7 @@ MAP_FLAG = "-Map="  # the linker's flag before the file's name
 _MOST_BYTES = 1 << 28  # of a map
 
 # ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)". An output section is one
-# blank behind the numbers, an input section eight blanks more, a symbol another eight.
+# blank after the numbers, an input section eight blanks more, a symbol another eight.
 _LLD = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
 _LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
 # GNU ld: ".text  0x00000000  0xc436", " .text.net_init  0x00000040  0x4e obj/000_net.o".

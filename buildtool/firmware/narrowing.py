@@ -38,9 +38,9 @@ from buildtool.target.types import KernelVariant, Target
 
 _MOST_WHOLE = 8192  # bytes of constants that are expanded at once
 _MOST_SLICE = 4096  # bytes of larger constants that are expanded at a time, in a multiple of _USUAL channels
-_USUAL = 16  # the fewest channels of a slice, at which kernels are quick,
-_MOST_BYTES = 12288  # unless these have more bytes;
-_SMALL = (8, 4)  # then these, the larger first
+_USUAL = 16  # channels of a slice at which kernels are fast
+_MOST_BYTES = 12288  # if the constants of _USUAL channels have more bytes, _SMALL slices are tried
+_SMALL = (8, 4)  # channels of a slice, the larger number first
 
 
 class Choice(NamedTuple):

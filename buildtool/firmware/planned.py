@@ -231,7 +231,7 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
     network = load_network(spec, session)
     try:
         locked = _read_locked(file)
-        if locked.plan.image == Image.STREAM:  # which is a plan of one image of a batch
+        if locked.plan.image == Image.STREAM:  # such a plan is for one image of a batch
             network = load_network(_streamed(spec), session)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         plan = locked.plan

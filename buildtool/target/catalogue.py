@@ -315,7 +315,7 @@ def form(op: Op) -> str:
     return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
 
 
-_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each; copies: also 4 bytes each
+_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # types of one byte have the same kernels
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:

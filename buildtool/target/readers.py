@@ -176,7 +176,7 @@ def types(value: object, key: str) -> tuple[DType, DType]:
     return DType(words[0]), DType(words[-1])
 
 
-FILLED = "filled"  # the form of averages whose padding counts
+FILLED = "filled"  # the form of average poolings in which padded elements count
 
 
 def form(value: object, key: str) -> str:

@@ -654,7 +654,7 @@ class RunResult:
     text: str
     counts: dict[int, int] = field(default_factory=dict)  # executed instructions
     total_instructions: int | None = None
-    reality: Reality | None = None  # None: the plugin's own
+    reality: Reality | None = None  # None: that of the plugin
     cycles: dict[int, int] = field(default_factory=dict)  # of the first input's invoke
     total_cycles: int | None = None
     no_cycles: str = ""  # why cycles could not be counted
@@ -752,7 +752,7 @@ class Target:
             return self
         target = replace(self, board=replace(self.board, firmware=firmware))
         vars(target)["selections"] = self.selections
-        if not self.board.second:  # else rooms are part of what a plan depends on
+        if not self.board.second:  # with two arenas, plans depend on the room in each memory
             vars(target)["digests"] = self.digests
         return target
 

@@ -33,11 +33,11 @@ MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
 MEMO_BYTES = 32 << 20  # of the memo of builds
-_EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
-_BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
-_EVICTED_TO = 0.8  # of the bound
+_EVICTING = "0"  # the memo's size is checked only for keys that begin so, since that takes a while
+_BLOCK = 4096  # bytes that a file takes on disk at least; the memo has many small files
+_EVICTED_TO = 0.8  # the share of the limit that is left after entries were evicted
 LOCK = "evict.lock"
-_STALE_SECONDS = 3600  # a half-written file this old is left over
+_STALE_SECONDS = 3600  # an unfinished file this old belongs to a process that was killed
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
 _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
@@ -116,7 +116,7 @@ class Disk:
         try:
             try:
                 _write(part, data)
-            except FileNotFoundError:  # the first entry of its folder; the cache's own is not made again
+            except FileNotFoundError:  # the first entry of its folder; the cache's own folder is not made
                 for folder in (path.parent.parent, path.parent):
                     folder.mkdir(mode=0o700, exist_ok=True)
                 _write(part, data)

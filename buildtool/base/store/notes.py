@@ -20,7 +20,7 @@ from buildtool.base.outfiles import write_whole
 from buildtool.base.store.disk import LOCK as EVICT_LOCK
 from buildtool.base.store.disk import Disk, keep_within, shrink
 
-COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's
+COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's folder
 WALKED = "uncounted.walk"  # the same file while all entries are counted
 UNCOUNTED = "uncounted"  # an empty file: there are entries that were written and not counted
 LOCK = "counts.lock"
@@ -28,7 +28,7 @@ MOST_ASKED_BYTES = 16 << 20
 _WAIT_SECONDS = 0.5  # for another process that writes the counts
 _TOTAL, _LAST = ".bytes", ".used"  # beside the counts: bytes of all entries, the time of the last note
 _LEVEL = "reports"
-Reports = dict[str, Any]  # by level: what a request asked of it
+Reports = dict[str, Any]  # by namespace: the look-ups of a request
 
 
 class Notes:
@@ -108,7 +108,7 @@ class Notes:
         """Yields the subjects of requests with their reports, the latest first."""
         known = [entry[:2] for entry in self.asked.entries()]
         for level, key in sorted(known, key=lambda entry: (-self.asked.used(entry), entry)):
-            with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+            with contextlib.suppress(Exception):  # a damaged report is left out
                 content = msgpack.unpackb(self.asked.read(level, key))
                 yield str(content["subject"]), dict(content["reports"])
 
@@ -116,7 +116,7 @@ class Notes:
         try:
             known = msgpack.unpackb(self._path.read_bytes())
             return {str(name): int(number) for name, number in known.items()}
-        except Exception:  # there are none, or damaged ones
+        except Exception:  # there are no counts, or they are damaged
             return {}
 
     def _mark_uncounted(self) -> None:
@@ -138,7 +138,7 @@ class Notes:
                         write_whole(self._path, msgpack.packb(known))
                         return True
                 time.sleep(0.005)
-        self._patience = 0.0  # it is not tried once more
+        self._patience = 0.0  # later calls do not try again
         return False
 
 

@@ -44,7 +44,7 @@ class Curves:
     values: int = 0
     different: int = 0
     steps: int = 0
-    _carried: frozenset[int] = field(default=frozenset(), repr=False)  # states that began apart
+    _carried: frozenset[int] = field(default=frozenset(), repr=False)  # states that differ before an invoke
 
     @classmethod
     def of(cls, graph: Graph) -> Curves:

@@ -44,8 +44,8 @@ RUN_SECONDS = 30.0  # estimated time of one start of the emulator
 MOST_INPUTS, MOST_BYTES = 500, 1 << 26  # limits of one start
 LATE = 40  # a run is stopped after this many times its estimate
 BOUNDED = 4  # inputs on which the bounds of operators that round differently are checked
-MOST_SECONDS = 3600.0  # all inputs go through the firmware if that takes no longer;
-SAMPLE_SECONDS = 600.0  # else a sample that takes this long
+MOST_SECONDS = 3600.0  # the firmware runs on all inputs if that takes no longer
+SAMPLE_SECONDS = 600.0  # otherwise it runs on a sample that takes this long
 SHORT_SECONDS = 60.0  # if all inputs are estimated to take no longer, no instructions are counted first
 # QEMU's instructions per second for cores without and with vectors, a little below the measured rates (see
 # docs/guides/accuracy.md), and multiply-accumulates per second of plain C.

@@ -142,7 +142,7 @@ class Judge:
             try:
                 values = self._child.refer(inputs, reset)
                 missing = next((t for t in self._graph.outputs if t not in values), None)
-                if missing is not None:  # else it would not be compared
+                if missing is not None:  # without this error, the output would not be compared
                     raise ToolError(
                         f"{self._engine.title} has no such output", tensor=self._graph.tensors[missing].name
                     )

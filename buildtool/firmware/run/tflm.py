@@ -19,7 +19,7 @@ from buildtool.firmware.run.judge import TFLM, answer_inputs
 from buildtool.graph.types import Graph
 
 _ROOM = 1 << 20  # bytes for the interpreter's own structures
-_TIMES = 8  # the tensors' bytes: its kernels keep tables and scratch of that order
+_TIMES = 8  # times the bytes of all tensors: room for the kernels' tables and scratch
 
 
 def referrer(model: bytes, source: Graph, graph: Graph) -> Referrer:

@@ -58,7 +58,7 @@ class Node:
         """Yields the node and all nodes below it. Disabled nodes and those below them are left out, unless
         `disabled`.
         """
-        waiting = [self]  # &label adds levels to those that are nested
+        waiting = [self]  # not recursive: &label may nest nodes more deeply than the text does
         while waiting:
             node = waiting.pop()
             if disabled or not node.says("status", '"disabled"'):

@@ -10,7 +10,7 @@ from buildtool.target.hardware import MemoryKind
 
 _MOST_TEXT = 1 << 14  # characters of a MEMORY command
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*#.*?$", re.DOTALL | re.MULTILINE)
-_BLANKS = re.compile(r"\s+")  # as single ones: other patterns try each of them
+_BLANKS = re.compile(r"\s+")  # replaced by single ones: the other patterns would try each blank
 _BLOCK = re.compile(rf"\bMEMORY\s*\{{([^{{}}]{{0,{_MOST_TEXT}}})\}}")
 _REGION = re.compile(
     r"(?<![\w.])([A-Za-z_.][\w.]*)\s*(?:\(([^)]*)\))?\s*:\s*(?:ORIGIN|org|o)\s*=\s*(.*?)\s*,\s*(?:LENGTH|len|l)\s*=\s*(.*?)"

@@ -23,7 +23,7 @@ from buildtool_plugins.tools.find import find_clang
 
 FEW, MANY = 20, 70  # iterations of a block
 SKIP = "-skip-unsupported-instructions=lack-sched"
-CALLS = "-call-latency=1"  # else a call takes 100 cycles; what a taken branch costs, Pipeline says
+CALLS = "-call-latency=1"  # otherwise a call takes 100 cycles; Pipeline has the cost of taken branches
 FIRST_WITH_CALLS, FIRST_WITH_SKIP = 19, 20  # versions of LLVM
 MARKS = 5  # after each block: a condition at its end may apply to four more instructions
 _MOST_TRIES = 16  # for a version that cannot skip instructions

@@ -24,8 +24,8 @@ _PROGBITS, _SYMTAB, _STRTAB, _NOBITS = 1, 2, 3, 8
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4
 _ABSOLUTE = 0xFFF1
 _GLOBAL = 0x10
-_ADDRESS_SYMBOLS = ("_cp", "_dp", "_end", "_stack")  # symbols of an image's own fields,
-_MEMORY_SYMBOLS = ("_ram", "_ram_bytes", "_far", "_far_bytes")  # and of its memories
+_ADDRESS_SYMBOLS = ("_cp", "_dp", "_end", "_stack")  # symbols for fields of Image
+_MEMORY_SYMBOLS = ("_ram", "_ram_bytes", "_far", "_far_bytes")  # symbols for the image's memories
 # The sections of an image by the linker's groups, and their flags.
 _GROUP_SECTIONS = {
     "const": (".cp.rodata", _ALLOCATED),
@@ -45,7 +45,7 @@ class _Section:
     content: bytes
     flags: int = 0
     address: int = 0
-    size: int = 0  # of one without content
+    size: int = 0  # of a section without content
 
 
 def _pack_file(kind: int, entry: int, sections: Sequence[_Section]) -> bytes:

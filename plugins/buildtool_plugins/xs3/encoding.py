@@ -33,7 +33,7 @@ class Instruction:
 
     name: str
     mnemonic: str
-    shape: str  # the operands' text with R for registers and I for numbers, as `Operands.shape` has it
+    shape: str  # the operands' text with R for registers and I for numbers, as from `_operand`
     places: str
     fixed: tuple[int | None, ...]  # of each operand in the text, a register or number that it must be
     format: str

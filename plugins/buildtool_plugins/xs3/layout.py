@@ -15,7 +15,7 @@ from buildtool_plugins.xs3.objects import Fixup, Section
 from buildtool_plugins.xs3.operations import single_symbol
 
 NOPS = b"\xff\x17"
-_SHORT = {"U10": 2 * 1023}  # bytes that a short branch reaches; others RU6 and U6
+_SHORT = {"U10": 2 * 1023}  # bytes that a short branch reaches, by format; for others see _SHORT_RU6
 _SHORT_RU6 = 2 * 63
 
 

@@ -13,7 +13,7 @@ from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
 
 RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
 FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
-FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
+FAR_SECTIONS = (".far", ".nn_weights")  # beginnings of the names of sections that lie in this memory
 IDENTITY = ".nn_identity"
 STACK_BYTES = 0x4000
 STACK_BOTTOM = "__stack_bottom"  # the symbol of the stack's lowest address
@@ -56,7 +56,7 @@ class Image:
     identity: bytes = b""  # the sections .nn_identity, which lie in no memory
     cp: int = 0
     dp: int = 0
-    end: int = 0  # the first free address behind the program
+    end: int = 0  # the first free address after the program
     stack: int = 0
 
     def address(self, name: str) -> int:
@@ -88,7 +88,7 @@ def link(
         if group == "data":
             image.dp = at = at + -at % 16
         at = _place(sections, group, at, places, image)
-    if far.base == ram.base:  # one memory has both
+    if far.base == ram.base:  # code and weights are in one memory
         end = at = _place(sections, "far", at, places, image)
         image.memories = ram, FAR
     else:
@@ -101,7 +101,7 @@ def link(
     return image
 
 
-# What is addressed from dp is near it: clang puts large objects into sections of their own.
+# Data addressed relative to dp must be near dp: clang puts large objects into sections of their own.
 _LARGE = 4096  # bytes
 _GROUPS = ("const", "code", "data", "zeros", "large data", "large zeros")
 
