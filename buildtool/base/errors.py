@@ -235,8 +235,8 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
 
 
 def described(error: BaseException) -> str:
-    """Returns the text of an error that foreign code raised, with its place: "KeyError: 'x' (packing.py, line
-    19)".
+    """Returns the text of an error that foreign code raised, with its place in that code:
+    "KeyError: 'x' (packing.py, line 19)".
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

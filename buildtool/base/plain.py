@@ -327,8 +327,8 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
 
 
 def _read_beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
-    """Returns the dataclass `kind`, whose keys are in the table of another dataclass; None if all its keys
-    are missing. Raises Mismatch if only its first key is missing.
+    """Returns the dataclass `kind`, whose keys are in the table of another dataclass; None if all these keys
+    are missing. Raises Mismatch if the first key is missing and another one is not.
     """
     first, *others = key_names(kind)
     if first in table:

@@ -129,8 +129,8 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 
 
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
-    """Returns the content of a file of costs in cycles. `kernels` is `Catalogue.names`: the family's kernels,
-    with the names that their formulas may use.
+    """Returns the content of a file of costs in cycles. `kernels` is `Catalogue.names`: for each of the
+    family's kernels, the names that its formulas may use, with their expressions.
 
     Raises TargetError with the key and its line if the file has a mistake.
     """

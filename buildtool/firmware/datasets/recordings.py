@@ -29,9 +29,10 @@ def open_recordings(
     """Opens recordings of equal length as a data set of hops. Returns it, and the number of hops in a
     recording.
 
-    `fed` is the input of a hop, an image with one row per moment. A recording has any number of such rows;
-    those after its last whole hop are left out. `choose` gets the number of recordings and the hops of each,
-    and returns the positions of the hops that will be read. Raises UsageError if the data do not fit.
+    `fed` is the input of a hop (the new rows of one invoke), an image with one row per moment. A recording
+    has any number of such rows; those after its last whole hop are left out. `choose` gets the number of
+    recordings and the hops of each, and returns the positions of the hops that will be read. Raises
+    UsageError if the data do not fit.
     """
     hop = fed.shape[1]
     rows = _count_rows(wanted.file, fed)

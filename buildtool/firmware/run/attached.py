@@ -54,7 +54,7 @@ def takes_binary(how: Flashing, image: Path) -> bool:
 
 @contextmanager
 def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
-    """Yields the result of `flashing`. The files that the tool reads exist until the context ends."""
+    """A context with the result of `flashing`, in which the files that the tool reads exist."""
     how = flashing(board, image, tool)
     if not takes_binary(how, image):
         yield how

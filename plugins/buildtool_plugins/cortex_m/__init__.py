@@ -40,8 +40,9 @@ class CortexMPlugin(BaremetalPlugin):
         return cmsis_nn(board, path)
 
     def isa(self, board: Board) -> Isa:
-        """Returns the version of Thumb that the core has, for llvm-mca. The mark between blocks is `udf
-        #165`, which no kernel contains.
+        """Returns the version of Thumb that the core has, for llvm-mca.
+
+        The mark between blocks is `udf #165`, which no kernel contains.
         """
         from buildtool_plugins.tools.llvm_mca import Isa
 
