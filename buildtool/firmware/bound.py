@@ -44,7 +44,7 @@ ESTIMATED_FROM = (
     0,
 )  # the core (RV32IMAC) from whose code that of other cores is estimated
 LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for others
-_LINE = 4  # the most bytes of code for a line of assembly
+_LINE = 4  # upper limit for the code of a line of assembly, in bytes
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
