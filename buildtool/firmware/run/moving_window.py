@@ -1,4 +1,8 @@
-"""The window that hops move over, for a reference that runs the network on whole windows."""
+"""Keeps the rows of a moving window, for a reference that runs the network on whole windows.
+
+In each invoke the firmware gets only the new rows (a hop). The reference has no such state: it gets the whole
+window each time.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,14 @@ from buildtool.firmware.run.compare import Array
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.hops import Hopping
 
-WINDOWS = 3  # of hops in a row that a validation runs by default, before the network is reset
+WINDOWS = 3  # by default, a validation resets the network after the hops that fill this many windows
 
 
 class MovingWindow:
-    """The window's rows after each hop, and the right values of the hop's tensors from those of the window.
+    """The window's rows after each hop.
 
-    `graph` is the network of hops in the order of a plan.
+    `hopping` has the network on the whole window, and how the tensors of the network of hops derive from it.
+    `graph` is the network of hops, in the order of a plan.
     """
 
     def __init__(self, hopping: Hopping, graph: Graph) -> None:
@@ -24,27 +29,31 @@ class MovingWindow:
         self._fill()
 
     def _fill(self) -> None:
-        """Fills the window with zero points."""
+        """Fills the window with the input's zero point."""
         tensor = self._hopping.window.tensors[self._hopping.window.inputs[0]]
         zero_point = tensor.quant.zero_point if tensor.quant else 0
-        self._values: Array = np.full(tensor.elements, zero_point, tensor.dtype.value)
+        self._rows: Array = np.full(tensor.elements, zero_point, tensor.dtype.value)
 
     def push(self, inputs: Sequence[Array], reset: bool) -> list[Array]:
-        """Takes the input of a hop, and returns that of the network on the whole window."""
+        """Adds the rows of a hop to the window, and returns the inputs of the network on the whole window."""
         if reset:
             self._fill()
         (new,) = inputs
-        self._values = np.concatenate([self._values[new.size :], new.reshape(-1)])
+        self._rows = np.concatenate([self._rows[new.size :], new.reshape(-1)])
         window = self._hopping.window
-        return [self._values.reshape(window.tensors[window.inputs[0]].shape)]
+        return [self._rows.reshape(window.tensors[window.inputs[0]].shape)]
 
     def values(self, whole: Mapping[int, Array]) -> dict[int, Array]:
-        """Returns the right values of the hop's tensors, as far as those of the window are known."""
+        """Returns the reference's values of the tensors of the network of hops, by index.
+
+        `whole` has the values for the network on the whole window. Tensors whose values cannot be taken from
+        there are left out.
+        """
         graph, window, origins = self._graph, self._hopping.window, self._hopping.origins
-        right = {
-            ours: whole[theirs]
-            for ours, theirs in zip(graph.outputs, window.outputs, strict=True)
-            if theirs in whole
+        values = {
+            hop_output: whole[window_output]
+            for hop_output, window_output in zip(graph.outputs, window.outputs, strict=True)
+            if window_output in whole
         }
         moments = self._hopping.analysis.moments
         for t in graph.activations():
@@ -55,10 +64,10 @@ class MovingWindow:
             if origin.rows:
                 rows = value.reshape(moments[origin.tensor].rows, -1)
                 value = np.concatenate([rows[low:high] for low, high in origin.rows])
-            right[t] = value.reshape(graph.tensors[t].shape)
-        return right
+            values[t] = value.reshape(graph.tensors[t].shape)
+        return values
 
 
 def count_hops(graph: Graph, windows: int) -> int:
-    """The number of hops in some windows; 0 for a network without a window."""
+    """Returns the number of hops in `windows` windows; 0 for a network without a moving window."""
     return windows * graph.window.hops if graph.window else 0

@@ -1,11 +1,12 @@
-"""A compiler driver for the XS3 runner, called as clang is.
+"""A compiler driver for the XS3 runner. Its command line is like that of clang.
 
     buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
     buildtool-xs3-cc --clang=PATH FLAG... [--ram=NAME,BASE,BYTES] [--far=...] [--stack=BYTES] [-Map=FILE]
                      -o IMAGE OBJECT... ARCHIVE...
 
-C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link
-assembles all of them, and keeps what `_start` reaches. --ram has code, data and stack, --far the weights.
+C is compiled by clang's XCore back end, `.S` files by its preprocessor; objects hold the assembly text. A
+link assembles all of them, and keeps the sections that `_start` needs. --ram is the memory for code, data and
+stack, --far that for the weights.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CHUNK = 3 << 16  # bytes in a line of base64
 
 
 def program() -> str:
-    """Returns the path of the driver as a program; raises ToolError."""
+    """Returns the path of the driver as an installed program. Raises ToolError if it is not installed."""
     beside = Path(sys.executable).with_name(NAME)
     found = str(beside) if beside.is_file() else shutil.which(NAME)
     if found is None:
@@ -41,7 +42,7 @@ def program() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compiles or links, by default as the command line says; returns the exit status."""
+    """Compiles or links, as the arguments say (None: those of the command line). Returns the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
     clang = next((word.partition("=")[2] for word in words if word.startswith("--clang=")), "clang")
     rest = [word for word in words if not word.startswith(("--clang=", *_OF_LINKS))]
@@ -82,7 +83,9 @@ def _compile(clang: str, words: list[str], output: Path) -> int:
 
 
 def _contents(name: str, folders: Sequence[Path]) -> str:
-    """Returns directives with a file's bytes; raises ToolError if it is in none of the folders."""
+    """Returns assembler directives with the bytes of the file `name`. Raises ToolError if it is in none of
+    the folders.
+    """
     for folder in folders:
         if (folder / name).is_file():
             data = (folder / name).read_bytes()
