@@ -120,7 +120,7 @@ class Blocks:
                 yield from self._bands(first, last, axis, sums)
 
     def leaps(self, first: int, last: int) -> bool:
-        """Returns whether an element of a chain skips columns of its input, so that work depends on hand-offs."""
+        """Returns whether an element of a chain skips columns of its input, so that hand-offs decide work."""
         inner = (self.e.axes_of[e][1] for e in range(first + 1, last + 1))
         return any(axis.kernel < axis.stride for axis in inner)
 
