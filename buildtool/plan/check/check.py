@@ -66,8 +66,8 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     `made_for_it`: whether the plan has to be made for exactly this target. Otherwise the targets may differ
     in costs, in memories that are still large enough, and in kernels that still fit.
 
-    Plans of whole operators are checked by lifetimes and contracts. Streamed plans, and plans in which
-    tensors move, are replayed on a model of their memory.
+    Plans of whole operators are checked by lifetimes and by the kernels' overlap contracts. Streamed plans,
+    and plans in which tensors move, are replayed on a model of their memory.
     """
     _check_identity(plan, graph, target, made_for_it)
     _check_numbers(plan, graph)
@@ -127,8 +127,9 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
 
 
 def _check_numbers(plan: Plan, graph: Graph) -> None:
-    """Checks that C can compute with the plan's numbers, and that a plan is no longer than its network needs:
-    some checks compare all pairs.
+    """Checks that C can compute with the plan's numbers, and that the plan is not much too long.
+
+    Some checks compare all pairs, so a plan may not have many more parts than its network needs.
     """
     groups = [group for region in plan.regions for group in region.groups]
     at_once = [n for group in groups for n in (group.rows_per_step, group.hand_off)]
@@ -148,7 +149,10 @@ def _check_numbers(plan: Plan, graph: Graph) -> None:
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
-    """Checks that every operator has a suitable kernel, and that aliases have no kernel."""
+    """Checks that every operator has a suitable kernel, and that aliases have no kernel.
+
+    Returns the kernels, one per operator, with None for aliases.
+    """
     if len(plan.kernels) != len(graph.ops):
         raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
     variants = {(variant.op, variant.name): variant for variant in target.kernels}
@@ -177,7 +181,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
     """Checks that all constants of an operator are loaded, in slices that its kernel can compute.
 
-    Where weights are not read in place, every operator with constants needs a load.
+    If weights are not read in place, every operator with constants needs a load.
     """
     beside: dict[int, list[int]] = {}  # operator -> bytes of each constant operand
     needed: dict[int, int] = {}  # operator -> bytes of all its constants
@@ -210,7 +214,7 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
 
 
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
-    """Whether a kernel can compute an operator's output in slices of the load's channels.
+    """Returns whether a kernel can compute an operator's output in slices of the load's channels.
 
     The factors of a group of channels belong together: a slice lies within a group, or has whole groups.
     """
@@ -237,7 +241,8 @@ def _check_tensor_buffers(
 ) -> dict[int, int]:
     """Checks the life and the size of every activation's buffer. Returns group -> its buffer's position.
 
-    `check_contents` checks that each activation has a buffer.
+    `groups`: see `alias_groups`. `lives`: group -> the steps in which it is needed. `check_contents` checks
+    that each activation has a buffer.
     """
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
@@ -262,10 +267,10 @@ def _check_scratch(
     columns: Mapping[int, int],
     exact: bool,
 ) -> dict[int, Buffer]:
-    """Checks that each kernel that needs scratch has one buffer that is large enough; the emitted calls take
-    the operator's first one, and tell the kernel its size. Returns operator -> its scratch.
+    """Checks that each kernel that needs scratch has one large enough buffer. Returns operator -> its scratch.
 
-    `columns`: as Timeline.columns. `exact`: whether it must have no more bytes than it needs.
+    The emitted calls use the operator's first such buffer, and pass its size to the kernel. `columns`: as in
+    Timeline. `exact`: whether a buffer must have no more bytes than the kernel needs.
     """
     scratch: dict[int, Buffer] = {}
     for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH and 0 <= b.op < len(graph.ops)):
@@ -334,7 +339,8 @@ def _check_overlaps(
 ) -> set[tuple[int, int]]:
     """Checks that each declared overlap follows the kernel's contract, and that the offsets obey it.
 
-    Returns the pairs (output, input) of buffers that may overlap.
+    `lives` and `holders`: by group of tensors that share bytes, the steps in which it is needed, and its
+    buffer. Returns the pairs (output, input) of buffers that may overlap.
     """
     groups = arena_groups(graph)
     running: dict[int, list[int]] = {}
@@ -369,7 +375,7 @@ def _check_overlaps(
 
 
 def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
-    """Checks that no two live buffers share a byte, except in proven overlaps."""
+    """Checks that no two live buffers share a byte, except in proven overlaps (`allowed`)."""
     order = sorted((i for i, b in enumerate(plan.buffers) if b.size), key=lambda i: plan.buffers[i].first)
     for place, i in enumerate(order):
         a = plan.buffers[i]

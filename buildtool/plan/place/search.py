@@ -82,19 +82,20 @@ _C = load(
 
 
 def is_small(instance: Instance, capacity: int) -> bool:
-    """Whether a problem is small enough for `find_allowed_offsets`."""
+    """Returns whether a problem is small enough for `find_allowed_offsets`. `capacity` is in units."""
     return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
 
 
 def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
-    """Returns the possible offsets of each item at a capacity (in units); None where nothing fits.
+    """Returns the possible offsets of each item at a capacity (in units); None if nothing fits.
 
     The slack of a section is the capacity minus the sizes in it. In a nearly full section a subset of the
-    other items lies below an item, with free space of at most the slack. So its offset is one of their subset
-    sums, or at most the slack above one. Where an output and an input cannot lie side by side, they overlap,
-    and the offsets of one restrict the other's. Along a chain of regions whose outputs lie over their inputs,
-    this shows soon that no offsets are consistent; a search by branches would show it late. The sets hold for
-    every placement, so a search within them loses nothing. They are computed in C (allowed.c).
+    other items lies below an item, with free space of at most the slack. So the item's offset is one of their
+    subset sums, or at most the slack above one. If an output and an input cannot lie side by side, they
+    overlap, and the offsets of one restrict the offsets of the other. Along a chain of regions whose outputs
+    lie over their inputs, this shows soon that no offsets are consistent; a search by branches would show it
+    late. The sets hold for every placement, so a search within them loses nothing. They are computed in C
+    (allowed.c).
     """
     count = len(instance.items)
     offsets = np.empty((count, capacity // WORD + 1), np.uint64)
@@ -114,7 +115,7 @@ def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
 
 
 class Verdict(enum.IntEnum):
-    """How a run ended."""
+    """How a run of the search ended."""
 
     FOUND = 1
     IMPOSSIBLE = 2  # proven: nothing fits
@@ -123,7 +124,7 @@ class Verdict(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run. `offsets` of the instance's items, in units, are valid only if FOUND."""
+    """The end of a run. `offsets`: of the instance's items, in units; valid only if the verdict is FOUND."""
 
     verdict: Verdict
     offsets: tuple[int, ...]
@@ -131,9 +132,10 @@ class Outcome:
 
 
 class Search:
-    """Runs on one instance at one capacity (in units). Failed states are kept from run to run.
+    """Runs of the search on one instance at one capacity (in units). Failed states are kept from run to run.
 
-    `allowed`: the possible offsets, where they are known.
+    `table_bits`: 2 to this power is the number of states that the table of failed states holds. `allowed`:
+    the possible offsets, where they are known.
     """
 
     def __init__(
@@ -160,9 +162,9 @@ class Search:
     def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
         """Searches once, with the items in this order of preference. The search ends after `limit` nodes.
 
-        `crowded`: where a problem separates into parts, the items of a part are ordered again. The more units
-        wait to be placed in one of an item's sections, the earlier the item comes; `order` decides between
-        equals.
+        `crowded`: whether, when a problem separates into parts, the items of a part are ordered again. The
+        more units wait to be placed in one of an item's sections, the earlier the item comes; `order` decides
+        between equals.
         """
         items = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)

@@ -33,9 +33,11 @@ Prices = Sequence[tuple[int, int]]  # of each item, in the first memory and in t
 class Spread:
     """A placement over two memories.
 
-    `second`: for each item, whether it lies in the second memory. `offsets`: for each item, its offset from
-    the start of its memory. `heights`: bytes that are used of each memory. `price`: the sum of the items'
-    prices. `is_proven`: whether it is proven that no choice is cheaper.
+    second: for each item, whether it lies in the second memory.
+    offsets: for each item, its offset from the start of its memory.
+    heights: bytes that are used of each memory.
+    price: the sum of the items' prices.
+    is_proven: whether it is proven that no choice is cheaper.
     """
 
     second: tuple[bool, ...]
@@ -48,7 +50,12 @@ class Spread:
 def spread(
     problem: arena.Problem, prices: Prices, capacities: tuple[int, int], nodes: int = NODES
 ) -> Spread | None:
-    """The cheapest placement within both capacities (bytes), or the best found; None if the search fails."""
+    """Returns the cheapest placement within both capacities, or the best one found; None if none is found.
+
+    prices: of each item, in the first memory and in the second.
+    capacities: bytes of the two memories.
+    nodes: after this many choices the search ends.
+    """
     search = _Search(problem, prices, capacities)
     worth, sizes = [abs(first - second) for first, second in prices], problem.sizes
     # the items first whose choice of memory is worth most, then those worth most per byte, then the largest
