@@ -267,7 +267,7 @@ def _check_scratch(
     columns: Mapping[int, int],
     exact: bool,
 ) -> dict[int, Buffer]:
-    """Checks that each kernel that needs scratch has one large enough buffer. Returns operator -> its scratch.
+    """Checks that each kernel that needs scratch has one large enough buffer. Returns operator -> buffer.
 
     The emitted calls use the operator's first such buffer, and pass its size to the kernel. `columns`: as in
     Timeline. `exact`: whether a buffer must have no more bytes than the kernel needs.

@@ -170,7 +170,7 @@ def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
 def _windows(
     op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
 ) -> tuple[Numbers, Numbers] | None:
-    """Returns for each output row the input rows [first, end) that may be read for it under the contract `row`.
+    """Returns for each output row the input rows [first, end) that contract `row` lets the kernel read.
 
     None if the operator does not read this input row by row.
     """
@@ -188,7 +188,7 @@ def _windows(
 
 
 def _replay_rows(spans: tuple[Numbers, Numbers], source: Tensor, result: Tensor, shift: int) -> str:
-    """Replays a kernel that works row by row. It may write output row q as soon as the row's computation begins.
+    """Replays a kernel that may write an output row as soon as it begins to compute it.
 
     Returns which row overwrites input too early; "" if none does. `spans`: for each output row the input rows
     that it reads. Windows slide downwards. So a row's last reader is the last window that begins at this row
