@@ -27,7 +27,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the bytes."""
+        """Returns the SHA-256 of the bytes in hexadecimal."""
         return hashlib.sha256(self.data).hexdigest()
 
 

@@ -44,8 +44,8 @@ SOURCE = -1  # Step.op of the row source, which delivers rows of the streamed in
 class Step:
     """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
 
-    For a global pooling in a streamed region they are the part of its input that is added to its
-    accumulators. The last step finishes the pooling.
+    For a global pooling in a streamed region these are the part of its input that the call adds to the
+    pooling's accumulators. The last step finishes the pooling.
     """
 
     op: int
@@ -248,16 +248,16 @@ class Plan:
 
     @property
     def state_bytes(self) -> int:
-        """Aligned bytes of the state that lives between invokes, outside of the arenas."""
+        """Returns the aligned bytes of the state that lives between invokes, outside of the arenas."""
         end = max((b.offset + b.size for b in self.states), default=0)
         return -(-end // self.alignment) * self.alignment
 
     @property
     def arenas(self) -> tuple[int, ...]:
-        """Bytes of each arena, in the order of `Board.holders`."""
+        """Returns the bytes of each arena, in the order of `Board.holders`."""
         return (self.second_at, self.arena_bytes - self.second_at) if self.second_at else (self.arena_bytes,)
 
     @property
     def f(self) -> float:
-        """The plan's multiply-accumulates divided by those of the network run layer by layer."""
+        """Returns the plan's multiply-accumulates divided by those of the network run layer by layer."""
         return self.macs / self.macs_layerwise if self.macs_layerwise else 1.0

@@ -1,9 +1,9 @@
 """Placement with moves: between two regions a whole tensor can be copied to another place.
 
-A region's output that lies over its dying input lies lower than the input. So in a chain of regions every
-tensor lies lower than the one before, and the first ones lie high. A copy ends the chain and costs a few
-instructions per word. With a copy before every region, each region could be placed by itself. This module
-makes only as many copies as this height needs.
+A region's output that lies over its dying input lies lower than the input. So in a chain of such regions
+every tensor lies lower than the one before, and the first tensors lie high. A copy ends the chain and costs a
+few instructions per word. With a copy before every region, each region could be placed by itself. This module
+makes only as many copies as the lowest height needs.
 """
 
 from __future__ import annotations

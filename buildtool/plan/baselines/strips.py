@@ -179,7 +179,10 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
 
 @dataclass(frozen=True)
 class _Search:
-    """A search for segments of the graph's elements, which are the operators that run."""
+    """A search for the segments of a graph that are worth running in strips.
+
+    `elements`: the operators that run, without aliases.
+    """
 
     graph: Graph
     kernels: tuple[KernelVariant | None, ...]

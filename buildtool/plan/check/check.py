@@ -391,7 +391,7 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
-    """Checks the plan's multiply-accumulates against `made`: pairs of an operator and the pixels it makes."""
+    """Checks the multiply-accumulates that the plan states. `made`: (operator, pixels that it makes)."""
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """A placed plan, the graph that it is for, and the bytes that are live in its fullest region."""
+    """A placed plan, the graph that it is for, and the bytes that are live in the plan's fullest region."""
 
     live_bytes: int
     plan: Plan
@@ -215,9 +215,9 @@ def _is_beaten(point: SearchPoint, earlier: Iterable[Point]) -> bool:
 
 
 def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
-    """Yields the points of networks with second passes, least memory first.
+    """Yields the placed points of networks with second passes (recomputation), least memory first.
 
-    Points that an earlier point beats are left out.
+    Points that a point in `earlier` beats in memory and work are left out.
     """
     fronts = [search_front(prepared.of(graph)) for graph in prepared.with_second_passes]
     order = sorted(
@@ -288,7 +288,7 @@ def search_front(alone: Prepared) -> Front:
 
 
 def front_factor(prepared: Prepared) -> float:
-    """Returns the optimality gap of the points, as a factor. It is 1 if no budget ended the search."""
+    """Returns the optimality gap of the fronts of all graphs, as a factor; 1 if no budget ended a search."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

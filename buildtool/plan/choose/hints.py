@@ -77,7 +77,10 @@ def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
 
 
 def _fits(prepared: Prepared, plans: Plans) -> bool:
-    """Whether the best plan of a problem fits the board. Raises PlanError if no plan is within the limits."""
+    """Returns whether the best plan of a problem fits the board.
+
+    Raises PlanError if no plan is within the limits.
+    """
     with prepared.session.budget(REFUSING):
         found = plans(prepared)
     return holds(prepared.target.with_firmware(found.firmware).board, found.plan)

@@ -1,4 +1,4 @@
-"""The limits on a plan, and the settings that would allow a plan beyond them."""
+"""The limits on a plan, and the settings that would allow a plan that exceeds them."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class Limits:
         return cls(most, options.max_f, options.max_cost, options.objective, in_ms)
 
     def allow(self, plan: Plan) -> bool:
-        """Whether a plan is within all limits."""
+        """Returns whether a plan is within all limits."""
         return plan.arena_bytes <= self.ram and self.allow_work(plan)
 
     def allow_work(self, plan: Plan) -> bool:
-        """Whether a plan is within the limits on work and cost."""
+        """Returns whether a plan is within the limits on work and cost."""
         return self.allow_f(plan.f) and self.allow_cost(plan.cost)
 
     def allow_f(self, f: float) -> bool:
-        """Whether this work, as a multiple of the network's own, is within its limit."""
+        """Returns whether this work, as a multiple of the network's own, is within its limit."""
         return self.f is None or f <= self.f + F_SLACK
 
     def allow_cost(self, cost: float) -> bool:
-        """Whether a cost is within its limit."""
+        """Returns whether a cost is within its limit."""
         return self.cost is None or cost <= self.cost
 
     def best(self, plans: Iterable[Plan]) -> Plan | None:
@@ -143,7 +143,7 @@ def estimate_ms(cost: float, target: Target) -> float | None:
 
 
 def format_ms(milliseconds: float) -> str:
-    """A time in milliseconds with four digits, or all digits before the point: 601.0 ms, 12,730 ms."""
+    """Returns a time in milliseconds as text, with at least four digits: 601.0 ms, 12,730 ms."""
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1000 else f"{milliseconds:.4g} ms"
 
 
@@ -154,6 +154,6 @@ def format_price(plan: Plan, target: Target) -> str:
 
 
 def format_cost(cost: float, target: Target) -> str:
-    """A cost with its unit, and with the milliseconds if they are known."""
+    """Returns a cost with its unit, and with the milliseconds if they are known."""
     text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimate_ms(cost, target)
     return text if milliseconds is None else f"{text} ({format_ms(milliseconds)})"

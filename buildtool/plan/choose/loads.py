@@ -75,16 +75,17 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
 
 
 def _are_narrower(loading: Loading) -> bool:
-    """Whether any slices may be narrower than usual."""
+    """Returns whether any slices of constants may be narrower than usual."""
     return any(0 < block.step < min(block.usual, block.channels) for block in loading.constants.values())
 
 
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     """Returns the plan in the smallest arena that is found.
 
-    No arena is smaller than `Loading.least`, so that is the first goal. The goal decides which constants are
-    loaded in slices. If the result is larger than the goal, goals between the two are tried, the largest one
-    first, since it takes the least work. Then the goal falls in small steps as long as the arena shrinks.
+    No arena is smaller than `Loading.least`, so that is the first goal in bytes. The goal decides which
+    constants are loaded in slices. If the result is larger than the goal, goals between the two are tried,
+    the largest one first, since it takes the least work. Then the goal falls in small steps as long as the
+    arena shrinks.
     """
     alignment, work = prepared.target.board.alignment, prepared.session.work
     best = _load_within(loading, prepared, loading.least)

@@ -24,7 +24,7 @@ _UNITS = 1024  # parts of a cycle: prices are whole numbers, so that sums are ex
 
 
 def waits(board: Board) -> tuple[float, ...]:
-    """Returns for each of the arena's memories the cycles that an access waits per byte; 0 where unknown."""
+    """Returns for each of the arena's memories the cycles that an access waits per byte; 0 if not known."""
     memories = [board.memory(name) for name in board.holders]
     return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 

@@ -57,7 +57,7 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """Returns the optimality gap of this problem's latest plan in cost or memory, see `search_factor`."""
+    """Returns the optimality gap of this problem's latest plan in cost or memory (see `search_factor`)."""
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.selection import search_factor
@@ -146,7 +146,7 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
 def _first_kept(plans: Sequence[Plan], limits: Limits) -> Plan | None:
     """Returns the plan with the least work within the limits; None if no plan is within them.
 
-    Without a limit on memory, the plan has the smallest arena instead.
+    Without a limit on memory, it is the plan with the smallest arena instead.
     """
     least_work = not math.isinf(limits.ram)
     return min(
@@ -165,7 +165,7 @@ _PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
 
 
 def _keep_limits(plan: Plan, alone: Prepared) -> None:
-    """Raises PlanError if a plan exceeds a limit of the options. Its strategy makes no other plan."""
+    """Raises PlanError if a plan exceeds a limit of the options, and its strategy makes no other plan."""
     options = alone.options
     limits = alone.limits(options.ram)
     missed = limits.first_missed(plan)
@@ -305,7 +305,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
 
 
 def _other_images(alone: Prepared) -> Iterator[Hint]:
-    """Yields hints for other ways to give the network its image, if a plan fits with them."""
+    """Yields hints for other ways to deliver the input image, if a plan fits with them."""
     for image in (Image.OVERWRITABLE, Image.STREAM):
         if image != alone.options.image:
             other = replace(alone, options=replace(alone.options, image=image))

@@ -121,7 +121,7 @@ class Prepared:
 
     @property
     def unsliced(self) -> tuple[Graph, ...]:
-        """All graphs except the one with fusions in slices, which only strategy `best` plans."""
+        """Returns all graphs except the one with fusions in slices, which only strategy `best` plans."""
         return self.graphs[:-1] if self.sliced and len(self.graphs) > 1 else self.graphs
 
     @cached_property

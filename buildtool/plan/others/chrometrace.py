@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """The trace's scale of time: nanoseconds per unit of cost, and a text that explains it."""
+    """The trace's scale of time: nanoseconds per unit of cost, and a text that explains the scale."""
 
     nanoseconds: float = 1000.0
     words: str = "1 us stands for a cost of 1; it is not a time"

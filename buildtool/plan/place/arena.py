@@ -26,7 +26,8 @@ from buildtool.plan.types import Buffer, Overlap
 class Item(NamedTuple):
     """A piece of memory, live in the half-open interval [lower, upper) of time.
 
-    `size` is in bytes. `alignment`: the offset is a multiple of it. `offset`: the fixed offset, if any.
+    `size` is in bytes. Its offset is a multiple of `alignment`. `offset`: the offset if it is fixed, else
+    None.
     """
 
     lower: int

@@ -1,8 +1,8 @@
-"""Arena problems as tables with the columns id, lower, upper, size, and optionally alignment and offset.
+"""Arena problems as CSV tables with the columns id, lower, upper, size, and optionally alignment and offset.
 
 This is the format of minimalloc's benchmark files: a line with the columns' names, then one line per buffer.
-A buffer is live from `lower` until before `upper` and has `size` bytes. An `offset` fixes where it lies, and
-may be empty. A solution is the same table with all offsets.
+A buffer is live from time `lower` until before `upper` and has `size` bytes. If the line has an `offset`, it
+fixes where the buffer lies. A solution is the same table with all offsets.
 """
 
 from __future__ import annotations

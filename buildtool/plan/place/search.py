@@ -1,22 +1,24 @@
 """Exact search for arena offsets, in C (search.c).
 
 Items are placed from the bottom up, in the order of their offsets. Each lies as low as the items placed
-before allow (its level). Equal offsets follow the order of preference. At least one lowest placement can be
-built in this way: one in which no single item could move lower. So:
+before it allow; this offset is its level. Items with equal offsets follow an order of preference. At least
+one lowest placement can be built in this way: one in which no single item could move lower. So:
 
-- An item has been passed over if its level is below the last offset (or equal, and it comes first). It has
-  to wait until a later item lies below it and supports it. That later item must overlap the place where the
-  waiting item could lie now, or else the waiting item would lie there.
+- An item has been passed over if its level is below the offset of the item placed last (or equal to it, and
+  the item comes first). It has to wait until a later item lies below it and supports it. That later item must
+  overlap the place where the waiting item could lie now, or else the waiting item would lie there.
 - No item is placed so high that a waiting item would fit completely below it.
-- Of items that are equal in everything the first is placed first.
-- In every section the waiting items fit above the lowest level, at every threshold: the items that cannot
-  begin below t end at t plus the sum of their sizes at the earliest. So an item that is too high to be the
-  lowest of its section waits for an item that can be.
+- Of items that are equal in everything the first one is placed first.
+- In every section of time the waiting items have to fit above the lowest level, and above every higher
+  threshold t: the items that cannot begin below t end at t plus the sum of their sizes at the earliest. So an
+  item that is too high to be the lowest one of its section waits for an item that can be.
 - Parts whose items share no time are searched separately; if one part fails, the others do not matter.
-- A run may order parts again when they separate: by the largest waiting size in one of an item's sections.
-- Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next of them.
-- The levels, and which items have been passed over, are the whole state. Failed states are remembered by
-  128 bits of hash, for later branches and runs.
+- A run may order the items of a part again when it separates: by the largest waiting size in one of their
+  sections.
+- Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next one of
+  them.
+- The levels, and which items have been passed over, are the whole state. Failed states are remembered by 128
+  bits of hash, for later branches and runs.
 
 Permitted overlaps are neighbours at a distance below the item's size; the bytes that they can share are
 subtracted from the sums. An item with such a permission is not passed over by an equal offset, since the two

@@ -72,7 +72,10 @@ class _Solver:
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
-        """Searches for a placement within `capacity` bytes. Visits at most `budget` nodes."""
+        """Searches for a placement within `capacity` bytes. Visits at most `budget` nodes.
+
+        Returns how the search ended, and the placement if one was found.
+        """
         # All items on top of each other stay below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
         small = is_small(self.instance, units)
@@ -103,7 +106,7 @@ class _Solver:
 
     @property
     def _impossible(self) -> Verdict:
-        """The verdict after the search has tried everything without success."""
+        """Returns the verdict after a search has tried everything without success."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
     def _solution(self, units: Sequence[int]) -> Solution:
@@ -290,7 +293,7 @@ class Run:
 
 
 def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
-    """Yields an endless sequence of runs, the more promising ones first."""
+    """Yields an endless sequence of runs of the search, the more promising ones first."""
     if instance.order:
         yield Run(instance.order, FIRST_LIMIT)
     live = np.zeros(instance.sections, np.int64)

@@ -1,4 +1,4 @@
-"""What an output element reads along one axis: a window that moves by a fixed stride, or a table."""
+"""What an output element (row or column) reads along one axis: a window with a fixed stride, or a table."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def table(first: Numbers, end: Numbers) -> AxisTable:
 
 
 def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
-    """Returns an axis as a table, for `elements` output elements and `size` input elements."""
+    """Returns an axis as a table, for `elements` output elements and an input of `size` elements."""
     if isinstance(axis, AxisTable):
         return axis
     q = np.arange(elements, dtype=np.int64)

@@ -1,16 +1,17 @@
-"""Groups of bands: columns go from operator to operator as in an h-cached group, and no row is made twice.
+"""Groups of bands: they make a few columns at a time and keep the rows that neighbouring steps share.
 
-Two neighbouring steps of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has
-kernel size k and stride s. An h-cached group makes them again. A group of bands keeps them: as whole rows
-(LINES), outside of the window that its kernels see. With each piece of a row, the shared rows of these
+Columns go from operator to operator as in an h-cached group, but no row is made twice. Two neighbouring steps
+of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has kernel size k and
+stride s. An h-cached group makes these rows again. A group of bands keeps them: as whole rows (buffers of
+kind LINES), outside of the window that its kernels see. With each piece of a row, the shared rows of these
 columns are copied into the window, the tensor's operator makes its new rows below them, and the last of all
 these rows are copied back, over the ones that no step reads any more.
 
 The first steps of a group make no row of its output, but the rows of the tensors inside it that come before
 its first row. So its steps begin at a row below 0.
 
-A group may instead swap (SWAPS): as columns come in from the lines, those that leave the window take their
-places. No pixel is held twice. But the window outlasts the step: no other group uses its memory.
+A group may instead swap (scheme SWAPS): as columns come in from the lines, those that leave the window take
+their places. No pixel is held twice. But the window outlasts the step: no other group uses its memory.
 """
 
 from __future__ import annotations

@@ -61,12 +61,12 @@ class Calls(NamedTuple):
 
     @property
     def times(self) -> int:
-        """The number of kernel calls."""
+        """Returns the number of kernel calls."""
         return len(self.rows.low) * len(self.columns.low)
 
     @property
     def pixels(self) -> int:
-        """The number of pixels that all calls make, repetitions included."""
+        """Returns the number of pixels that all calls make, repetitions included."""
         return self.rows.length * self.columns.length
 
 

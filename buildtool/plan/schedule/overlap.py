@@ -3,22 +3,22 @@
 For an operator that runs by itself, the kernel's overlap contract says how far. For a streamed region, its
 steps do: its output may cover the bytes that no later step of the region reads.
 
-With the output at address o and the input at i, `distance` is the smallest d such that every i >= o + d
-is safe. Writing output row q touches at most [o, o + (q + 1) * out_row). Under the contract `row` the
-kernel may from row q on still read the input rows from i + max(0, q * stride - pad) * in_row on. It reads
-no more rows once q * stride - pad is beyond the input. So
+With the output at address o and the input at i, `distance` is the smallest d such that every i >= o + d is
+safe. Writing output row q touches at most [o, o + (q + 1) * out_row). Under the contract `row` the kernel may
+from row q on still read the input rows from i + max(0, q * stride - pad) * in_row on. It reads no more rows
+once q * stride - pad is beyond the input. So
 
     d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
 
-A tap's dilation only moves it further up. Under the contract `pixel`, element e is written after all
-elements up to e have been read: d = max over all e except the last of (e + 1) * (bytes of an output
-element - bytes of an input element), which is 0 where both have the same size.
+With dilation, taps only lie further up in memory. Under the contract `pixel`, element e is written after all
+elements up to e have been read: d = max over all e except the last of (e + 1) * (bytes of an output element -
+bytes of an input element), which is 0 if both have the same size.
 
-Under the contract `parts` the output has m lines of S bytes. In each line this part has n bytes, and the
-parts before it have s bytes. Writing its line q ends below its own lines from q + 1 on if
-i + (q + 1) * n >= o + q * S + s + n. Writing the parts before it ends at o + (m - 1) * S + s:
+Under the contract `parts` (of a concatenation) the output has m lines of S bytes. In each line this part has
+n bytes, and the parts before it have s bytes. Writing its line q ends below its own lines from q + 1 on if i
++ (q + 1) * n >= o + q * S + s + n. Writing the parts before it ends at o + (m - 1) * S + s:
 
-    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others,
+    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others.
 
 With one line (parts below each other) each part may already lie where it is copied to.
 """

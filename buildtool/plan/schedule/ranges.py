@@ -25,16 +25,16 @@ class Ranges(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The sum of the ranges' lengths."""
+        """Returns the sum of the ranges' lengths."""
         return int((self.high - self.low).sum())
 
     @property
     def longest(self) -> int:
-        """The length of the longest range, at least 0."""
+        """Returns the length of the longest range, at least 0."""
         return max(0, int((self.high - self.low).max(initial=0)))
 
     def without_empty(self) -> Ranges:
-        """The ranges that are not empty."""
+        """Returns the ranges that are not empty."""
         nonempty = self.low < self.high
         return self if nonempty.all() else Ranges(self.low[nonempty], self.high[nonempty])
 

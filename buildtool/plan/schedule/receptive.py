@@ -123,12 +123,12 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def streams(graph: Graph, op: Op) -> bool:
-    """Whether the operator can run row by row.
+    """Returns whether the operator can run row by row.
 
-    Its batch is 1, and it makes rows of output from rows of input. An operator without windows needs at least
-    one activation that has the output's rows and columns. Global poolings, TRANSPOSEs into planes,
-    concatenations and other moves of channels stream as well. An operator that writes a state runs by itself:
-    all readers of the old state have then run before it.
+    Its batch has to be 1, and it has to make rows of output from rows of input. An operator without windows
+    needs at least one activation that has the output's rows and columns. Global poolings, TRANSPOSEs into
+    planes, concatenations and other moves of channels stream as well. An operator that writes a state does
+    not: it runs alone, after all readers of the old state.
     """
     if op.outputs[0] in state_of(graph):
         return False

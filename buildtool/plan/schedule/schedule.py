@@ -57,7 +57,12 @@ class Advance(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """An operator's first and last step in a run, the most columns of a step, and the pixels of all steps."""
+    """What an operator does in a run of a region.
+
+    first, last: its first and last step.
+    columns: the most columns of a step.
+    pixels: of all its steps, repetitions included.
+    """
 
     first: int
     last: int
@@ -174,7 +179,10 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
 
 
 def _last(group: Group, graph: Graph) -> int:
-    """A group's last operator. Raises PlanError for an empty group or an operator that the graph lacks."""
+    """Returns a group's last operator.
+
+    Raises PlanError for an empty group, and for an operator that the graph does not have.
+    """
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
         raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]

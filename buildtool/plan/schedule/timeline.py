@@ -42,9 +42,10 @@ class Life(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """How a plan's regions run, one after the other; a step's number counts over all of them.
+    """How a plan's regions run, one after the other.
 
-    `image`: overwritable, resident or stream, as in Plan.
+    The number of a step counts over all regions. `image`: overwritable, resident or stream, as in Plan.
+    `runs`: how each region runs.
     """
 
     graph: Graph
@@ -155,7 +156,7 @@ class Timeline:
 
 
 class Turn(NamedTuple):
-    """A turn of one of a region's groups: the step of the run where it begins, and the group's index."""
+    """A turn of a group: the step of its region's run with which it begins, and the group's index."""
 
     step: int
     group: int

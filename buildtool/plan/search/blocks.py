@@ -264,7 +264,7 @@ class Blocks:
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """Returns the forms with the least memory, at most one for each value of `late`."""
+        """Returns the forms of a block with the least memory, at most one for each value of `Form.late`."""
         if block.bands:
             return self._lean_bands(block)
         *cached, rows = self.groups(block)

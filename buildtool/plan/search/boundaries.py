@@ -1,7 +1,8 @@
 """The surroundings of a region: the live tensors at its ends, its input, and elements that run alone.
 
-A region's memory is the sum of everything in it: tensors that cross it, its input and output (which may
-overlap row by row), its rings, its accumulators, and the largest of its blocks' windows.
+Elements are the operators that run. A region's memory is the sum of everything in it: tensors that cross it,
+its input and output (which may overlap row by row), its rings, its accumulators, and the largest of its
+blocks' windows.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Boundaries:
 
     @property
     def e(self) -> Elements:
-        """The elements."""
+        """Returns the network's elements (operators that run)."""
         return self.blocks.e
 
     @cached_property
@@ -74,7 +75,7 @@ class Boundaries:
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows of the tensor computed before it that later elements of a region need."""
+        """Returns cut -> the fewest rows of the tensor before it that later elements of a region need."""
         e = self.e
         needed = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
@@ -87,7 +88,7 @@ class Boundaries:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of its output."""
+        """Returns element -> aligned bytes of its output."""
         return tuple(self.e.sizes[t] for t in self.e.makes)
 
     @cached_property

@@ -50,39 +50,39 @@ class Elements:
 
     @cached_property
     def graph(self) -> Graph:
-        """The network without names, weights and quantisation. Its tensors have canonical numbers."""
+        """Returns the network without names, weights and quantisation. Its tensors have canonical numbers."""
         return self.topology.bare_graph()
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
-        """Element -> position in Graph.ops."""
+        """Returns element -> its position in Graph.ops."""
         return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
 
     @cached_property
     def count(self) -> int:
-        """The number of elements."""
+        """Returns the number of elements."""
         return len(self.positions)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
-        """Element -> its operator."""
+        """Returns element -> its operator."""
         return tuple(self.graph.ops[position] for position in self.positions)
 
     @cached_property
     def own_kernels(self) -> tuple[KernelVariant | None, ...]:
-        """Element -> its kernel."""
+        """Returns element -> its kernel."""
         return tuple(self.kernels[position] for position in self.positions)
 
     # ---- tensors ---------------------------------------------------------------------------------
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> its root, the tensor whose bytes it shares (itself if it shares none)."""
+        """Returns activation -> its root, the tensor whose bytes it shares (itself if it shares none)."""
         return alias_roots(self.graph)
 
     @cached_property
     def makes(self) -> tuple[int, ...]:
-        """Element -> its first output."""
+        """Returns element -> its first output."""
         return tuple(op.outputs[0] for op in self.ops)
 
     @cached_property
@@ -96,7 +96,7 @@ class Elements:
 
     @cached_property
     def outputs(self) -> frozenset[int]:
-        """The roots of the network's outputs and states."""
+        """Returns the roots (see `roots`) of the network's outputs and states."""
         tensors = (*self.graph.outputs, *state_of(self.graph))
         return frozenset(self.roots[t] for t in tensors if t in self.roots)
 
@@ -135,7 +135,7 @@ class Elements:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Tensor -> aligned bytes of the whole tensor in the arena, 0 for state."""
+        """Returns tensor -> aligned bytes of the whole tensor in the arena; 0 for a state."""
         elsewhere = state_of(self.graph)
         sizes = (0 if i in elsewhere else t.size for i, t in enumerate(self.graph.tensors))
         return tuple(round_up(size, self.alignment) for size in sizes)
@@ -151,7 +151,7 @@ class Elements:
 
     @cached_property
     def by_rows(self) -> tuple[bool, ...]:
-        """Element -> whether it can run row by row."""
+        """Returns element -> whether it can run row by row."""
         return tuple(
             self._can_run_by_rows(p) and element not in self.fused for element, p in enumerate(self.positions)
         )
@@ -192,7 +192,7 @@ class Elements:
 
     @cached_property
     def feeds(self) -> tuple[bool, ...]:
-        """Element -> whether its output goes straight into the next element, row by row."""
+        """Returns element -> whether its output can go straight into the next element, row by row."""
         elements = zip(self.by_rows, self.fed_in_parts, self.makes, (*self.rows_read[1:], ()), strict=True)
         feeds = [rows and not sums and output in after for rows, sums, output, after in elements]
         if self.image == Image.STREAM and self.first_reader:
@@ -206,7 +206,7 @@ class Elements:
 
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads row by row if it runs row by row."""
+        """Returns element -> the activations that it reads row by row, if it can run row by row."""
         both = zip(self.ops, self.by_rows, strict=True)
         return tuple(row_inputs(self.graph, op) if streams else () for op, streams in both)
 
@@ -233,56 +233,62 @@ class Elements:
 
     @cached_property
     def beside(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads besides its main input."""
+        """Returns element -> the activations that it reads in addition to its main input."""
         both = zip(self.ops, self.main, strict=True)
         return tuple(tuple(t for t in op.inputs if t in self.roots and t != main) for op, main in both)
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
-        """Element -> its row axis and its column axis, each from input to output."""
+        """Returns element -> its row axis and its column axis, each from input to output."""
         return tuple(axes(self.graph, op) for op in self.ops)
 
     @cached_property
     def uneven(self) -> tuple[bool, ...]:
-        """Element -> whether its rows follow a table, not a stride. Such an element is a group by itself."""
+        """Returns element -> whether its rows follow a table and not a stride.
+
+        Such an element is a group by itself.
+        """
         return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """Element -> the number of rows that its kernel loops over, see `rows`."""
+        """Returns element -> the number of rows that its kernel loops over (see `receptive.rows`)."""
         return tuple(rows(self.graph, op) for op in self.ops)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Element -> the number of columns that its kernel loops over, see `columns`."""
+        """Returns element -> the number of columns that its kernel loops over (see `receptive.columns`)."""
         return tuple(columns(self.graph, op) for op in self.ops)
 
     def input_rows(self, element: int) -> int:
-        """The number of rows of an element's main input."""
+        """Returns the number of rows of an element's main input."""
         return self.graph.tensors[self.main[element]].nhwc[1]
 
     # ---- scratch, work, cost -----------------------------------------------------------------------
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of scratch that its kernel needs for calls of whole rows."""
+        """Returns element -> aligned bytes of scratch that its kernel needs for calls of whole rows."""
         return tuple(self.scratch_for(element, width) for element, width in enumerate(self.widths))
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch that an element's kernel needs for calls of at most `columns` columns."""
+        """Returns the aligned bytes of scratch that an element's kernel needs for its calls.
+
+        `columns`: the most columns of a call.
+        """
         kernel = self.own_kernels[element]
         size = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(size, self.alignment)
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
-        """Cut -> multiply-accumulates of all elements before it, each run once."""
+        """Returns cut -> multiply-accumulates of all elements before it, each run once."""
         return (0, *accumulate(op_macs(self.graph, op) for op in self.ops))
 
     @cached_property
     def model(self) -> CostModel:
-        """The model that estimates the cost of kernel calls."""
+        """Returns the model that estimates the cost of kernel calls."""
         return CostModel(self.graph, self.kernels, self.costs)
 
     @cached_property
@@ -298,7 +304,7 @@ class Elements:
 
     @cached_property
     def cost_before(self) -> tuple[int, ...]:
-        """Cut -> the cost of all elements before it if each runs alone, in units of 1 / COST_UNITS."""
+        """Returns cut -> the cost of all elements before it, each run alone, in units of 1 / COST_UNITS."""
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
@@ -327,5 +333,5 @@ class Elements:
 
     @cached_property
     def first_reader(self) -> int:
-        """The first element that reads the delivered image."""
+        """Returns the first element that reads the delivered image."""
         return self.positions.index(self.delivered.first)

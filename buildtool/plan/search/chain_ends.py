@@ -71,7 +71,7 @@ class ChainEnds:
     def late(self, first: int, last: int, pixels: int) -> int:
         """Returns a number with a bit for each element of a chain; the lowest bit is the last element's.
 
-        The bit is 1 if the element still has columns to compute when the last element has computed the first
+        The bit is 1 if the element still has columns to compute after the last element has computed the first
         pixels of a row.
         """
         return self._late_of(last, pixels) & ((1 << (last - first + 1)) - 1)

@@ -112,7 +112,7 @@ class PassSearch:
 
     @property
     def tables(self) -> Tables:
-        """The tables of the network without second passes."""
+        """Returns the tables of the network without second passes."""
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
@@ -150,7 +150,7 @@ class PassSearch:
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:
-        """Yields the best choices within fewer and fewer bytes, least weight first."""
+        """Yields the best choices of passes within fewer and fewer bytes, the one of least weight first."""
         most_bytes = INFINITE
         while (choice := self.least(most_bytes)) is not None:
             yield choice
@@ -193,9 +193,9 @@ def _lane(changed: Graph, space: Space) -> Lane:
 
 
 def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """Choices of at least one second pass on the Pareto front of bytes and weight, most bytes first.
+    """Returns choices of second passes on the Pareto front of bytes and weight, most bytes first.
 
-    `by_cost`: see PassSearch. `settings` are the settings for the network without passes.
+    Each has at least one pass. `by_cost`: as in PassSearch. `settings`: those for the network without passes.
     """
     if not lanes:
         return ()
@@ -205,7 +205,10 @@ def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = Fal
 
 
 def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """The least cost within `most_bytes` bytes over all choices of second passes; 0 if it is not proven."""
+    """Returns the least cost within `most_bytes` bytes over all choices of second passes.
+
+    The result is 0 if the search, with a budget of `most_labels` labels, does not prove it.
+    """
     if not lanes:
         return 0.0
     search = PassSearch(lanes, by_cost=True, most_labels=most_labels)

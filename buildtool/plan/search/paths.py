@@ -103,7 +103,7 @@ class Search:
         return self._best[self.t.e.count] <= self.most_extra
 
     def begin(self, most_bytes: int) -> None:
-        """Starts again at the first cut, with a lower limit."""
+        """Starts again at the first cut, with a lower limit in bytes."""
         self.most_bytes = most_bytes
         self._rounds += 1
         self._best[0] = 0

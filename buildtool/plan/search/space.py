@@ -97,17 +97,17 @@ class Space:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The blocks that ways are made of."""
+        """Returns the blocks that ways are made of."""
         return Blocks(self.elements, self.hand_offs, self.session)
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """The properties of cuts and elements, which are the same for all weights."""
+        """Returns the properties of cuts and elements, which are the same for all weights."""
         return Boundaries(self.blocks)
 
     @cached_property
     def tables(self) -> Tables:
-        """The tables of the search for the least work."""
+        """Returns the tables of the search for the least work."""
         return Tables(self.boundaries, per_work=1)
 
     @cached_property
@@ -125,7 +125,7 @@ class Space:
 
     @cached_property
     def cost_tables(self) -> Tables:
-        """The tables of the search for the least cost."""
+        """Returns the tables of the search for the least cost."""
         return Tables(self.boundaries, per_cost=1)
 
     @remembered
@@ -242,7 +242,10 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Raises UsageError unless all readers of an input image can read it row by row."""
+    """Raises UsageError unless all readers of an input image can read it row by row.
+
+    `kernels`: one per operator, None for aliases.
+    """
     image = delivered_image(graph)
     found = objection(graph, image)
     for position in image.readers if found is None else ():

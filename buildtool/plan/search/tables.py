@@ -53,12 +53,12 @@ class Tables:
 
     @property
     def blocks(self) -> Blocks:
-        """The blocks that have weights."""
+        """Returns the blocks that have weights."""
         return self.boundaries.blocks
 
     @property
     def e(self) -> Elements:
-        """The elements."""
+        """Returns the network's elements (operators that run)."""
         return self.boundaries.e
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Whether a plan's arena fits the board; if not, the operator that needs most memory, and remedies."""
+"""Whether a plan's arena fits the board. If not, the operator that needs the most memory, and remedies."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Use(enum.StrEnum):
 
 
 class LiveBuffer(NamedTuple):
-    """A buffer while a region runs: its position in Plan.buffers and its use for the region."""
+    """A buffer while a region runs: its position in Plan.buffers, and what the region uses it for."""
 
     buffer: int
     use: Use
@@ -62,7 +62,7 @@ _SIMPLE = {
 
 
 class ArenaUse:
-    """Finds how each region uses the buffers of a plan."""
+    """Finds what each region of a plan uses the plan's buffers for."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan, self.graph = plan, graph

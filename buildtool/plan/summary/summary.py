@@ -242,16 +242,16 @@ class Binding:
 
     @property
     def operator(self) -> str:
-        """The operator in error messages, such as "#12 CONV_2D (block3/expand)"; else the step."""
+        """Returns the operator for error messages, such as "#12 CONV_2D (block3/expand)"; else the step."""
         return f"{self.place} ({self.layer})" if self.place else f"step {self.step}"
 
 
 def binding(
     plan: Plan, graph: Graph, session: Session | None = None, moment: Moment | None = None
 ) -> Binding:
-    """The fullest step of `plan`. `session`: it may already have the plan's timeline.
+    """Returns the step of a plan with the most live bytes, and its operator.
 
-    `moment`: the fullest step of a streamed plan, if it is known.
+    `session`: it may already have the plan's timeline. `moment`: this step, if the caller knows it.
     """
     if any(region.is_streamed for region in plan.regions):
         moment = moment or peak(plan, graph, session=session)

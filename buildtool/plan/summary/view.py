@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def to_json(plan: Plan, graph: Graph, session: Session | None = None, peak: Moment | None = None) -> PlanView:
     """Returns the plan as a plain dictionary, ready for JSON.
 
-    `session`: it may already have the plan's timeline. `peak`: the plan's fullest step, if it is known.
+    `session`: it may already have the plan's timeline. `peak`: the step with the most live bytes, if the
+    caller knows it.
     """
     at = binding(plan, graph, session, peak)
     return {
