@@ -1,4 +1,4 @@
-"""Recognises by its first bytes a file that is given as a model but is none, and says what would help."""
+"""Recognises by its first bytes a file that is given as a model but is of another kind; says what helps."""
 
 from __future__ import annotations
 
