@@ -32,7 +32,7 @@ class Scheme(enum.StrEnum):
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
     BANDS = "bands"  # keeps columns, and copies the rows that its next step reads again to LINES and back
-    SWAPS = "swaps"  # the same, but these pixels are either in LINES or in a window, which outlasts the step
+    SWAPS = "swaps"  # as BANDS, but a kept pixel is either in LINES or in a window that lasts
     HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed
     BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 

@@ -23,10 +23,13 @@ _INPUT = -1  # the place of the region's input, behind those of the groups
 
 @dataclass(frozen=True)
 class Link:
-    """A group with the data of its loops.
+    """A group of a streamed region with the data of its loops.
 
-    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
-    of its input. `branches`: the lanes if the group's operators advance together, else None.
+    axis: its row axis from tensor `input` to its output.
+    height: rows of its output.
+    input: the tensor whose rows decide when it advances.
+    input_height: rows of that tensor.
+    branches: its lanes, if its operators advance together (see `branches`); else None.
     """
 
     group: Group

@@ -35,13 +35,15 @@ ROW = 0  # Group.hand_off: a whole row
 
 @dataclass(frozen=True)
 class Block:
-    """Elements [first, last] as one group that computes `step` rows per step.
+    """Elements [first, last] (operators) as one group that computes `step` rows per step.
 
-    `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
-    of what its branches or bands keep from step to step. `work`: multiply-accumulates of all its steps.
-    `section`: its branches, if any. `bands`: how it keeps the rows that its next step reads again. `ahead`:
-    then its number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for
-    every hand-off).
+    axis: relates the rows of its output to those of its input.
+    sums: aligned bytes of its accumulators and of what its branches or bands keep from step to step.
+    work: multiply-accumulates of all its steps.
+    section: its branches, if any.
+    bands: how it keeps the rows that its next step reads again.
+    ahead: with bands, the number of steps before the step that makes its first row.
+    pixels: the hand-off for which all this holds; None: for every hand-off.
     """
 
     first: int
@@ -236,10 +238,10 @@ class Blocks:
 
     @remembered
     def _works(self, last: int, step: int, rows: int, pixels: int) -> list[int]:
-        """Returns multiply-accumulates for `rows` output rows; item i is for the chain of i + 1 elements.
+        """Returns the multiply-accumulates for `rows` output rows; item i is for the last i + 1 elements.
 
-        Steps are clipped at the borders. A global pooling outputs nothing until the end. `pixels`: the
-        hand-off.
+        Steps are clipped at the borders. A global pooling outputs nothing until the end. `step`: rows per
+        step. `pixels`: the hand-off.
         """
         ranges, (columns, _) = in_steps(rows, step), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()
@@ -327,7 +329,7 @@ class Blocks:
         return ChainEnds(self.e, self.lowest)
 
     def groups(self, block: Block) -> Iterator[Group]:
-        """The groups of a block, one for each hand-off; whole rows come last, but not for bands."""
+        """Yields the groups of a block, one for each hand-off; whole rows come last, but not for bands."""
         every = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
         for pixels in every if block.pixels is None else (block.pixels,):
             if pixels or not block.bands:

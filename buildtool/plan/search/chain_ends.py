@@ -41,11 +41,11 @@ class Bands(enum.IntEnum):
 
 
 class ChainEnds:
-    """Computes the workspaces and costs of all chains that end at an element.
+    """Computes the workspaces and costs of all chains that end with an element.
 
-    `lowest` maps an element to the first element of the longest chain that ends there. In all methods
-    `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`:
-    how the chains keep rows.
+    `lowest`: element -> the first element of the longest chain that ends with it. In all methods `pixels` is
+    the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`: how the
+    chains keep rows.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
@@ -149,9 +149,10 @@ class ChainEnds:
 
     @remembered
     def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
-        """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
+        """Returns costs without deliveries; item i is for the chain of the last i + 1 elements.
 
-        The first element reads whole rows, the others read windows.
+        The chains make `height` rows, `step` at a time. The first element reads whole rows, the others read
+        windows.
         """
         ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)

@@ -22,11 +22,14 @@ FAR = -1  # a tensor that feeds no element of the chain
 
 
 class FormRow(NamedTuple):
-    """A block form in plain numbers; see Block and Form.
+    """A block form as plain numbers. Fields that are not below are those of Block, Form and Group.
 
-    `back`: how many elements before the last one the block begins. `window` does not contain constants that
-    are loaded into the arena. `extra` is the block's extra weight (see Tables) if it computes all rows, and
-    `least_extra` the least one, which it may have if fewer rows are needed.
+    back: how many elements before its last one the block begins.
+    window: bytes of its windows, without constants that are loaded into the arena.
+    extra: the block's extra weight (see Tables) if it computes all rows.
+    least_extra: the least extra weight that it may have if fewer rows are needed.
+    kernel, stride, pad: of its row axis.
+    section: 1 if the block is a section of branches.
     """
 
     back: int
