@@ -10,7 +10,7 @@ from buildtool.base.errors import PlanError
 from buildtool.base.plain import Mismatch, from_plain, to_plain
 from buildtool.plan.types import SCHEMA, Plan
 
-_PACKED = "its bytes"  # among the plan's attributes
+_PACKED = "its bytes"  # the attribute of a plan that keeps its packed bytes
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 

@@ -31,7 +31,7 @@ from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
-HEAD = 16  # a head, the channels' factors and their weights are each rounded up to this
+HEAD = 16  # bytes to whose multiples the head with the factors, and the weights, are rounded up
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ class LoadMethod:
 
     channels: int
     slots: int
-    bytes: int  # of the buffer
+    bytes: int
     by_turns: bool = False
-    on_dead_rows: bool = False  # on dead rows of the region's input
+    on_dead_rows: bool = False
 
     @property
     def lasting(self) -> bool:
@@ -179,7 +179,7 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
         best, least = index, float(own.load)
         for at in range(index - 1, max(-1, index - 1 - farthest), -1):
             if room[at] < own.buffers or not own.load:
-                break  # the buffer is live from then on
+                break  # the buffer would be live from that region on
             waits = max(0.0, own.load - max(0.0, hidden[at]))
             if waits < least:
                 best, least = at, waits
@@ -296,7 +296,7 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
     this is the region's last group. Any other group uses a stack only from the first of its parts that begins
     after the stack.
     """
-    by_step: dict[int, Place] = {}  # of two stacks that began before the same rows, the later one
+    by_step: dict[int, Place] = {}  # of stacks that begin before the same part, the latest one
     for stack in lowest:
         after = (part.step for part in own if part.step > stack.step or (is_last and part.step == stack.step))
         step = next(after, None)

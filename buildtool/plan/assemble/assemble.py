@@ -35,7 +35,7 @@ from buildtool.target.types import KernelVariant, Target
 
 ASSEMBLED = 2_000  # units of work per buffer to assemble a plan, without its offsets
 MOST_PLACEMENTS = 512  # placements that a session keeps, some kilobytes each
-MOST_BUFFERS = 1 << 13  # buffers in all of these placements, without the last two
+MOST_BUFFERS = 1 << 13  # buffers of all these placements together; at least two are kept
 
 
 class Contents(NamedTuple):
@@ -54,12 +54,12 @@ class Contents(NamedTuple):
 def contents(
     timeline: Timeline,
     regions: Regions,
-    apart: Collection[int] = (),
+    not_in_place: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
 ) -> Contents:
     """Returns the facts, buffers and permitted overlaps of a timeline's regions.
 
-    `apart` and `turns`: as in `assemble`.
+    `not_in_place` and `turns`: as in `assemble`.
     """
     # 1. The timeline says when each tensor's and each operator's memory is touched first and last.
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
@@ -74,9 +74,9 @@ def contents(
     rings = (ring for known in facts for ring in known.rings)
     buffers = [*tensor_buffers(timeline, inside, rings), *accumulators(timeline), *band_lines(timeline)]
 
-    # 3. Which of these may lie on each other.
+    # 3. Which of these buffers may overlap.
     streamed = (overlap for known in facts for overlap in known.overlaps)
-    return Contents(facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, apart))
+    return Contents(facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, not_in_place))
 
 
 def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable[LineBuffer]) -> list[Buffer]:
@@ -157,14 +157,14 @@ def state_bytes(graph: Graph, alignment: int) -> int:
     return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
-def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
+def region_bounds(timeline: Timeline, regions: Regions, not_in_place: Collection[int] = ()) -> list[int]:
     """Returns for each region a lower bound of the arena in bytes while the region runs.
 
-    It holds wherever tensors lie and move. `apart`: operators whose output must not lie over their input.
+    It holds wherever tensors lie and move. `not_in_place`: as in `assemble`.
     """
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
-    facts, buffers, permitted = contents(timeline, regions, apart)
+    facts, buffers, permitted = contents(timeline, regions, not_in_place)
     ticks = Ticks(timeline, [known.workspace for known in facts])
     timed = [*map(ticks.timed, buffers), *ticks.pieces()]
     return least_between(timed, permitted, regions.target.board.alignment, ticks.starts) if timed else []
@@ -178,7 +178,7 @@ def assemble(
     strategy: str,
     in_place: str,
     extra: Sequence[Buffer] = (),
-    apart: Collection[int] = (),
+    not_in_place: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
     enough: float = 0,
     session: Session | None = None,
@@ -187,14 +187,14 @@ def assemble(
 
     kernels: one per operator, None for aliases.
     extra: further buffers, which are last in the plan.
-    apart: operators whose output must not lie over their input.
+    not_in_place: operators whose output must not lie over their input.
     turns: operator -> bytes of its constants, if they are loaded at each turn of its group.
     enough: tensors are moved between regions only where the arena would be larger than this, in bytes
         (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
-    facts, buffers, permitted = contents(timeline, regions, apart, turns)
+    facts, buffers, permitted = contents(timeline, regions, not_in_place, turns)
     spaces = [known.workspace for known in facts]
     session = session or Session()
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
@@ -247,7 +247,7 @@ def accounting(image: str, in_place: str, alignment: int, *, is_loaded: bool = F
     )
 
 
-# Of these sentences, those that depend on the image mode and on `in_place`.
+# The sentences of `accounting` that depend on the image mode and on `in_place`.
 _INPUTS = {
     "overwritable": "the network's inputs are in the arena; their memory is used again once read",
     "resident": "the network's inputs are in the arena to the end",

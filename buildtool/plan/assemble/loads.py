@@ -135,7 +135,7 @@ class Loading:
         return tuple(zip(*bounds, strict=True))
 
     @cached_property
-    def _in_place(self) -> frozenset[int]:
+    def _sliced_in_place(self) -> frozenset[int]:
         """Returns the operators that may write over their input although they compute slices of channels."""
         graph, alignment = self.timeline.graph, self.target.board.alignment
         ops = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
@@ -150,7 +150,7 @@ class Loading:
         `methods`: operator of the region -> how its constants are loaded.
         """
         (bound, bound_in_slices), space = self._bounds[index], self._facts[index].workspace
-        sliced = any(method.channels and op not in self._in_place for op, method in methods.items())
+        sliced = any(method.channels and op not in self._sliced_in_place for op, method in methods.items())
         at_turns = {op: method.bytes for op, method in methods.items() if method.by_turns}
         region, alignment = self.timeline.regions[index], self.target.board.alignment
         turn_bytes = with_turns(space, region, at_turns, alignment).size - space.size if at_turns else 0
@@ -219,10 +219,10 @@ class Loading:
             session=self.session,
         )
         sliced = {load.op for load in loads if load.channels}
-        placed = assembled(apart=sliced - self._in_place)
+        placed = assembled(not_in_place=sliced - self._sliced_in_place)
         uneven = self._find_uneven_overlaps(placed, sliced)
         if uneven:
-            placed = assembled(apart=sliced - self._in_place | uneven)
+            placed = assembled(not_in_place=sliced - self._sliced_in_place | uneven)
         base = len(placed.buffers) - len(extra)
         own_loads = tuple(replace(load, buffer=base + load.buffer) for load in loads)
         complete = self._while_running(replace(placed, loads=own_loads), methods)
@@ -329,7 +329,7 @@ class Loading:
             return self._load_at_turns(index, whole, limit) if len(region.groups) > 1 else whole
         op = region.ops[0]
         if self.constants[op].channels > self._least_width(op):
-            need = self._bounds[index][op not in self._in_place]
+            need = self._bounds[index][op not in self._sliced_in_place]
             sliced = {op: self._choose_slices(op, limit - need)}
             if self._total(index, sliced) < self._total(index, whole):
                 return sliced

@@ -24,10 +24,10 @@ from buildtool.plan.types import Buffer, Move, Overlap, replace_numbers
 
 QUICK_NODES = 500  # nodes of the exact search for the end of a segment
 PROBE_NODES = 8_000  # nodes of the second search near that end
-TAIL = 6  # regions at the end of a segment that are searched before all of it
-TAIL_NODES = 5_000  # nodes of the exact search for these
+TAIL = 6  # regions at a segment's end that are searched before the whole segment
+TAIL_NODES = 5_000  # nodes of the exact search for these regions
 EARLIER_CUTS = 3  # earlier cuts with fewer bytes to move that are tried
-MOST_FAILED = 8  # failed wishes in a row; after them no other one is tried
+MOST_FAILED = 8  # failed searches for a wished offset in a row, after which no other wish is tried
 MOST_TOGETHER = 512  # buffers of a segment of several regions: longer ones are placed piece by piece
 
 Offsets = dict[int, int]  # buffer's position -> offset
@@ -251,7 +251,10 @@ def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Of
             offsets = dict(zip(best.buffers, problem.placed(best).offsets, strict=True))
         low = start + 1
         for nodes in (QUICK_NODES, PROBE_NODES):
-            high, step = problem.segments + 1, 1  # what ends at `low` can be placed, at `high` it cannot
+            high, step = (
+                problem.segments + 1,
+                1,
+            )  # segments up to cut `low` can be placed, up to `high` they cannot
             while high - low > 1:
                 middle = (low + high) // 2 if high <= problem.segments else problem.segments
                 segment = problem.segment(start, min(low + step, middle))

@@ -129,7 +129,7 @@ def workspace(
     groups = []
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else ()
-        if group.scheme is Scheme.SWAPS:  # what outlasts a step is no workspace
+        if group.scheme is Scheme.SWAPS:  # windows that outlast a step do not belong to the workspace
             lasting = lasting_windows(graph, group)
             own = [window for window in own if window not in lasting]
         per_call = columns_per_call(graph, group) if columns is None else columns
@@ -194,7 +194,7 @@ def _strip(
         if in_place == InPlace.NONE or kernel is None or kernel.overlap is not Contract.PIXEL:
             continue
         for j, other in enumerate(own):
-            # rows lie at their number modulo the window's rows: of equal windows, at the same place
+            # row y lies at y modulo the window's rows, so in equal windows at the same place
             same = (other.rows, other.columns, other.size) == (k.rows, k.columns, k.size)
             if same and op.inputs.count(other.tensor) == 1 and items[j].upper == items[i].lower + 1:
                 permissions.append(arena.Permission(i, j, 0))
@@ -221,7 +221,7 @@ class Ticks:
     def timed(self, buffer: Buffer) -> Buffer:
         """Returns the buffer with its life in ticks instead of steps."""
         if not self._workspaces:
-            return buffer  # of a network of aliases
+            return buffer  # all operators are aliases
         first, last = (self._timeline.region_at(step) for step in (buffer.first, buffer.last))
         return replace_numbers(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
 

@@ -56,7 +56,7 @@ from buildtool.target.catalogue import (
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target, Windows
 
-_MOST_ALIGNMENT = 4096  # that compilers and linkers promise everywhere
+_MOST_ALIGNMENT = 4096  # bytes, which compilers and linkers promise everywhere
 _MOST_AT_ONCE = 1 << 30  # rows, columns or channels: the emitted C adds them in 32 bits
 
 

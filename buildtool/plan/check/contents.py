@@ -174,7 +174,7 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()
     latest: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
-    firsts: dict[int, list[int]] = {}  # operator -> the steps before which it is loaded, but for turns
+    firsts: dict[int, list[int]] = {}  # operator -> steps before which it is loaded; not at turns
     for load in plan.loads:
         is_there = load.op >= 0 and load.op in runs and 0 <= load.buffer < len(plan.buffers)
         if not is_there or load.buffer in taken:

@@ -137,7 +137,7 @@ def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
     for t in op.inputs:
         part = graph.tensors[t]
         size = math.prod(part.shape[op.attrs.axis :]) * part.dtype.size
-        first = line * width + column - shift  # of the bytes written, within the operand
+        first = line * width + column - shift  # the first byte written, as an offset in the operand
         if t == operand:  # a byte that goes upwards hits one that follows it
             bad = (first > line * mine) & (first < source.size)
         else:
@@ -199,9 +199,8 @@ def _replay_rows(spans: tuple[Numbers, Numbers], source: Tensor, result: Tensor,
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
     (first, end), q = spans, np.arange(out_rows, dtype=np.int64)
-    count = np.maximum(
-        0, np.minimum(end, np.append(first[1:], in_rows)) - first
-    )  # that no later window reads
+    # for each output row, how many of the input rows that it reads no later window reads
+    count = np.maximum(0, np.minimum(end, np.append(first[1:], in_rows)) - first)
     readers = np.repeat(q, count)
     last_reader = np.full(in_rows, -1, np.int64)
     last_reader[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(readers))] = readers

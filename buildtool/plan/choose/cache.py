@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
 
-_SCHEMA = 3  # of the payloads
+_SCHEMA = 3  # version of the cached bytes
 _MOST_REFUSALS = 256
 # Bytes of a choice. A real one has about 200 for each operator; hostile bytes of 16 MB would take minutes.
 _MOST_BYTES, _MOST_BYTES_PER_OP = 1 << 16, 1 << 12

@@ -21,7 +21,7 @@ from buildtool.target.catalogue import select_all
 from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
 
-_MULTIPLES = (1, 4, 8, 16, 32)  # of channels, at which kernels are quick
+_MULTIPLES = (1, 4, 8, 16, 32)  # kernels are quick for multiples of these numbers of channels
 
 
 class Simplified(NamedTuple):
@@ -56,7 +56,7 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
     for multiple in _MULTIPLES:
         kept = find_kept(graph, multiple=multiple)
         removed = _list_removed(kept)
-        if not removed:  # larger multiples remove no more
+        if not removed:  # with larger multiples no more channels are removed
             break
         if all(removed != one.removed for one in choices):
             choices.append(Simplified(without_channels(graph, kept), graph, removed))

@@ -201,7 +201,7 @@ def _choose_smaller_until_it_fits(prepared: Prepared) -> Choice:
             break
         smaller = _choose_best(replace(prepared, target=beside))
         if smaller.plan.arena_bytes >= best.plan.arena_bytes:
-            break  # a strategy that makes one plan
+            break  # the strategy makes only one plan
         best = smaller
     return best
 

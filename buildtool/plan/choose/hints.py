@@ -18,7 +18,7 @@ from buildtool.plan.choose.planners import REFUSING
 from buildtool.plan.choose.problem import Prepared, with_options
 from buildtool.plan.summary.fit import holds
 
-Plans = Callable[[Prepared], Choice]  # the best plan of a problem; PlanError where there is none
+Plans = Callable[[Prepared], Choice]  # returns the best plan of a problem, or raises PlanError
 MOST_STEPS = 3  # limits that are tried one after the other, each from the refusal of the one before
 
 
@@ -49,7 +49,7 @@ def _follow(prepared: Prepared, hint: Hint, plans: Plans, left: int) -> Iterator
     if "strategy" in settings and prepared.options.segments:
         settings["segments"] = None
     if not all(hasattr(PlanOptions, name) for name in settings) or not settings:
-        yield hint  # of the board, which its maker has tried
+        yield hint  # it names settings of the board, which whoever made it has tried
         return
     try:
         if _fits(_with_settings(prepared, settings), plans):

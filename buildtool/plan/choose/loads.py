@@ -37,7 +37,7 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 
     def least(op: int, block: Constants) -> float:
         evenly = (-(-block.channels // slices) for slices in range(2, block.channels + 1))
-        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all at once
+        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all channels at once
         return min(model.loading(Load(op, 0, block.size, width, 1)) for width in widths)
 
     return sum(least(op, block) for op, block in constants(graph, kernels).items())

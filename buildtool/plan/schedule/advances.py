@@ -62,7 +62,7 @@ class Walk:
         self._new: list[tuple[int, int, int, int]] = []
         self._seen: dict[tuple[int, ...], int] = {}  # state -> the round that begins with it
         self._rounds: list[tuple[int, int]] = []  # rows of the last group and new advances before each
-        self._room: list[list[int]] = []  # for each round: how many rows each group may be further down
+        self._room: list[list[int]] = []  # for each round: rows that each group can still advance
 
     def lines(self, until: int = -1) -> Ints:
         """Returns all advances, as an array of rows (group, last operator, y0, y1); group -1 delivers rows.

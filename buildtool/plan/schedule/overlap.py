@@ -63,10 +63,10 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
     if contract is Contract.ROW:
         along = op.kind in PIXEL_KINDS and same_shape
         along = along or (op.kind in SLIDING_KINDS and operand == op.inputs[0])
-        # in a batch, the next image's rows are not below this one's
+        # in a batch, the rows of the next image do not follow this image's rows
         single = result.nhwc[0] == source.nhwc[0] == 1
         return _row_distance(axes(graph, op)[0], source, result) if along and single else None
-    # a part that goes to several places stays
+    # a part that is copied to several places must not be overwritten
     if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION and op.inputs.count(operand) == 1:
         assert isinstance(op.attrs, AxisAttrs)
         lines = math.prod(result.shape[: op.attrs.axis])

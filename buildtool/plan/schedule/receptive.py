@@ -81,7 +81,7 @@ def accumulates(graph: Graph, op: Op) -> bool:
     source = graph.tensors[op.inputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] < 2:
         return False
-    if source.dtype is DType.FLOAT32:  # the order of its sums is that of the whole tensor
+    if source.dtype is DType.FLOAT32:  # floats have to be added in the order of the whole tensor
         return False
     if op.kind is OpKind.MEAN:
         return isinstance(op.attrs, MeanAttrs) and op.attrs.axes == (1, 2)

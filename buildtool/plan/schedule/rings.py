@@ -127,7 +127,7 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     the last one made, are needed.
     """
     lines = run.advance_lines
-    made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> the advances that make its rows, whether it comes
+    made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> advances that make its rows, is it delivered
     reads: dict[int, list[tuple[Numbers, Numbers]]] = {}  # tensor -> advances, and the lowest row each reads
     for last in distinct(lines[:, 1]).values.tolist():
         at = np.flatnonzero(lines[:, 1] == last)

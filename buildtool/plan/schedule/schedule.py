@@ -40,7 +40,7 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
-FEW = 64  # up to this many lines are not compressed
+FEW = 64  # arrays of up to this many rows are not compressed
 
 
 class Advance(NamedTuple):
@@ -114,7 +114,9 @@ class Run:
 
         `group`: the group's index, -1 for deliveries of rows. `last`: the operator that ends the advance.
         """
-        alone = group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES  # operators by themselves
+        alone = (
+            group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES
+        )  # operators advance by themselves
         return (last,) if alone else self.region.groups[group].ops
 
     @cached_property

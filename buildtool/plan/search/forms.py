@@ -18,7 +18,7 @@ from buildtool.plan.schedule.axis import Numbers
 from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
-FAR = -1  # a tensor that feeds no element of the chain
+FAR = -1  # for a tensor that is the main input of no element of the chain
 
 
 class FormRow(NamedTuple):

@@ -85,7 +85,7 @@ def _first_element(e: Elements, last: int) -> int | None:
         if not e.by_rows[first] or fed_in_parts(e.graph, op) or output in e.outputs:
             return None
         if output not in outside or output in whole or max(e.readers[output]) > last:
-            return None  # it feeds something else
+            return None  # its output is also read elsewhere
         outside.remove(output)
         outside.update(e.rows_read[first])
         whole.update(e.read_whole[first])
@@ -148,7 +148,7 @@ def _lowest_reads(lanes: Branches, lines: Ints) -> tuple[tuple[int, ...], tuple[
         at = np.flatnonzero(lines[:, 1] == index)
         for read in (one for one in lane.reads if one.lane == INPUT):
             rows[at] = np.minimum(rows[at], np.maximum(0, read.axis.lows(lines[at, 2])))
-    low = np.minimum.accumulate(rows[::-1])[::-1]  # that a line or a later one reads
+    low = np.minimum.accumulate(rows[::-1])[::-1]  # the lowest row that this or a later line reads
     before = _made(lines, join, np.arange(-1, len(lines) - 1))  # output rows before each line
     after, starting = np.full(height + 1, NEVER), np.full(height, NEVER)
     np.minimum.at(after, before, low)
