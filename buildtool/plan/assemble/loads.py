@@ -124,8 +124,7 @@ class Loading:
         """Returns for each region two lower bounds of the bytes that it needs without constants.
 
         The first bound always holds. The second one is for an operator that runs alone and computes slices of
-        its
-        channels: then its output does not lie over its input.
+        its channels, so that its output does not lie over its input.
         """
         alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
         bounds = (

@@ -106,7 +106,10 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool) -> None:
-    """Checks that the plan is for this graph and this target."""
+    """Raises PlanError if the plan is not for this graph or not for this target.
+
+    `made_for_it`: as in `check`.
+    """
     if not is_numbered(graph):  # the plan says which tensors lie where by number
         raise PlanError("the network's tensors are not numbered in the order of their first mention")
     for differs, what in (
@@ -127,7 +130,7 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
 
 
 def _check_numbers(plan: Plan, graph: Graph) -> None:
-    """Checks that C can compute with the plan's numbers, and that the plan is not much too long.
+    """Raises PlanError if C cannot compute with the plan's numbers, or if the plan is much too long.
 
     Some checks compare all pairs, so a plan may not have many more parts than its network needs.
     """
@@ -149,9 +152,9 @@ def _check_numbers(plan: Plan, graph: Graph) -> None:
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
-    """Checks that every operator has a suitable kernel, and that aliases have no kernel.
+    """Returns the kernels, one per operator, with None for aliases.
 
-    Returns the kernels, one per operator, with None for aliases.
+    Raises PlanError if an operator has no suitable kernel, or if an alias has one.
     """
     if len(plan.kernels) != len(graph.ops):
         raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
@@ -179,7 +182,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
 
 
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
-    """Checks that all constants of an operator are loaded, in slices that its kernel can compute.
+    """Raises PlanError unless all constants of an operator are loaded, in slices that its kernel can compute.
 
     If weights are not read in place, every operator with constants needs a load.
     """
@@ -225,7 +228,7 @@ def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Checks that an operator runs alone and in one step if its kernel computes only whole tensors."""
+    """Raises PlanError if a kernel computes only whole tensors, but its operator runs row by row."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
         if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
@@ -239,10 +242,11 @@ def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | N
 def _check_tensor_buffers(
     plan: Plan, graph: Graph, groups: Mapping[int, int], lives: Mapping[int, Life]
 ) -> dict[int, int]:
-    """Checks the life and the size of every activation's buffer. Returns group -> its buffer's position.
+    """Returns group of tensors that share bytes -> its buffer's position.
 
-    `groups`: see `alias_groups`. `lives`: group -> the steps in which it is needed. `check_contents` checks
-    that each activation has a buffer.
+    Raises PlanError if the buffer of an activation is too small or does not live long enough. `groups`: see
+    `alias_groups`. `lives`: group -> the steps in which it is needed. `check_contents` checks that each
+    activation has a buffer.
     """
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
@@ -267,10 +271,11 @@ def _check_scratch(
     columns: Mapping[int, int],
     exact: bool,
 ) -> dict[int, Buffer]:
-    """Checks that each kernel that needs scratch has one large enough buffer. Returns operator -> buffer.
+    """Returns operator -> its buffer of scratch.
 
-    The emitted calls use the operator's first such buffer, and pass its size to the kernel. `columns`: as in
-    Timeline. `exact`: whether a buffer must have no more bytes than the kernel needs.
+    Raises PlanError if a kernel that needs scratch does not have exactly one buffer, or if this is too small.
+    The emitted calls use this buffer, and pass its size to the kernel. `columns`: as in Timeline. `exact`:
+    whether a buffer must have no more bytes than the kernel needs.
     """
     scratch: dict[int, Buffer] = {}
     for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH and 0 <= b.op < len(graph.ops)):
@@ -287,7 +292,10 @@ def _check_scratch(
 def _check_scratch_lives(
     plan: Plan, graph: Graph, steps: Sequence[Step], scratch: Mapping[int, Buffer]
 ) -> None:
-    """Checks that an operator's scratch is live in each of its steps."""
+    """Raises PlanError unless an operator's scratch is live in each of its steps.
+
+    `scratch`: operator -> its buffer.
+    """
     for number, step in enumerate(steps):
         buffer = scratch.get(step.op)
         if buffer and not buffer.first <= number <= buffer.last:
@@ -295,7 +303,7 @@ def _check_scratch_lives(
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
-    """Checks that offsets are aligned, and that the arena contains its buffers and fits into its memories.
+    """Raises PlanError unless offsets are aligned, and the arena contains its buffers and fits its memories.
 
     `exact`: whether the arena has to end where its last buffer ends.
     """
@@ -337,10 +345,11 @@ def _check_overlaps(
     lives: Mapping[int, Life],
     holders: Mapping[int, int],
 ) -> set[tuple[int, int]]:
-    """Checks that each declared overlap follows the kernel's contract, and that the offsets obey it.
+    """Returns the pairs (output, input) of buffers that may overlap.
 
-    `lives` and `holders`: by group of tensors that share bytes, the steps in which it is needed, and its
-    buffer. Returns the pairs (output, input) of buffers that may overlap.
+    Raises PlanError if a declared overlap does not follow the kernel's contract, or if the offsets do not
+    obey it. `lives` and `holders`: by group of tensors that share bytes, the steps in which it is needed, and
+    its buffer.
     """
     groups = arena_groups(graph)
     running: dict[int, list[int]] = {}
@@ -375,7 +384,10 @@ def _check_overlaps(
 
 
 def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
-    """Checks that no two live buffers share a byte, except in proven overlaps (`allowed`)."""
+    """Raises PlanError if two live buffers share a byte.
+
+    `allowed`: pairs of buffers whose overlap is proven to be safe.
+    """
     order = sorted((i for i, b in enumerate(plan.buffers) if b.size), key=lambda i: plan.buffers[i].first)
     for place, i in enumerate(order):
         a = plan.buffers[i]
@@ -391,7 +403,10 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
-    """Checks the multiply-accumulates that the plan states. `made`: (operator, pixels that it makes)."""
+    """Raises PlanError if the plan states wrong multiply-accumulates.
+
+    `made`: pairs (operator, number of pixels that it makes).
+    """
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

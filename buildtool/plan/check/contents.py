@@ -3,8 +3,7 @@
 The replay checks that reads find the right bytes. It relies on what is checked here: rings have rows and
 columns, and moves are between buffers that exist. Constants in the arena are checked here as well: each load
 has a buffer of its own, which lives as long as it is read. In a streamed region the constants of an operator
-may be loaded
-again: at each turn of its group, or to another place.
+may be loaded again, at each turn of its group or to another place.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _SUM_BYTES = 4  # per channel of a global pooling's accumulator
 
 
 def check_contents(plan: Plan, graph: Graph) -> None:
-    """Checks that every buffer is large enough, and that every activation has one buffer, plus one per move.
+    """Raises PlanError unless every buffer is large enough, and every activation has one buffer.
 
-    Only the graph decides which activations exist and which of them share their bytes. Raises PlanError if
-    not.
+    An activation has one more buffer for each of its moves. Only the graph decides which activations exist
+    and which of them share their bytes.
     """
     # These texts go into comments of the emitted C and onto terminals, and must not break out of them.
     names = (buffer.name for buffer in (*plan.buffers, *plan.states))
@@ -82,7 +81,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
-    """Checks that all tensors of a buffer are activations that share their bytes.
+    """Raises PlanError unless all tensors of a buffer are activations that share their bytes.
 
     `groups`: see `alias_groups`.
     """
@@ -96,7 +95,7 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
 
 
 def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
-    """Checks that a ring has no more rows and columns than its tensor, and enough bytes for them."""
+    """Raises PlanError if a ring has more rows or columns than its tensor `t`, or too few bytes for them."""
     tensor = graph.tensors[t]
     batch, height, width, channels = tensor.nhwc
     is_within = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
@@ -110,7 +109,7 @@ def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
 
 
 def _check_sums(buffer: Buffer, graph: Graph) -> None:
-    """Checks that the accumulators of a global pooling have a sum for each channel."""
+    """Raises PlanError unless the accumulators of a global pooling have a sum for each channel."""
     if not 0 <= buffer.op < len(graph.ops):
         raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
     op = graph.ops[buffer.op]
@@ -122,10 +121,10 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
 
 
 def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int], swaps: Collection[int]) -> None:
-    """Checks that a buffer of LINES holds all rows of an operator's output that a later step reads again.
+    """Raises PlanError unless a buffer of LINES holds all rows of an operator's output that are read again.
 
-    `kept`: operator -> how many rows these are. `swaps`: operators of which such a buffer has only some
-    columns of each row; the others are in a window.
+    `kept`: operator -> how many rows a later step reads again. `swaps`: operators of which such a buffer has
+    only some columns of each row; the others are in a window.
     """
     if buffer.op not in kept:
         raise PlanError(
@@ -166,10 +165,7 @@ def keeps_channels(graph: Graph, op: Op) -> bool:
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:
-    """Checks that every load has its own buffer, and that these buffers live while their operator runs.
-
-    Raises PlanError if not.
-    """
+    """Raises PlanError unless every load has its own buffer, which lives while its operator runs."""
     graph, runs = timeline.graph, timeline.lives
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()

@@ -27,7 +27,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
-    """Checks that every operator computes every pixel of its output exactly once, after its inputs."""
+    """Raises PlanError unless every operator computes every output pixel exactly once, after its inputs."""
     windows: dict[int, list[Step]] = {}
     for step in steps:
         windows.setdefault(step.op, []).append(step)
@@ -50,9 +50,10 @@ def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
 
 
 def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) -> None:
-    """Checks that windows tile `rows` x `columns`: they lie inside, no two overlap, and the areas add up.
+    """Raises PlanError unless windows tile `rows` x `columns`.
 
-    `windows`: the steps of one operator. `place`: the operator's, for the error.
+    They do if they lie inside, no two overlap, and the areas add up. `windows`: the steps of one operator.
+    `place`: the operator's, for the error.
     """
     area = 0
     ordered = sorted(windows, key=lambda s: (s.y0, s.x0))

@@ -334,7 +334,7 @@ class Replay:
         return limits
 
     def _check_windows(self, steps: Steps) -> None:
-        """Checks that each step's window lies within its limits."""
+        """Raises PlanError unless each step's window lies within its limits (see `_find_limits`)."""
         outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > self._limits[steps[:, 0]])
         if outside.any():
             step = Step(*steps[int(outside.any(axis=1).argmax())].tolist())
@@ -344,7 +344,7 @@ class Replay:
             raise PlanError(f"a step computes {window} of {rows} x {columns}", operator=place)
 
     def write(self, tensor: int) -> None:
-        """Writes a whole tensor."""
+        """Writes a whole tensor: its bytes in the arena get the tensor's tags."""
         if not _C.replay_write(ctypes.byref(self._model), tensor):
             raise self._make_error("")
 

@@ -84,7 +84,7 @@ def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
 
 
 def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
-    """Checks that each state has one large enough buffer with its tensors, and that no two overlap.
+    """Raises PlanError unless each state has one large enough buffer with its tensors, and no two overlap.
 
     `of`: tensor -> the number of its state.
     """

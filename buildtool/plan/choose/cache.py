@@ -96,9 +96,9 @@ def parts(prepared: Prepared) -> dict[str, Any]:
 
 
 def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """Checks a plan, once per session for equal plans, topologies and targets.
+    """Raises PlanError if a plan is not legal.
 
-    Raises PlanError if the plan is not legal.
+    Equal plans are checked once per session, for equal topologies and targets.
     """
     from buildtool.plan.check.check import check
     from buildtool.plan.codec import digest

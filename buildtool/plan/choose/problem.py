@@ -373,10 +373,9 @@ def _streams(graph: Graph) -> bool:
 def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
     """Returns the network with each of up to three choices of views.
 
-    The first choice is all views that kernels can read: slices. The second one adds all views that kernels
-    can
-    write: the parts of concatenations. The third one has only the latter. The result is empty if there are no
-        views, or if the strategy supports none.
+    The first choice is all views that kernels can read, which are slices. The second choice adds all views
+    that kernels can write, which are the parts of concatenations. The third choice has only the latter. The
+    result is empty if there are no views, or if the strategy supports none.
     """
     graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):

@@ -4,9 +4,9 @@ Each memory has a capacity, and each item has a price in each memory. The search
 memories within both capacities. It decides items one after the other, those with the largest difference in
 price first, each in its cheaper memory first. It drops a choice that cannot become cheaper than the best one
 so far, or that has more live bytes than a memory holds. Complete choices are placed in each memory by itself.
-The search begins with a simple
-placement: each item in the first memory where it fits. Effort is counted in nodes, never in time. Within the
-    limit of nodes the result is proven to be the cheapest; beyond the limit it is the best one found.
+The search begins with a simple placement, in which each item lies in the first memory where it fits. Effort
+is counted in nodes, never in time. Within the limit of nodes the result is proven to be the cheapest; beyond
+the limit it is the best one found.
 """
 
 from __future__ import annotations

@@ -138,9 +138,11 @@ class Walk:
         self._seen, self._rounds, self._room = {}, [], []
 
     def _state(self) -> tuple[int, ...]:
-        """Returns how far the groups and the deliveries have come, less the rows of the last group.
+        """Returns for each group, and for the deliveries, its rows beyond those of the last group.
 
-        These are counted in the rows of each group that belong to a row of the last group.
+        If a group makes r rows for each row of the last group (see `_find_rates`), this is its rows less r
+        times the rows of the last group. Groups of branches add the result of `Progress.ahead`. States with
+        equal results are alike.
         """
         y = self._made[-2]
         ahead = [made - rate * y for made, rate in zip(self._made, self._rates, strict=True)]

@@ -289,7 +289,10 @@ class CostModel:
         return self.cost(position, rows, columns, streamed) + self.copying(calls.copies, calls.swaps)
 
     def copying(self, copies: Iterable[tuple[int, int]], swaps: bool) -> float:
-        """Returns the cost of copies, given as (bytes, number of copies). `swaps`: they are swaps."""
+        """Returns the cost of copies of kept rows (see `bands`), given as (bytes, number of copies).
+
+        `swaps`: whether they are swaps with a window instead.
+        """
         price = self.pricer.swap if swaps else self.pricer.keep
         return sum(price(size) * times for size, times in copies)
 

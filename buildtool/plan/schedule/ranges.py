@@ -40,7 +40,10 @@ class Ranges(NamedTuple):
 
 
 def in_steps(made: int, step: int, first: int = 0) -> Ranges:
-    """Returns the rows from `first` to `made` (excluded) in ranges of `step` rows."""
+    """Returns one range of rows for each step, of `step` rows each (the last one may be shorter).
+
+    The rows go from `first` to before `made`.
+    """
     low = np.arange(first, made, step)
     return Ranges(low, np.minimum(low + step, made))
 

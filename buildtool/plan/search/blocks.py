@@ -197,7 +197,10 @@ class Blocks:
 
     @remembered
     def _through(self, last: int) -> list[Axis]:
-        """Returns row axes from a chain's input to its output; item i is for the last i + 1 elements."""
+        """Returns row axes from a chain's input to its output.
+
+        Item i is for the chain of i + 1 elements that ends with `last`.
+        """
         through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
             through.append(through[-1].after(self.e.axes_of[e][0]))

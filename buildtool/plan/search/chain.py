@@ -222,8 +222,8 @@ class Elements:
     def main(self) -> tuple[int, ...]:
         """Returns element -> its main input.
 
-        This is the previous element's output if the element reads that row by row, else the first tensor that
-        it reads.
+        This is the previous element's output if the element reads that row by row. Otherwise it is the first
+        tensor that it reads row by row, or the first one that it reads at all.
         """
         main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):

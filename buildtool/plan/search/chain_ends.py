@@ -30,8 +30,8 @@ class Bands(enum.IntEnum):
     """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
     NONE: it does not keep them. It makes them again. COPIED: it copies them out of its windows, and back for
-    the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: a row is either in a
-    window or outside; rows change places instead of being copied.
+    the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: each of their pixels is
+    either in a window or outside; pixels change places instead of being copied.
     """
 
     NONE = 0
@@ -53,7 +53,7 @@ class ChainEnds:
 
     @remembered
     def windows(self, last: int, step: int, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
-        """Returns aligned bytes of workspace; item i is for the chain of the last i + 1 elements.
+        """Returns aligned bytes of workspace. Item i is for the chain of i + 1 elements that ends with `last`.
 
         The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
         each operator needs its input's and its output's window. If it may overwrite its input, the two are

@@ -47,11 +47,11 @@ class Search:
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
     ) -> None:
-        """Prepares a search over the elements and blocks in `tables`.
+        """Prepares a search over the elements (operators) and blocks in `tables`.
 
         most_extra: how much more a way may weigh than all elements run one by one; None: no limit.
         most_labels: the budget of labels.
-        relaxed: search only for a lower bound of the weight (see `lower_bound`).
+        relaxed: whether to search only for a lower bound of the weight (see `lower_bound`).
         """
         self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra

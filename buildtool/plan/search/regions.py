@@ -98,8 +98,8 @@ class Regions:
     """Searches for the regions of one network within limits in bytes, in C.
 
     `limit`: the largest extra weight of a way. The arrays `best` and `version` are shared with the caller,
-    who updates them after each cut: the extra weight of the best way to each cut, and the round of its last
-    change.
+    who updates them after each cut. For each cut, `best` has the extra weight of the best way to it, and
+    `version` the last round in which the weight of an earlier cut rose.
     """
 
     def __init__(self, tables: Tables, limit: int, best: Weights, version: Weights) -> None:
