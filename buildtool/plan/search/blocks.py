@@ -241,10 +241,10 @@ class Blocks:
 
     @remembered
     def _works(self, last: int, step: int, rows: int, pixels: int) -> list[int]:
-        """Returns the multiply-accumulates for `rows` output rows; item i is for the last i + 1 elements.
+        """Returns the multiply-accumulates of chains that compute `rows` output rows.
 
-        Steps are clipped at the borders. A global pooling outputs nothing until the end. `step`: rows per
-        step. `pixels`: the hand-off.
+        Item i is for the chain of i + 1 elements that ends with `last`. Steps are clipped at the borders. A
+        global pooling outputs nothing until the end. `step`: rows per step. `pixels`: the hand-off.
         """
         ranges, (columns, _) = in_steps(rows, step), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()

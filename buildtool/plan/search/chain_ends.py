@@ -149,10 +149,10 @@ class ChainEnds:
 
     @remembered
     def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
-        """Returns costs without deliveries; item i is for the chain of the last i + 1 elements.
+        """Returns the costs of chains, without deliveries of rows of an input image.
 
-        The chains make `height` rows, `step` at a time. The first element reads whole rows, the others read
-        windows.
+        Item i is for the chain of i + 1 elements that ends with `last`. The chains make `height` rows, `step`
+        at a time. The first element reads whole rows, the others read windows.
         """
         ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)
