@@ -53,11 +53,12 @@ class ChainEnds:
 
     @remembered
     def windows(self, last: int, step: int, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
-        """Returns aligned bytes of workspace. Item i is for the chain of i + 1 elements that ends with `last`.
+        """Returns the aligned bytes of workspace of chains.
 
-        The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
-        each operator needs its input's and its output's window. If it may overwrite its input, the two are
-        one window. Windows that outlast a step are not counted.
+        Item i is for the chain of i + 1 elements that ends with `last`. The layout is that of `workspace`.
+        With hand-offs of pixels, all windows stay in memory. With strips, each operator needs its input's and
+        its output's window. If it may overwrite its input, the two are one window. Windows that outlast a
+        step are not counted.
         """
         shapes, scratch = self._shapes(last, step, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
