@@ -17,11 +17,11 @@ Record = TypeVar("Record", "Buffer", "Overlap")
 class BufferKind(enum.StrEnum):
     """What a buffer in the arena holds."""
 
-    TENSOR = "tensor"
-    RING = "ring"
-    ACCUMULATOR = "accumulator"
-    SCRATCH = "scratch"
-    WEIGHTS = "weights"
+    TENSOR = "tensor"  # a whole tensor
+    RING = "ring"  # the last rows of a tensor, or a window of some of its columns
+    ACCUMULATOR = "accumulator"  # the sums of a global pooling that is fed row by row
+    SCRATCH = "scratch"  # what a kernel needs while it runs
+    WEIGHTS = "weights"  # loaded constants of an operator
     LINES = "lines"  # rows of a tensor inside a group of bands, which the group's next step reads again
     STATE = "state"  # in Plan.states, outside of the arenas
 

@@ -192,10 +192,11 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
 
 
 class Trail(NamedTuple):
-    """Rows that the region's last group makes at a time (`part`), and the bytes that are free around them.
+    """Rows that a region's last group makes at a time, and the bytes of dead input and of made output.
 
-    `dead`: bytes at the start of the input that are no longer read when the part begins. `made`: bytes of the
-    output when the part ends.
+    part: the rows.
+    dead: bytes at the start of the input that are no longer read when the part begins.
+    made: bytes of the output when the part ends.
     """
 
     part: Part

@@ -119,7 +119,7 @@ def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
 class Verdict(enum.IntEnum):
     """How a run of the search ended."""
 
-    FOUND = 1
+    FOUND = 1  # a placement within the capacity
     IMPOSSIBLE = 2  # proven: nothing fits
     LIMIT = 3  # too many nodes
 

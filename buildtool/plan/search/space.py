@@ -205,7 +205,7 @@ class Space:
 
 
 class _Ways:
-    """The ways of another falling search. They are searched only as far as they are asked for."""
+    """The ways of another search with falling limits. It searches only as far as ways are asked for."""
 
     def __init__(self, ways: Iterator[Way]) -> None:
         self._ways, self._at, self._ended = ways, Way(INFINITE, 0, ()), False

@@ -33,9 +33,9 @@ class Use(enum.StrEnum):
     KEPT = "kept"  # neither: for a later region
     RINGS = "rings"  # rows between its groups, and those that groups of bands keep
     WINDOWS = "windows"  # columns, or rows of a strip, between the operators of a group
-    ACCUMULATORS = "accumulators"
-    SCRATCH = "scratch"
-    WEIGHTS = "weights"
+    ACCUMULATORS = "accumulators"  # sums of its global poolings
+    SCRATCH = "scratch"  # what its kernels need while they run
+    WEIGHTS = "weights"  # loaded constants
 
 
 class LiveBuffer(NamedTuple):
