@@ -1,9 +1,11 @@
-"""Chooses the gates that recompute their tensor in a second pass (recomputation), for every amount of memory.
+"""Chooses the gates whose tensor is recomputed in a second pass, for every amount of memory.
 
-The network without second passes, and the network with a pass at every gate, are searched in parallel (see
-`paths`). They have the same cuts, except inside gates. At a common cut, both searches continue from the
-better of the two best ways. So the choice is exact, and independent for every gate. If a gate's pass may
-begin with several tensors, there is a network for each.
+At a gate, a pooling reads a tensor before another operator reads it (see `schedule.gates`). A second pass
+runs the operators that make this tensor again, instead of keeping the tensor. The network without second
+passes, and the network with a pass at every gate, are searched in parallel. The code calls each such network
+a lane. All have the same cuts, except inside gates. At a common cut, both searches continue from the better
+of the two best ways. So the choice is exact, and independent for every gate. If a gate's pass may begin with
+several tensors, there is a network for each.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Passes = tuple[SecondPass, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The second passes of a way, the bytes of its largest region, and its weight (see Tables)."""
+    """The second passes of a way through the network, the bytes of its largest region, and its weight."""
 
     bytes: int
     weight: int
@@ -35,10 +37,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """A network with some second passes, which is searched in parallel with others.
+    """A network with second passes at some gates, which is searched in parallel with others.
 
-    `at` maps a cut of the network without passes to the same cut in this network, or to None inside a pass.
-    `inside` maps a cut of this network to the pass in which it lies.
+    at: cut of the network without passes -> the same cut in this network, or None inside a pass.
+    inside: cut of this network -> the pass in which it lies, for cuts inside a pass.
     """
 
     space: Space
@@ -47,7 +49,10 @@ class Lane:
 
 
 class _LaneSearch(Search):
-    """The search of one lane. All lanes share the best weight at each cut; `_own` has this lane's weights."""
+    """The search of one lane (a network with some second passes).
+
+    All lanes share the best weight at each cut. `_own` has the extra weights of this lane's own ways.
+    """
 
     def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
         tables = lane.space.cost_tables if by_cost else lane.space.tables
@@ -61,7 +66,7 @@ class _LaneSearch(Search):
         self._reached = 0
 
     def advance(self, cut: int) -> int:
-        """Continues to a cut. Returns the weight of this lane's best way there, INFINITE if there is none."""
+        """Searches up to a cut. Returns the weight of this lane's best way to it, or INFINITE."""
         for end in range(self._reached + 1, cut + 1):
             self._own[end] = self._to(end, self._own[end])
             self._set(end, self._own[end])
@@ -69,11 +74,11 @@ class _LaneSearch(Search):
         return self.weight(cut)
 
     def weight(self, cut: int) -> int:
-        """The weight of this lane's best way to a cut."""
+        """Returns the weight of this lane's best way to a cut; INFINITE if there is no way."""
         return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
-        """Sets the weight of the best way to a cut to `weight`, the least one of all lanes."""
+        """Sets the weight of the best way to a cut to `weight`, the least weight of all lanes."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
 
     def last(self, cut: int) -> tuple[int, int]:
@@ -86,7 +91,8 @@ class _LaneSearch(Search):
 class PassSearch:
     """Finds ways of least weight over all choices of second passes. Successive limits must not rise.
 
-    With `by_cost`, weights are the target's costs. Without it, they are multiply-accumulates.
+    `lanes`: networks with some of the passes (see `lanes_of`). With `by_cost`, weights are the target's
+    costs. Without it, they are multiply-accumulates.
     """
 
     def __init__(
@@ -101,16 +107,16 @@ class PassSearch:
 
     @property
     def exact(self) -> bool:
-        """Whether all results are exact: no search has spent its budget."""
+        """Returns whether all results so far are exact: no search has spent its budget."""
         return all(lane.exact for lane in self._lanes)
 
     @property
     def tables(self) -> Tables:
-        """The tables of the network without second passes."""
+        """Returns the tables of the network without second passes."""
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """Returns the way of least weight within `most_bytes` bytes; None if no way fits."""
+        """Returns the choice of least weight within `most_bytes` bytes; None if no way fits."""
         if most_bytes < 0:
             return None
         for lane in self._lanes:
@@ -144,7 +150,7 @@ class PassSearch:
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:
-        """Yields the best choices within fewer and fewer bytes, least weight first."""
+        """Yields the best choices of passes within fewer and fewer bytes, the one of least weight first."""
         most_bytes = INFINITE
         while (choice := self.least(most_bytes)) is not None:
             yield choice
@@ -152,9 +158,10 @@ class PassSearch:
 
 
 def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
-    """The networks to search in parallel, the first without second passes. Empty if there are no gates.
+    """Returns the networks to search in parallel, the one without second passes first.
 
-    `space_for`: returns the search space of a network whose operators may occur twice.
+    Empty if there are no gates. `space_for`: returns the search space of a network whose operators may occur
+    twice.
     """
     plain = space_for(graph)
     streamed = (plain.elements.delivered.input,) if plain.elements.image == Image.STREAM else ()
@@ -170,7 +177,7 @@ def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, .
 
 
 def _lane(changed: Graph, space: Space) -> Lane:
-    """The lane of a network with a pass at some gates."""
+    """Returns the lane of a network with second passes at some gates."""
     again, once = repeated_ops(changed), once_positions(changed)
     at: list[int | None] = [0]
     inside: dict[int, SecondPass] = {}
@@ -186,9 +193,9 @@ def _lane(changed: Graph, space: Space) -> Lane:
 
 
 def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """Choices of at least one second pass on the Pareto front of bytes and weight, most bytes first.
+    """Returns choices of second passes on the Pareto front of bytes and weight, most bytes first.
 
-    `by_cost`: see PassSearch. `settings` are the settings for the network without passes.
+    Each has at least one pass. `by_cost`: as in PassSearch. `settings`: those for the network without passes.
     """
     if not lanes:
         return ()
@@ -198,7 +205,10 @@ def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = Fal
 
 
 def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """The least cost within `most_bytes` bytes over all choices of second passes; 0 if it is not proven."""
+    """Returns the least cost within `most_bytes` bytes over all choices of second passes.
+
+    The result is 0 if the search, with a budget of `most_labels` labels, does not prove it.
+    """
     if not lanes:
         return 0.0
     search = PassSearch(lanes, by_cost=True, most_labels=most_labels)
