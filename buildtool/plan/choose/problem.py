@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
     from buildtool.plan.choose.channels import Simplified
     from buildtool.plan.choose.hops import Hopping
-    from buildtool.plan.search.passsearch import Lane, Passes
+    from buildtool.plan.search.passsearch import Passes, PassNetwork
     from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
 
@@ -442,16 +442,16 @@ def least_cost_with_passes(repeating: Prepared) -> float:
     return alone.session.remember(
         "least cost with passes",
         (*_key_parts(alone).values(), most),
-        lambda: least_cost(_lanes(alone), settings(alone).most_labels, most),
+        lambda: least_cost(_networks(alone), settings(alone).most_labels, most),
     )
 
 
-def _lanes(alone: Prepared) -> tuple[Lane, ...]:
-    """Returns the networks that the search for second passes runs in parallel (see `lanes_of`)."""
-    from buildtool.plan.search.passsearch import lanes_of
+def _networks(alone: Prepared) -> tuple[PassNetwork, ...]:
+    """Returns the networks, each with some second passes, that are searched in parallel."""
+    from buildtool.plan.search.passsearch import networks_with_passes
     from buildtool.plan.search.space import space_of
 
-    return lanes_of(
+    return networks_with_passes(
         alone.graph,
         lambda graph: space_of(graph, alone.target, settings(alone.of(graph)), alone.session),
     )
@@ -462,10 +462,10 @@ def _choices(alone: Prepared) -> tuple[Passes, ...]:
 
     alone.session.tell("searching for second passes that pay")
     try:
-        lanes = _lanes(alone)
+        networks = _networks(alone)
     except UsageError:  # an input image that cannot be streamed: planning without passes raises the error
         return ()
-    by_weight = (worthwhile(lanes, settings(alone), by_cost=by_cost) for by_cost in (False, True))
+    by_weight = (worthwhile(networks, settings(alone), by_cost=by_cost) for by_cost in (False, True))
     return tuple(sorted(dict.fromkeys(chain.from_iterable(by_weight)), key=len))
 
 
