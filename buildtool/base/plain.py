@@ -229,8 +229,8 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """Returns, by the name of the field, the first annotation of the type `mark` of each field of a class.
-    Fields without such an annotation are left out.
+    """Returns the fields of a class that have an annotation of the type `mark`: name of the field -> first
+    such annotation.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])

@@ -54,7 +54,7 @@ class BuildLock:
     def end(self) -> None:
         """Records that this build was not killed, and releases the lock.
 
-        The caller's own record then has all files of the build.
+        Call it after the build system has written its own record of the files that the build made.
         """
         if self._handle is not None and self._process == os.getpid():  # not in a forked child
             with contextlib.suppress(OSError):

@@ -175,8 +175,8 @@ class Connection:
 class Clients(set[Connection]):
     """The open connections, and their limits.
 
-    There is always room for a client that sends a control word ("status", "stop"): another client that waits
-    for no answer is disconnected, the one that was silent for longest.
+    If there are too many, a new client still gets in: of the clients that wait for no answer, the one that
+    was idle for longest is disconnected. So a control word ("status", "stop") can always be sent.
     """
 
     def to_make_room(self) -> Connection | None:

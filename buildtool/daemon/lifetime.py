@@ -157,8 +157,9 @@ Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 class Succession:
     """Starts the next daemon after an edit of buildtool or a plugin, and sends it requests to prepare.
 
-    The next daemon takes over the idle time. It starts no further daemon before a client sends it a request.
-    Errors here do no harm: the next client would start the new daemon, which asks the old one to end.
+    The next daemon learns how long no client has sent a request. After a further edit, it starts a daemon
+    itself only if a client has sent it a request meanwhile. Errors here do no harm: the next client would
+    start the new daemon, which asks the old one to end.
 
     - `code`: the digest of this daemon's code.
     - `wake`: a function that another thread calls when `is_stale` becomes true.

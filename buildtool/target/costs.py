@@ -213,11 +213,11 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """Returns pairs (columns, factor). A call's cost is the sum, over the pairs, of the factor times the
-    formula's value for the columns.
+    """Returns pairs (columns, factor): a call's cost is the sum of factor times formula(columns) over the
+    pairs.
 
-    Columns in several pieces of memory are computed piece by piece. Each piece after the first adds its cost
-    minus that of a window without columns.
+    Columns in several pieces of memory are computed piece by piece. Only the first piece counts with its
+    whole cost: what a call costs without any columns is subtracted for every further piece.
     """
     if not columns.pieces:
         return [(columns, 1)]

@@ -267,8 +267,10 @@ class _Reader:
 
 
 def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the expressions of the names that a `let` defines, and those of `outer`. An expression may use
-    names that are defined before it. Raises Mismatch for a name that formulas use otherwise.
+    """Returns the expressions of the names that a `let` defines, and those of `outer`.
+
+    An expression may use names that are defined before it. Raises Mismatch for a name that already has a
+    meaning in formulas, such as a variable or a function.
     """
     names = dict(outer or {})
     for name, expression in stated.items():

@@ -428,7 +428,7 @@ def _mistake(error: BuildtoolError) -> UserError:
 
 
 def _note(line: str) -> str:
-    """Returns the last line of an error: it says that `line` of the user's asked for what has failed."""
+    """Returns the last line of an error, which says that the user's `line` has requested what failed."""
     return f"{line}: note: requested here"
 
 

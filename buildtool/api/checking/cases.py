@@ -282,8 +282,8 @@ def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple
 
 
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds an LSTM that reads the columns of the mean row. Any of its optional parts may be there (int8
-    only).
+    """Adds an LSTM that reads the columns of the mean row. Each of its optional parts (int8 only) may be
+    present.
     """
     cells, rows = pick(draw, CHANNELS[:12]), net.mean(x, (1,))
     if isinstance(net, WideNetBuilder):

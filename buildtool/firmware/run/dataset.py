@@ -220,10 +220,11 @@ class _Job:
         progress: _Progress,
         runs: Sequence[tuple[list[Array], dict[int, bytes]]] = (),
     ) -> None:
-        """Computes the inputs at `positions` with the reference, and compares the firmware's outputs, if it
-        has run.
+        """Runs the reference on the inputs at `positions`, and compares the firmware's outputs with its
+        outputs.
 
-        `runs` then has each input's arrays, and the firmware's outputs for it; otherwise it is empty.
+        `runs` has each input's arrays and the firmware's outputs for it. It is empty if the firmware has not
+        run: then there is nothing to compare.
         """
         for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
             began = time.monotonic()

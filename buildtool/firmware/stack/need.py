@@ -166,12 +166,12 @@ class Stacks:
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
-        """Returns the addresses of the functions that the last function of a call path may call through a
-        pointer.
+        """Returns the functions that the last function of a call path may call through a pointer, as
+        addresses.
 
-        They are those whose address, or the address of a table with their address, some function of the path
-        has computed. If there are none, they are all functions that constant data point to; but none for the
-        network's own code that calls the application back.
+        If functions of the path compute addresses, these are the functions at such addresses, and those in
+        tables at such addresses. Otherwise they are all functions that constant data point to. Network code
+        that only calls back functions of the application has no such targets.
         """
         values = set[int]().union(*(self._body(address).taken for address in path))
         functions = self._keep_functions(values)

@@ -128,7 +128,7 @@ def templates_of(system: System) -> dict[str, str]:
 def core_of(flags: Sequence[str]) -> str:
     """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, riscv-v, xtensa, or ANY.
 
-    riscv-v has vectors; no build system here has a board with it.
+    riscv-v is RISC-V with the vector extension. No build system here supports a board with such a core.
     """
     for flag in flags:
         if flag.startswith("-mcpu="):

@@ -279,7 +279,7 @@ def merged(folder: Path, subject: entries.Subject) -> Merged:
 
 
 def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
-    """Returns the files by folder and name. If a file is a symbolic link, these are the target's."""
+    """Returns the files to write: folder -> name -> content. Symbolic links are replaced by their targets."""
     by_folder: dict[Path, dict[str, bytes]] = {}
     for name, data in files.items():
         path = folder / FOLDER / name

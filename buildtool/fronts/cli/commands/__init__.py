@@ -210,8 +210,8 @@ def write_file(
 ) -> list[str]:
     """Writes a file and returns its path in a list.
 
-    Raises UsageError if it would replace an input of the request other than `again`, or if text would replace
-    a file that is not text (`is_text`).
+    Raises UsageError if the file is an input of the request; only the input `again` may be replaced. With
+    `is_text`, also raises UsageError if the text would replace a file that is not text.
     """
     path, protected = Path(name), {os.path.realpath(read) for read in input_files(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)

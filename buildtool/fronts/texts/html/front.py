@@ -56,7 +56,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Scales:
-    """Converts bytes (their log2 from x0 to x1) and work (from y0 to y1) to positions in the picture."""
+    """Converts bytes and work to positions in the picture.
+
+    The horizontal axis shows log2 of the bytes, from `x0` to `x1`; the vertical axis shows work, from `y0` to
+    `y1`.
+    """
 
     x0: float
     x1: float
