@@ -207,12 +207,14 @@ def power(least: int, most: int) -> Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """Marks a field of a dataclass as the key of a TOML table. `meaning` is a sentence about the key.
+    """Marks a field of a dataclass as the key of a TOML table.
 
-    `without` says what applies where the key is missing ("": the field's default, if any). `name` is the key
-    if it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. If `name`
-    is BESIDE, the field is a dataclass whose keys are in the same table; the field keeps its default where
-    the first of these keys is missing. If `needed`, files must have the key although the field has a default.
+    `meaning`: a sentence about the key.
+    `without`: what applies where the key is missing ("": the field's default, if any).
+    `name`: the key, if it differs from the field's name; "roles.code" is the key `code` of the inner table
+    `roles`. If it is BESIDE, the field is a dataclass whose keys are in the same table; the field keeps its
+    default where the first of these keys is missing.
+    `needed`: whether files must have the key although the field has a default.
     """
 
     meaning: str

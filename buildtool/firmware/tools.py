@@ -53,9 +53,7 @@ def _only_native(choice: TargetChoice, board: Board) -> Board:
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
-    """Returns the test firmware's own sources: those of the plugin, or for a link those that answer
-    over it.
-    """
+    """Returns the sources of the test firmware itself: the plugin's, or those that answer over a link."""
     if tools.wiring is None:
         return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes

@@ -357,7 +357,11 @@ class NoOtherPlan(TypedDict):
 
 
 class NarrowLayer(TypedDict):
-    """A layer that computes `channels` of its `of` channels. `macs` and `macs_of` are its work with both."""
+    """A layer that computes only `channels` of its `of` channels.
+
+    `macs` is the number of multiply-accumulates for these channels, and `macs_of` the number for all
+    channels.
+    """
 
     name: str
     channels: int

@@ -78,14 +78,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """Returns the values of `variables.VARIABLES` for an operator. A variable without a meaning for it is 0
-    or 1.
+    """Returns the values of `variables.VARIABLES` for an operator, by name.
 
-    The graph caches them, since every formula of an operator reads them.
-
-    The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
-    comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
-    `WidenedAttrs`.
+    A variable that has no meaning for the operator is 0 or 1. The vectors of a dense layer count as columns
+    of one row, and the steps of an LSTM as columns. The graph caches the result, since every formula of an
+    operator reads it.
     """
     known: dict[int, tuple[Op, dict[str, int]]] = graph.facts.setdefault("features", {})
     entry = known.get(id(op))

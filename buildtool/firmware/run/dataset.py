@@ -178,7 +178,7 @@ class _Progress:
 
 @dataclass
 class _Job:
-    """The chosen inputs of a data set, the judge of their outputs, and the results of the runs until now.
+    """The chosen inputs of a data set, the `Judge` that has their right outputs, and the results until now.
 
     A position is an index into the chosen inputs. `planned` is None if no firmware is run.
     """

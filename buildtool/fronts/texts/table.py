@@ -118,7 +118,8 @@ def _fit_columns(
 ) -> tuple[list[int], str] | None:
     """Returns the columns' widths and the gap between them, such that lines have at most `most` characters.
 
-    None if none of `attempts` (see NARROWER) fits. Numbers keep their width.
+    `attempts` are tried in order: how far names may be shortened, and the gap (see NARROWER). Returns None if
+    no attempt fits. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
     for longest, gap in attempts:
