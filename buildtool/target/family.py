@@ -156,8 +156,9 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
 
 @contextlib.contextmanager
 def mistake(path: Path, operator: object = "") -> Iterator[None]:
-    """A context that turns errors about an entry of a catalogue into TargetErrors with the file and the
-    entry's name.
+    """A context that adds the file `path` to errors about a catalogue, and makes them TargetErrors.
+
+    `operator` is the name of the entry that the errors are about ("": the whole file).
     """
     try:
         yield

@@ -472,8 +472,9 @@ class Board:
         return max(self.reserved_for_others(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of the memory `name` that arenas may use: all except `unavailable_bytes`. Raises
-        KeyError for an unknown name.
+        """Returns the bytes of the memory `name` that arenas may use: all except `unavailable_bytes`.
+
+        `state` is as in `reserved_for_others`. Raises KeyError for an unknown name.
         """
         return max(0, self.memory(name).size - self.unavailable_bytes(name, state))
 

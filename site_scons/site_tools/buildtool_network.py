@@ -352,7 +352,10 @@ def _board_options(env, *names):
 
 
 def _with_options(network: Network, command, method, options):
-    """Returns the words of a command about a network's firmware image, with the user's `options`."""
+    """Returns the words of a command about a network's firmware image, with the user's `options`.
+
+    Raises UsageError, which names the user's call `method`, if NetworkFirmware was not called before.
+    """
     if "image" not in network.slots:
         raise UsageError(f"{method} needs the network's firmware: call NetworkFirmware first")
     # Inputs, an attached board, the reference, a debugger's port.
@@ -402,7 +405,10 @@ def _at_the_users_line(name, method):
 
 
 def _check_call(name, signature, env, words, options):
-    """Raises UsageError for arguments that the method `name` does not take."""
+    """Raises UsageError for arguments `words` and `options` that the method `name` does not take.
+
+    `signature` is that of the method.
+    """
     try:
         given = signature.bind(env, *words, **options).arguments
     except TypeError as error:
@@ -592,7 +598,11 @@ def _serial_objects(own, directory):
 
 
 def _compile(own, group: answers.SourceGroup | answers.SerialPort, directory, emitted=None):
-    """Returns the objects of a group of sources. Adds the group's include folders to `own`."""
+    """Returns the objects of a group of sources, which are compiled into `directory`.
+
+    Adds the group's include folders to `own`, an environment from `_own`. `emitted` has the nodes of emitted
+    files by name.
+    """
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
     own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])

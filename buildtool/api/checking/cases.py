@@ -3,7 +3,8 @@
 The sizes are those at which kernels often fail: odd sizes, 1, and sizes next to the multiples of vector units
 and unrolled loops. Weights and inputs use the whole range of int8.
 
-The functions `_add_...` add an operator to `net` that reads the tensor `x`, and return its output.
+The functions `_add_...` add an operator to `net` that reads the tensor `x`, and return its output. What is
+random comes from `draw`.
 """
 
 from __future__ import annotations

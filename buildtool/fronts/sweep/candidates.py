@@ -366,7 +366,8 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
 def _columns(origin: str, known: Mapping[str, Any]) -> Known:
     """Returns the further columns of a network as plain values, without None, NaN and infinity.
 
-    Raises UsageError for other values, and for names of the sweep's own columns.
+    `known` has the columns that the user's function or list gives; `origin` names it in messages. Raises
+    UsageError for other values, and for names of the sweep's own columns.
     """
     plain = {str(key): value.item() if hasattr(value, "item") else value for key, value in known.items()}
     for key, value in plain.items():

@@ -108,7 +108,10 @@ def _lines(
 def listing(
     rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]], *, spare: Sequence[str] = ()
 ) -> str:
-    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell."""
+    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell.
+
+    `spare` has titles of columns that a narrow table may omit (see `table`).
+    """
     body = [[value(row) for value in columns.values()] for row in rows]
     return table(list(columns), body, spare=spare)
 

@@ -223,12 +223,13 @@ class Machine:
     # ---- runs --------------------------------------------------------------------------------------
 
     def call(self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT) -> int:
-        """Calls a function by the C ABI: arguments in r0 to r3, then on the stack.
-        Returns r0, unsigned.
+        """Calls a function by the C ABI, with arguments in r0 to r3, then on the stack. Returns r0, unsigned.
 
-        `is_dual`: the caller is in dual issue, as code by XMOS's compiler is; clang's is not. Raises Stopped
-        if the function does not return, and ToolError if it changes sp or a register that belongs to the
-        caller.
+        `is_dual`: whether the caller is in dual issue, as code by XMOS's compiler is; clang's is not.
+        `limit`: the number of issue slots after which the program is stopped.
+
+        Raises Stopped if the function does not return, and ToolError if it changes sp or a register that
+        belongs to the caller.
         """
         pc = self.image.address(function) if isinstance(function, str) else function
         r = self.registers

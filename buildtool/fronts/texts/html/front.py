@@ -81,7 +81,8 @@ def plot(
 ) -> Plot | None:
     """Returns the plot of a front and of other strategies' plans, or None if there are no points.
 
-    `limit` is the number of bytes that the arena may have. `own` is the plan that was chosen.
+    `points` are the plans of the front, `beside` those of other strategies. `own` is the plan that was
+    chosen. `limit` is the number of bytes that the arena may have.
     """
     if not points:
         return None
