@@ -193,8 +193,8 @@ class Reads:
     def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
         """Whether `flag`, one of the compiler's `flags`, may change the object.
 
-        A flag -DNN_... cannot, if neither the files nor the values of the `flags` mention its macro. Every
-        other flag may.
+        Every flag may, except one that defines a macro NN_... whose name appears neither in the files nor in
+        the values of `flags`.
         """
         if not flag.startswith("-DNN_"):
             return True

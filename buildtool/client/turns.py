@@ -90,9 +90,9 @@ def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
 
 
 def look(folder: str) -> BuildLock:
-    """Returns a BuildLock that only has the killed builds of `folder`, for a build that writes no files.
+    """Returns which builds of `folder` were killed, as a BuildLock that does not hold the lock.
 
-    It does not wait.
+    It is for a build that writes no files, which need not wait for another build.
     """
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)

@@ -29,10 +29,11 @@ _KILLED = "it ended without a message, as a killed process does"
 
 
 class Life:
-    """A running daemon's files: its endpoint `at` with the lock, which it holds while it lives, and its
-    socket.
+    """A running daemon's files: its lock, which it holds until it ends, its socket and its record.
 
-    `code` is the digest of its code. `last_end` says why the daemon before it ended.
+    - `at`: the daemon's endpoint.
+    - `code`: the digest of its code.
+    - `last_end`: why the daemon before it ended.
     """
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:

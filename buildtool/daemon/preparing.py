@@ -93,7 +93,7 @@ class Preparer:
     def add(self, job: Job, *, ahead: bool = False) -> None:
         """Adds a preparation, which begins as soon as the budget allows it.
 
-        Of the preparations with `ahead`, a network on a board has at most one.
+        With `ahead`, it replaces an earlier preparation for the same network and board.
         """
         if self._share <= 0:
             return

@@ -226,8 +226,9 @@ def _find_guard_bytes(board: Board) -> int:
 def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Returns the bytes of code of each owner, for code in the same memory as the arena; empty if no size is
-    known.
+    """Returns the bytes of code of each owner if code lies in the same memory as the arena.
+
+    Without a plan, only code that every plan has counts. The result is empty if no size is known.
     """
     board = target.board
     if plan is not None:

@@ -42,7 +42,8 @@ class SourceGroup(TypedDict):
 class SerialPort(TypedDict):
     """The driver of a board's serial port, with the functions of `wire.h`, for applications.
 
-    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core. They go after `cflags`.
+    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core; in a command line they
+    follow `cflags`.
     """
 
     flags: list[str]

@@ -502,8 +502,8 @@ class PlannedModel(PlanDetails, BoardFacts):
     - `order_status`: null for the given order of operators. For the best order it is "optimal" (no order
       keeps fewer bytes alive) or "feasible" (its own budget ended first).
     - `estimated_ms`: the cost at the board's clock; null if costs are not times or the clock is not known.
-    - `cost_by_ratio`: the plan's kernels that have no formula in cycles. Their instructions are counted,
-      times the mean number of cycles per instruction.
+    - `cost_by_ratio`: the plan's kernels that have no formula in cycles. Their cost is their number of
+      instructions times a mean number of cycles per instruction.
     - `removed`: null if all channels are computed.
     - `four_bits`: null if no weights are stored in four bits.
     - `memories`: null unless the arena is in two memories.

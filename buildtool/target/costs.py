@@ -33,8 +33,8 @@ COST_UNITS = 16  # a cost is a multiple of 1/16
 
 
 class Part(NamedTuple):
-    """The numbers on which a call's cost depends along one axis, for the outputs that it computes on this
-    axis.
+    """The outputs that a kernel call computes along one axis, as the numbers on which the call's cost
+    depends.
     """
 
     size: int  # outputs

@@ -329,7 +329,7 @@ def run_network(env, network: Network, firmware, **inputs):
 def debug_network(env, network: Network, firmware, **options):
     """Returns the alias `debug`, which builds the firmware and starts the server for a debugger.
 
-    It prints how to connect. The session's files are in the folder `session` of the network's folder.
+    The alias prints how to connect. The session's files are in the folder `session` of the network's folder.
     `options` are those for inputs, and `port`.
     """
     network.slots["session"] = network.directory.Dir("session").path
@@ -541,8 +541,9 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 def _own(env, **variables):
     """Returns an environment for buildtool's own targets, with `variables`.
 
-    It decides by content, whatever Decider the user has set. It also has the user's line, for errors in the
-    build. No command uses this variable, so that nothing is built again if the line moves.
+    It decides by content whether sources have changed, whatever Decider the user has set. It also knows the
+    line of the user's call, for errors in the build; no command uses this variable, so that nothing is built
+    again if the line moves.
     """
     spawn = _CachedSpawn(env["SPAWN"], env.Dir("#").abspath, env["NETWORK_CACHE"])
     own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)

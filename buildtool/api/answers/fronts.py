@@ -114,8 +114,8 @@ def _join_fronts(fronts: list[FrontFigures]) -> FrontFigures:
     """Returns one Pareto front, made of the fronts of several networks that compute the same moving window.
 
     These networks differ in the rows that they keep between invokes. Points are sorted by memory. A point is
-    left out if a smaller one does no more work, unless it costs at most CHEAPER times as much as all smaller
-    ones.
+    left out if a smaller one does no more work; but it stays if it costs at most CHEAPER times as much as the
+    cheapest smaller one.
     """
     first, *others = fronts
     if not others:
@@ -227,8 +227,8 @@ def figures(plan: Plan, target: Target) -> Figures:
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Returns the figures of other strategies' plans for this network, or why a strategy makes no plan.
 
-    The plan layer by layer is always one of them, except for a streamed input image. If `peers` is true,
-    msf-cnn and xcore-strips follow.
+    The first plan runs layer by layer; it is left out for a streamed input image. If `peers` is true, plans
+    of msf-cnn and xcore-strips follow.
     """
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []

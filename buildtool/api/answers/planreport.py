@@ -67,7 +67,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 def totals(request: Asked, session: Session) -> dict[str, str | int | float | None]:
     """Returns the totals of the answer to a `plan` request, under the answer's keys.
 
-    They need a part of the time that the whole answer needs.
+    Computing only these takes less time than the whole answer.
     """
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     plan, target = planned.plan, planned.target

@@ -1,8 +1,8 @@
 """Computes the stack that a function of a linked image needs: its own frame, and the largest need of its
 callees.
 
-This is an upper bound for any input, as every call that the code could make counts. It does not include
-interrupts, nor functions of the application that the network calls back (a yield hook, a row source, a
+This is an upper bound for any input, as every call that the code could make counts. Not included are
+interrupts, and functions of the application that the network calls back (a yield hook, a row source, a
 loader).
 """
 
@@ -194,8 +194,9 @@ class Stacks:
         return functions
 
     def _find_in_data(self, start: int, data: bytes) -> set[int]:
-        """Returns the addresses of functions to which the aligned 32-bit words of `data`, at `start`,
-        point.
+        """Returns the addresses of functions that appear in `data`, as aligned 32-bit words.
+
+        `start` is the address of the data.
         """
         places = range(-start % 4, len(data) - 3, 4)
         return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)

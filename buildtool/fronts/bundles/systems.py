@@ -95,7 +95,7 @@ _V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
 def facts_of(board: str, core: str) -> dict[str, Any]:
     """Returns variables for the templates: the names that build systems give to a core and to a board.
 
-    They are empty for the core ANY.
+    The names are "" for the core ANY.
     """
     cores = _V6M if core in _V6M else (core,)
     names = [one.removeprefix("cortex-").upper() for one in cores if one.startswith("cortex-")]

@@ -139,10 +139,10 @@ def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def data(path: str) -> bytes:
-    """Returns the bytes of a file that may have an answer. It is read once, since it may be a pipe.
+    """Returns the bytes of a file that may have an answer.
 
-    Of a file of another kind, only the beginning is read. Raises UsageError for a file that cannot be read or
-    is too large.
+    The file is read once, since it may be a pipe. If its beginning is not that of an answer, the rest is not
+    read. Raises UsageError for a file that cannot be read or is too large.
     """
     try:
         with _open_file(path) as file:

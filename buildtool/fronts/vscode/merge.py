@@ -217,9 +217,9 @@ class _File:
         return False
 
     def add_entries(self, key: str, label: str, items: Sequence[dict[str, Any]]) -> None:
-        """Adds entries to the array under `key`, except those that the array has.
+        """Adds those of `items` to the array under `key` that it does not have yet.
 
-        It has an entry if one of its entries has the same value for `label`.
+        An item is there already if an entry of the array has the same value under the key `label`.
         """
         if not items:
             return

@@ -129,9 +129,10 @@ def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
 class Machine:
     """A simulated logical core with an image in its memory.
 
-    The buffers for calls lie between the program's end and its stack: `place` copies one there, `read` gets
-    it back. `call` runs a function by the C ABI and returns r0. It raises Stopped if the function does not
-    return. `library` is a result of `compile_runner`, which may be that of another process.
+    The buffers for calls lie between the program's end and its stack: `place` copies data into a new buffer,
+    `read` copies a buffer's content. `call` runs a function by the C ABI and returns r0. It raises Stopped if
+    the function does not return. `library` is a result of `compile_runner`, which may be that of another
+    process.
     """
 
     def __init__(self, image: Image, readings: Readings = Readings(), library: Path | None = None) -> None:
