@@ -169,8 +169,10 @@ def _find_spaced_files(line: str) -> Iterator[str]:
 
 def _find_script_files(files: Iterable[str]) -> set[str]:
     """Returns the files that scripts among `files` name by an absolute path, and those that such scripts name
-    in turn. A script may run a program for some sources only, or after the compiler, whose output does not
-    name it.
+    in turn.
+
+    The output of the compiler does not name a program that a script runs for some sources only, or after the
+    compiler.
     """
     paths: set[str] = set()
     queue = list(files)

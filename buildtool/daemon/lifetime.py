@@ -89,10 +89,10 @@ class Life:
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Returns whether the folder of the cache is still the same one.
+        """Returns whether the folder of the cache is still the one that this method has seen before.
 
-        The first entry makes the folder, and only a folder that was seen can be missing later. So this has to
-        be called whenever an entry may have been written.
+        The folder is created with the first cache entry. Call this whenever an entry may have been written:
+        otherwise the daemon would not notice later that the folder is gone.
         """
         if self._cache is None:
             return True

@@ -97,9 +97,9 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     """Estimates the footprint on a core for which there is no compiler: 1.5 times the code for RV32IMAC.
 
-    This is not a bound. A kernel without a size for RV32IMAC counts as the largest reference kernel, assembly
-    by its lines. Returns None if code and arena are in different memories, because the code then takes
-    nothing from the arena.
+    This is not a bound. A kernel without a size for RV32IMAC counts as much as the largest reference kernel;
+    assembly is estimated from its number of lines. Returns None if code and arena are in different memories,
+    because the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 

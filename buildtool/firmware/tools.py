@@ -81,10 +81,10 @@ class Origins:
         return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
-        """Returns the board's files, the code and data of other distributions, and the files that libraries
-        read.
+        """Returns the files on which the emitted code and its build depend, besides buildtool's own code.
 
-        buildtool's own code is not included, because its digest covers it.
+        They are the board's files, the code and data of other distributions, and the files that libraries
+        read. The digest of buildtool's code covers the rest.
         """
         code = {path for folder in self.foreign().values() for path in folder.rglob("*")}
         module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()

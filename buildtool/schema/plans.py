@@ -56,7 +56,8 @@ class MoveView(TypedDict):
 class OverlapView(TypedDict):
     """An operator whose output may overlap its input.
 
-    `input` and `output` are positions of buffers. `distance` is in bytes.
+    `input` and `output` are positions of buffers. The input's offset is at least `distance` bytes above the
+    output's offset.
     """
 
     op: int

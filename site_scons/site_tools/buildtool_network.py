@@ -391,7 +391,10 @@ _show_no_lines_of_ours()
 
 
 def _at_the_users_line(name, method):
-    """Returns `method` for environments. A mistake in a call becomes an error at the user's line."""
+    """Returns the method `name` to add to environments: it calls `method`.
+
+    A mistake in a call becomes an error at the user's line.
+    """
     signature = inspect.signature(method)
 
     def call(env, *words, **options):

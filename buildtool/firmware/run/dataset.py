@@ -91,8 +91,9 @@ def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate |
 
 
 def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
-    """Returns the work for the input `first`, counted in the emulator; `by_plan`, the estimate by the plan,
-    if it cannot be counted.
+    """Returns the work for the input `first`, counted in the emulator.
+
+    If the work cannot be counted, returns `by_plan`, the estimate that follows from the plan.
     """
     if reality(planned.target.board).level is not Level.EMULATOR:
         return by_plan

@@ -245,9 +245,9 @@ class Boards:
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """Returns the rules that make a library of a group of sources.
 
-        If the sources need an emitted header, a filegroup has them, and the library only the headers: each
-        network compiles such sources itself. So it is for the kernels, of which a network compiles those that
-        it calls.
+        Sources that need an emitted header are put into a filegroup instead, because each network compiles
+        them itself. The library of the kernels has only headers, because each network compiles the kernels
+        that it calls.
         """
         sources = [self._label(answer, source) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]

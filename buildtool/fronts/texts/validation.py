@@ -1,4 +1,6 @@
-"""The answer to `validate` as text: whether it is equal, where it ran, and how it was built."""
+"""The answer to `validate` as text: whether the outputs are right, what ran the network, and which compiler
+built it.
+"""
 
 from __future__ import annotations
 
