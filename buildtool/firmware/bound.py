@@ -47,6 +47,7 @@ LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the facto
 _LINE = 4  # bytes of code, the most of a line of assembly
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
+_MEMORY_CODE = 1024  # bytes: memcpy and its like, and jumps that are far, which lie with the kernels in their RAM
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -208,6 +209,13 @@ def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
+def _list_kernel_parts(code: Mapping[str, int]) -> dict[str, int]:
+    """Returns the bytes of the kernels where they run from a RAM, from the bytes of all code by owner."""
+    kernels = f"{needs.CODE} of the {needs.KERNELS}"
+    gaps = code.get(needs.ALIGNMENT, 0)
+    return {kernels: code[kernels], f"{needs.CODE} of the {needs.FIRMWARE}": _MEMORY_CODE, needs.ALIGNMENT: gaps}
+
+
 def _find_guard_bytes(board: Board) -> int:
     """Returns the number of guard bytes below the stack, which detect a stack overflow."""
     return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
@@ -278,6 +286,7 @@ def _list_uses(
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
         (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
+        *([(board.kernels, _list_kernel_parts(code))] if board.kernels else []),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(sizes)

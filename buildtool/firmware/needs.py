@@ -140,7 +140,9 @@ def needs_of(
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     rows = []
-    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
+    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code, board.kernels)):
+        if not name:
+            continue
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
         reserved = arenas[name] + board.reserved_for_others(name, plan.state_bytes) if name in arenas else 0

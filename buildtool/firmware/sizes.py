@@ -73,7 +73,8 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
-        name = f"{section.name} (initial values)" if is_copy else section.name
+        stored = "stored" if section.is_code else "initial values"
+        name = f"{section.name} ({stored})" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
     if ELSEWHERE in rows:
@@ -89,7 +90,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
 def in_memories(sections: Sequence[Section], board: Board) -> Iterator[tuple[str, Section, bool]]:
     """Yields (memory, section, is_copy) for every section in a memory; ELSEWHERE comes last.
 
-    `is_copy` is true if the memory has only a copy of the variables' initial values.
+    `is_copy` is true if the memory has only a copy of initial values or code, which start-up code reads.
     """
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)

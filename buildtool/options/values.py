@@ -86,6 +86,7 @@ class TargetChoice:
     which test firmware answers, or "" if it answers through files. `threads` is the number of threads that
     share each kernel call (None: all that the board has). `weights_in` is the memory of the weights (None:
     the board's choice). `arena_in` is the memory of the arena, or two memories with a comma between.
+    `kernels_in` is the RAM from which kernels run (None: the board's choice).
     """
 
     board: Named
@@ -97,6 +98,7 @@ class TargetChoice:
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
     arena_in: str | None = None
+    kernels_in: str | None = None
 
 
 @dataclass(frozen=True)
