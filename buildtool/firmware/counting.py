@@ -162,7 +162,7 @@ def _list_uses(
     for section in image.sections:
         add(section.address, section.size, _name_parts(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
-            stored = _name_parts(section, board, shares, arenas) if section.is_code else {}
+            stored = {} if section.is_writable else _name_parts(section, board, shares, arenas)
             add(section.load_address, section.size, stored or {needs.INITIAL: section.size})
     # ld.lld aligns the end of the code for the variables' initial values, even where there are none.
     table = open_elf(image.elf).get_section_by_name(".symtab")

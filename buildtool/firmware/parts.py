@@ -62,7 +62,7 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     for memory, section, is_copy in in_memories(sections, board):
         is_constant = section.is_stored and not section.is_writable
         kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
-        kind_there = INITIAL if is_copy and not section.is_code else kind
+        kind_there = INITIAL if is_copy and section.is_writable else kind
         for piece in by_section[section.index]:
             owner = (owners.of(section, piece), piece.library, piece.file, piece.symbol)
             rows[memory, section.name, kind_there, *owner] += piece.end - piece.begin

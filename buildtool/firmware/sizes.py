@@ -73,7 +73,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
-        stored = "stored" if section.is_code else "initial values"
+        stored = "initial values" if section.is_writable else "stored"
         name = f"{section.name} ({stored})" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}

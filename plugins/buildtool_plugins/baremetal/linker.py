@@ -94,7 +94,7 @@ _KERNELS = """\
         *nn_*.obj(.text .text.*)
         *:nn_*.o(.text .text.*)
         *:nn_*.obj(.text .text.*)
-        *(.text.memcpy .text.memmove .text.memset)
+        *(.text.memcpy .text.memmove .text.memset .text.__aeabi_mem*)
         . = ALIGN(4);
         __nn_kernels_end = .;
     } > @kernels@ AT> @code@ :kernels
