@@ -174,6 +174,8 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
+    if board.copies_weights:
+        hint = suggest(weights_in=board.code)
     limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"

@@ -187,8 +187,9 @@ def _list_settings(lacking: Fitting) -> Iterator[Settings]:
         yield {"max_flash": None}
     if lacking.stack_excess or any(need.what == "flash" for need in over):
         if any(need.what == "flash" and need.memory == board.weights for need in over):
-            able = [m.name for m in board.memories if holds_weights(board, m) and m.name != board.weights]
-            yield from (Settings(weights_in=name) for name in able)
+            able = [m for m in board.memories if holds_weights(board, m) and m.name != board.weights]
+            stored = [m.name for m in able if m.kind is MemoryKind.ROM or m.bandwidth]  # RAM only has a copy
+            yield from (Settings(weights_in=name) for name in stored)
         return  # no setting of the plan makes code or weights smaller
     arenas = [need for need in over if need.memory in board.holders or need.what == "arena limit"]
     if not arenas:
