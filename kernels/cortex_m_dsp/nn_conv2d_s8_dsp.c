@@ -91,6 +91,7 @@ NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
 NN_OUTLINE void take_rests(const layer *l, int8_t *to, int32_t pixels, const int8_t *from,
                            int32_t step) {
     const int32_t rest = l->taps.rest, apart = 4 * l->taps.rest_quads;
+#pragma GCC unroll 1
     do {
         to[0] = from[0];
         if (rest > 1) {

@@ -284,13 +284,14 @@ NN_OUTLINE void nn_dsp_clamp_apart(int8_t *data, int32_t pixels, int32_t channel
     }
 }
 
-/* Clamps `pixels` of `channels` each, which are `stride` bytes apart. */
+/* Clamps `pixels` of `channels` each, which are `stride` bytes apart; nothing to do if the limits
+ * are those of int8. */
 static inline void nn_dsp_clamp_pixels(int8_t *data, int32_t pixels, int32_t channels,
                                        int32_t stride, const nn_conv_constants *common) {
-    if (stride == channels) {
-        nn_dsp_clamp(data, pixels * channels, common->clamp_min, common->clamp_max);
-    } else {
-        nn_dsp_clamp_apart(data, pixels, channels, stride, common);
+    if (common->clamp_min > -128 || common->clamp_max < 127) {
+        const int joined = stride == channels;
+        nn_dsp_clamp_apart(data, joined ? 1 : pixels, joined ? pixels * channels : channels, stride,
+                           common);
     }
 }
 
