@@ -214,7 +214,11 @@ def _list_kernel_parts(code: Mapping[str, int]) -> dict[str, int]:
     """Returns the bytes of the kernels where they run from a RAM, from the bytes of all code by owner."""
     kernels = f"{needs.CODE} of the {needs.KERNELS}"
     gaps = code.get(needs.ALIGNMENT, 0)
-    return {kernels: code[kernels], f"{needs.CODE} of the {needs.FIRMWARE}": _BESIDE_KERNELS, needs.ALIGNMENT: gaps}
+    return {
+        kernels: code[kernels],
+        f"{needs.CODE} of the {needs.FIRMWARE}": _BESIDE_KERNELS,
+        needs.ALIGNMENT: gaps,
+    }
 
 
 def _find_guard_bytes(board: Board) -> int:

@@ -1,7 +1,7 @@
 """Makes a target with its kernels from the user's choice of board, library, memories and threads.
 
-The user may choose other memories for the arena, the weights and the kernels than the board's file, and use fewer
-threads. Memory that the board reserves for the application stays where the file puts it.
+The user may choose other memories for the arena, the weights and the kernels than the board's file,
+and use fewer threads. Memory that the board reserves for the application stays where the file puts it.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def with_kernels_in(board: Board, name: str | None) -> Board:
     """Returns the board with its kernels in memory `name` (None: its file's choice); raises UsageError."""
     name = board.kernels if name is None else name
     if name in ("", board.code):
-        return replace(board, kernels="")
+        return replace(board, kernels="") if board.kernels else board
     if not _copies_into_ram(board):
         what = f"the start-up code of board '{board.name}' copies no kernels"
         raise UsageError(what, option="kernels_in", hint=suggest(kernels_in=board.code))

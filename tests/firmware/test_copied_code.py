@@ -9,8 +9,8 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError, ToolError, UsageError
 from buildtool.firmware.run.cycles import find_timer
-from buildtool.target.choice import load_target, with_kernels_in, with_weights_in
 from buildtool.options.values import TargetChoice
+from buildtool.target.choice import load_target, with_kernels_in, with_weights_in
 from buildtool.target.registry import load_board
 
 EXAMPLES = ROOT / "examples/mlperf_tiny/boards"

@@ -149,8 +149,9 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     The stack lies at the low end of `data`, so that an overflow leaves the memory and does not overwrite
     globals. Below it is a guard of `guard_bytes` (a power of two, or 0), aligned to its size; cores that can
     forbid access to the guard do so. Xtensa's .literal lies before its code. Weights begin at the boundary of
-    an erase block. Kernels and weights that start-up code copies into a RAM are stored with the code. .nn_state is a network's state between invokes. Sections without contents are not in a
-    segment, so that a loader does not write them.
+    an erase block. What start-up code copies into a RAM (kernels, weights) is stored with the code. .nn_state
+    is a network's state between invokes. Sections without contents are not in a segment, so that a loader
+    does not write them.
     """
     regions = (
         f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"

@@ -137,8 +137,10 @@ class BaremetalPlugin(Family):
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
-        copied = ("-DNN_KERNELS_COPIED",) if board.kernels else ()
-        copied += ("-DNN_WEIGHTS_COPIED",) if board.copies_weights else ()
+        copied = [
+            *(["-DNN_KERNELS_COPIED"] if board.kernels else []),
+            *(["-DNN_WEIGHTS_COPIED"] if board.copies_weights else []),
+        ]
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
         shared = (self.memory, baremetal.ROOT / "semihosting.c")
