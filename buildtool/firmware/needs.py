@@ -150,7 +150,9 @@ def needs_of(
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     rows = []
-    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
+    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code, board.kernels)):
+        if not name:
+            continue
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
         reserved = arenas[name] + board.reserved_for_others(name, plan.state_bytes) if name in arenas else 0
@@ -182,6 +184,8 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
+    if board.copies_weights:
+        hint = suggest(weights_in=board.code)
     limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"

@@ -91,6 +91,7 @@ class TargetPlugin(Protocol):
       user's Library at `path`; raises UsageError if the board cannot use it, or it is not at `path`;
     - `requantisations(board)`: for each value of `Requantise` that the board offers, the names of the kernel
       families that requantise so and are preferred to the core's other families;
+    - `copies_into_ram`: whether its start-up code copies kernels and weights into RAMs that the roles name;
     - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
     - `reality(board)`: the Reality of `run`, for programs by the board's first toolchain, if `run` uses
       neither native code of this machine nor an emulator. `board_of(board, image)`, if toolchains make

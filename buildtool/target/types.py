@@ -23,6 +23,7 @@ from buildtool.target.hardware import (
     FirmwareUse,
     FlashImage,
     Memory,
+    MemoryKind,
     Probe,
     Published,
     Uart,
@@ -403,6 +404,14 @@ class Board:
     data: Annotated[RamName, Key("Globals and the stack.", name="roles.data")]
     arena: Annotated[RamName, Key("The arena.", name="roles.arena")]
     weights: Annotated[MemoryName, Key("The weight image.", name="roles.weights")]
+    kernels: Annotated[
+        RamName,
+        Key(
+            "The code of the kernels, which start-up code copies there.",
+            "the memory of `code`",
+            "roles.kernels",
+        ),
+    ] = ""
     arenas: Annotated[
         tuple[str, ...],
         Kind("list of names of RAMs"),
@@ -488,6 +497,13 @@ class Board:
         if name != self.code or self.unavailable_bytes(name) == self.reserved_for_others(name):
             return ""
         return " beside " + ", ".join(f"{each.what} {each.bytes:,}" for each in parts)
+
+    @property
+    def copies_weights(self) -> bool:
+        """Whether start-up code copies the weights from the code's memory into a RAM that programs read."""
+        weights, code = self.memory(self.weights), self.memory(self.code)
+        in_ram = weights.kind is MemoryKind.RAM and not weights.bandwidth
+        return in_ram and code.kind is MemoryKind.ROM
 
     @property
     def is_native(self) -> bool:

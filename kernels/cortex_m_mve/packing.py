@@ -220,9 +220,14 @@ def _add(graph: Graph, op: Op) -> bytes:
 
     If there is no exact line, they are zeros.
     """
-    plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
+    plain = _plain(graph, op, "add")
     line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
+
+
+def _plain(graph: Graph, op: Op, packing: str) -> bytes:
+    """Packs the constants of a plain kernel."""
+    return packings(kernels_root() / "reference" / "packing.py")[packing](graph, op)
 
 
 PACKINGS: dict[str, Packing] = {
@@ -234,4 +239,5 @@ PACKINGS: dict[str, Packing] = {
     "fully_connected_mve": _dense,
     "transpose_conv_mve": _transpose_conv,
     "grouped_conv_mve": by_group(_conv),
+    "wide_grouped_conv_mve": by_group(lambda graph, op: _plain(graph, op, "wide_conv")),
 }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a build system that needs only the options of a kind reads 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
 COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
-TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
+TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in")
 COMPILED = ("toolchain", "debug")
 FIELD = tuple(option.name for option in table.OPTIONS if option.group is Group.FIELD)
 LINK_OPTIONS = ("on", "wire")
@@ -263,7 +263,7 @@ class Values:
             cmsis_nn=self.value("cmsis_nn", ""),
             debug=self.kind == "debug" or self.given.get("debug", False),
             wire=self.wire(),
-            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in"),
+            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in", "kernels_in"),
         )
 
     def wire(self) -> str:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 INI = "platformio.ini"
 # The options that decide what is compiled.
-_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "name")
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in", "name")
 Given = Mapping[str, Any]
 
 
