@@ -96,7 +96,10 @@ def _remove_common_end(first: str, last: str) -> tuple[str, str]:
 
 
 def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the operators' short forms, or only the first ones if there are too many for the column."""
+    """Returns the forms of some operators (kind, window and stride, such as "dw 3x3/2"), separated by commas.
+
+    If there are too many for the column, only the first ones are listed, and the number of the others.
+    """
     names = [answer["operators"][position]["form"] for position in ops]
     text = ", ".join(names)
     while len(text) > FORMS_WIDTH and len(names) > 1:
