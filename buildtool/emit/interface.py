@@ -1,7 +1,8 @@
 """Writes the functions of the network's interface, and the variables that they share with its regions.
 
-While one of the functions runs, `running` is set, and functions that would change what it uses fail. So a
-function of the application that the network calls back cannot change its arena or its weights.
+During an invoke the network may call functions of the application. These must not change the arena or the
+weights. So each function of the interface sets `running` while it runs, and functions that would change
+something in use return an error while `running` is set.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Loading:
     def prologue(self, index: int) -> list[str]:
         """Returns the statements at the start of the region `index`.
 
-        They wait for the region's constants, and begin the loads for later regions.
+        They wait for the region's constants, and begin to load constants of later regions.
         """
         own = [load for load in self.begun[index] if load in self.needed[index]]
         lines = [line for load in own for line in self._begin(load)]
@@ -60,7 +60,7 @@ class Loading:
         return lines
 
     def ahead(self, index: int) -> list[str]:
-        """Returns the statements, in the region `index`, that begin to load constants of later regions."""
+        """Returns only those statements of the region `index` that begin to load constants of later regions."""
         later = [load for load in self.begun[index] if load not in self.needed[index]]
         return [line for load in later for line in self._begin(load)]
 

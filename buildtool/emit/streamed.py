@@ -58,8 +58,9 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
 
 
 def _zeros(every: Sequence[str]) -> list[str]:
-    """Returns lines that declare counters with the value 0, several per line. A name may have another value
-    ("x = 2").
+    """Returns lines that declare counters with the value 0, several per line.
+
+    An item of `every` is a counter's name, or a name with another first value ("x = 2").
     """
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
     values = ([name if "=" in name else f"{name} = 0" for name in row] for row in rows)
@@ -67,7 +68,10 @@ def _zeros(every: Sequence[str]) -> list[str]:
 
 
 def _row_counter(network: Network, group: Group) -> list[str]:
-    """Returns the name of a group's row counter, with its first value if that is not 0."""
+    """Returns the declaration of a group's row counter, for `_zeros`.
+
+    It is the counter's name, with its first value if that is not 0.
+    """
     begin, name = first_row(network.graph, group), f"row_{group.ops[-1]}"
     return [f"{name} = {begin}" if begin else name]
 
@@ -147,7 +151,7 @@ def _views(network: Network, region: Region) -> list[str]:
 
 
 def _high(variable: str, axis: Axis) -> str:
-    """Returns C for axis.high(variable): the end of the inputs that the first `variable` outputs need."""
+    """Returns C for one past the last input row that the first `variable` output rows need: axis.high."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
 
 
@@ -156,7 +160,7 @@ def _low(variable: str, axis: Axis) -> str:
 
 
 def _first(variable: str, axis: Axis) -> str:
-    """Returns C for axis.low(variable): the first input that the output number `variable` needs."""
+    """Returns C for the first input row that the output row number `variable` needs: axis.low."""
     return plus(times(variable, axis.stride), -axis.pad)
 
 
