@@ -106,7 +106,7 @@ def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], st
 
 
 def trace_window(tensor: int, dtype: DType) -> str:
-    """Returns the statement that reports the window of a tensor that has just been computed, in a trace build."""
+    """Returns the statement that reports a tensor's window in a trace build, when it has been computed."""
     numbers = f"{tensor}, &tensor_{tensor}, &window"
     return f"NN_TRACE_WINDOW({numbers});" if dtype.size == 1 else f"NN_TRACE_WIDE({numbers}, {dtype.size});"
 
@@ -159,8 +159,8 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
 def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
     """Returns the fields (name, value) of a geometry that describe a kernel's window and its padding.
 
-    `sides`: the beginning of the fields' names, such as "stride" -> (rows, columns). Of `pad`, the top and the
-    left are written.
+    `sides`: the beginning of the fields' names, such as "stride" -> (rows, columns). Of `pad`, the top and
+    the left are written.
     """
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]

@@ -82,7 +82,7 @@ POOL_LIMITS = 2  # numbers in a pair of limits of a pooling
 
 
 def pool_limits(graph: Graph, op: Op) -> bytes:
-    """Packs the smallest and the largest output value of a pooling, and what it needs if a PAD is folded into it.
+    """Packs the smallest and the largest output value of a pooling, and what it needs for a folded PAD.
 
     With a folded PAD, a maximum pooling also needs the limits for windows that meet the padding (see
     `bordered`), and an average pooling the padding's value and the number of elements of a window.

@@ -169,7 +169,7 @@ def _fully_connected(call: Call) -> list[str]:
 
 
 def _several(call: Call) -> list[str]:
-    """Returns the lines for operators such as ADD, PRELU and SELECT_V2, whose operands broadcast over the output.
+    """Returns the lines for operators whose operands broadcast over the output: ADD, PRELU, SELECT_V2 etc.
 
     Some of their kernels have only one operand: they look up each of its values in a table.
     """
@@ -219,7 +219,7 @@ def _check_leading(call: Call, tensor: Tensor) -> None:
 
 
 def _copy_lines(call: Call) -> list[str]:
-    """Returns the lines for an operator that copies boxes (parts of tensors), such as a concatenation or a slice.
+    """Returns the lines for an operator that copies boxes (parts of tensors), such as a concatenation.
 
     A box that already lies in its place is not copied.
     """

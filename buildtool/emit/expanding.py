@@ -36,7 +36,7 @@ def can_expand(kernel: KernelVariant) -> bool:
 
 
 def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels, where operators with weights in four bits call the functions that expand these weights.
+    """Returns the kernels, where operators with weights in four bits call functions that expand these.
 
     `kernels`: one per operator, None for aliases.
     """

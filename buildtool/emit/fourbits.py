@@ -88,10 +88,11 @@ def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 
 
 def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> int:
-    """Returns the bytes that an operator's constants need if the weight image stores its weights in four bits.
+    """Returns the bytes that an operator's constants need in the weight image with weights in four bits.
 
-    `expanded`: how many output channels are expanded at a time. The bytes are enough for the operator's present
-    weights. If the packing stores each weight as a byte, they are also enough for any weights from -8 to 7.
+    `expanded`: how many output channels are expanded at a time. The bytes are enough for the operator's
+    present weights. If the packing stores each weight as a byte, they are also enough for any weights from -8
+    to 7.
     """
     own = sum(len(encode(block)) for block in _blocks(graph, op, kernel, expanded))
     shown, any_weights = _with_constants(graph, op), 0
@@ -112,8 +113,9 @@ def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> i
 def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:
     """Returns the bytes that a block needs when encoded, whatever values from -8 to 7 its weights have.
 
-    `pieces`: of the block as it is packed if all weights are `_WEIGHT` and all biases `_BIAS`. So a piece with
-    only `_WEIGHT` and zeros has only weights, and 16 bytes are enough for it. All other pieces count 32 bytes.
+    `pieces`: of the block as it is packed if all weights are `_WEIGHT` and all biases `_BIAS`. So a piece
+    with only `_WEIGHT` and zeros has only weights, and 16 bytes are enough for it. All other pieces count 32
+    bytes.
     """
     narrow = np.all((pieces == 0) | (pieces == _WEIGHT), axis=1)
     return len(_head(narrow)) + pieces.size - PIECE // 2 * int(narrow.sum())

@@ -120,9 +120,9 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 def _same_constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
     """Returns operator -> an earlier operator with the same constants, for a network on a moving window.
 
-    In such a network, several operators may compute different rows of one tensor of the window. They come from
-    one operator of the model's file, and have the same operands and the same kernel. Only their padding and
-    dilation may differ. Other operators are left out; for other networks the result is empty.
+    In such a network, several operators may compute different rows of one tensor of the window. They come
+    from one operator of the model's file, and have the same operands and the same kernel. Only their padding
+    and dilation may differ. Other operators are left out; for other networks the result is empty.
     """
     firsts: dict[tuple[object, ...], int] = {}
     same = {}

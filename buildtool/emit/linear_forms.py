@@ -56,9 +56,9 @@ def linear_form(
     most_sum: int,
     sides: Ints | None = None,
 ) -> Linear | None:
-    """Returns a form whose outputs, clamped to `limits`, equal `outputs` for all entries; None if none is found.
+    """Returns a form whose outputs, clamped to `limits`, equal `outputs`; None if none is found.
 
-    An entry is one combination of operand values.
+    They are equal for all entries. An entry is one combination of operand values.
 
     operands: for each operand, its value in each entry.
     slopes: for each operand, the number of output steps (a real number) by which the output changes when the
@@ -109,8 +109,7 @@ def _find_bits(
 ) -> int | None:
     """Returns the largest number of fraction bits that the limits allow; None if they allow too few.
 
-    middle: the bias as a real number of output steps.
-    largest: the largest absolute value of each operand.
+    middle: the bias as a real number of output steps. largest: the largest absolute value of each operand.
     slopes, most_factor, most_sum: as in `linear_form`.
     """
     total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
@@ -127,10 +126,10 @@ def _deciding_entries(
 ) -> tuple[Flags, Flags]:
     """Returns the entries that decide which factors and biases are possible, as two masks over the entries.
 
-    An entry gives its output if its value before rounding down lies from this output to below the next one. The
-    first mask has the entries whose value is closest to the lower end of this range, the second mask those closest
-    to its upper end. `real`: the value of each entry as a real number. The other arguments are as in
-    `linear_form`.
+    An entry gives its output if its value before rounding down lies from this output to below the next one.
+    The first mask has the entries whose value is closest to the lower end of this range, the second mask
+    those closest to its upper end. `real`: the value of each entry as a real number. The other arguments are
+    as in `linear_form`.
     """
     above, below = outputs > limits[0], outputs < limits[1]
     room_below, room_above = real - outputs, outputs + 1 - real
@@ -152,8 +151,8 @@ def _find_bias(
 ) -> Linear | None:
     """Returns the form with these factors and a suitable bias (and lift); None if there is no such bias.
 
-    The bias gives the right outputs for all entries in `deciding`, the result of `_deciding_entries`. If several
-    biases do, the middle one is taken. The other arguments are as in `linear_form`.
+    The bias gives the right outputs for all entries in `deciding`, the result of `_deciding_entries`. If
+    several biases do, the middle one is taken. The other arguments are as in `linear_form`.
     """
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums

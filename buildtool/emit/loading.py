@@ -60,7 +60,7 @@ class Loading:
         return lines
 
     def ahead(self, index: int) -> list[str]:
-        """Returns only those statements of the region `index` that begin to load constants of later regions."""
+        """Returns only the statements of the region `index` that begin to load later regions' constants."""
         later = [load for load in self.begun[index] if load not in self.needed[index]]
         return [line for load in later for line in self._begin(load)]
 

@@ -16,7 +16,8 @@ Arguments = dict[Argument, str]
 def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
     """Returns C for the kernel call of an operator that only networks on a moving window have.
 
-    The result is the lines of declarations, and the arguments. `address` returns C for the address of a tensor.
+    The result is the lines of declarations, and the arguments. `address` returns C for the address of a
+    tensor.
     """
     match attrs := op.attrs:
         case RowsAttrs():

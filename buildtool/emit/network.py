@@ -24,8 +24,8 @@ class Network:
     net: the prefix of its names in C.
     kernels: the operators' kernels; None for aliases.
     image: its weight image.
-    holders: tensor -> its buffer in the arena. If the tensor moves to other buffers, this is the first one (see
-        `after`).
+    holders: tensor -> its buffer in the arena. If the tensor moves to other buffers, this is the first one
+        (see `after`).
     timeline: the plan's steps.
     checks: what the network checks in the field.
     """

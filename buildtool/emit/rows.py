@@ -52,8 +52,8 @@ def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
 def table_high(variable: str, position: int, axis: AxisTable, height: int, *, some: bool) -> str:
     """Returns C for the number of input rows that an operator needs for its first `variable` rows.
 
-    The value may exceed `height`, the number of input rows. `position` is the operator's. `axis` says which input
-    rows it reads. `some`: whether `variable` is certainly above 0, which makes the C simpler.
+    The value may exceed `height`, the number of input rows. `position` is the operator's. `axis` says which
+    input rows it reads. `some`: whether `variable` is certainly above 0, which makes the C simpler.
     """
     scale = find_scale(axis, height)
     if scale is None:
