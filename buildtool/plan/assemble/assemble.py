@@ -41,8 +41,8 @@ MOST_BUFFERS = 1 << 13  # buffers of all these placements together; at least two
 class Contents(NamedTuple):
     """What lies in the arena, and what may overlap there.
 
-    facts: of each region.
-    buffers: without the windows and scratch of regions (see `RegionFacts.workspace`).
+    facts: for each region, the facts that do not depend on the regions around it (see `RegionFacts`).
+    buffers: all buffers except the windows and scratch of regions (see `RegionFacts.workspace`).
     overlaps: the permitted overlaps; they refer to positions in `buffers`.
     """
 
