@@ -237,7 +237,8 @@ def wide_head(graph: Graph, op: Op) -> bytes:
 def _dense_factors(graph: Graph, op: Op) -> Ints:
     """Returns the requantisation factors of a dense layer with int16 activations, one row per output channel.
 
-    A row is four words: 53 bits in two words, the right shift, 0.
+    A row is four words: the factor's 53 significant bits in two words (the low one first), the right shift,
+    and 0.
     """
     rows = []
     for scale in channel_scales(graph, op):

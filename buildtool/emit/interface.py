@@ -305,8 +305,10 @@ def state_memory(network: Network) -> list[str]:
 
 
 def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[str]:
-    """Returns statements that copy `size` bytes of the weight image, from the offset `place`, and wait for
-    them.
+    """Returns statements that copy bytes of the weight image, and wait until the copy has ended.
+
+    `target`: C for the address to which they are copied. `place`: their offset in the weight image. `size`:
+    their number.
     """
     if network.plan.loads:
         return [f"load({target}, {place}, {size});", "loaded();"]

@@ -236,8 +236,9 @@ class StreamedLoads:
         return lines
 
     def _rows(self, op: int, loads: Sequence[Load]) -> list[int]:
-        """Returns the rows of an operator's group at which its constants are loaded to the next place, for
-        each of `loads`.
+        """Returns for each of `loads` the row with which an operator's group begins to compute after it.
+
+        `loads`: those of the operator `op`, which copy its constants to one place after the other.
         """
         timeline = self.network.timeline
         group = parts(self._run, timeline, group_of(self.region, op))

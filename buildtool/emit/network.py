@@ -179,8 +179,9 @@ class Network:
         }
 
     def lines(self, position: int) -> Buffer | None:
-        """Returns the buffer for the rows of an operator's output that are kept for the next band of rows;
-        None if there is none.
+        """Returns the buffer for rows of an operator's output that a group of bands keeps from step to step.
+
+        None if there are no such rows.
         """
         lines = (b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
         return next(lines, None)

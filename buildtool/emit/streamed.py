@@ -293,9 +293,10 @@ def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[st
 
 
 def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Returns lines that declare the rows that each operator computes, in a group that keeps rows from one
-    band of rows to the next: from those computed before to those needed for rows [start, end) of the last
-    operator.
+    """Returns lines that declare the rows that each operator of a group of bands computes in a step.
+
+    Such a group keeps rows from step to step. So an operator computes the rows from those that it has
+    computed before up to those that are needed for rows [start, end) of the last operator.
     """
     last, before, after = group.ops[-1], start, end
     lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
@@ -317,12 +318,12 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
 def _band_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns an operator's call in a group that keeps rows from one band of rows to the next. The call is
-    left out if there are no rows to compute.
+    """Returns an operator's call in a group of bands, and copies of the rows that are kept for the next step.
 
-    The last `kept` rows of its output are read again by the next band. Before the call, those of the previous
-    band are copied from their line buffer into the operator's window; after it, the new ones are copied back.
-    `columns_made` is C for the columns of the call.
+    The next step reads the last `kept` rows of the operator's output again. Before the call, the kept rows of
+    the step before are copied from their line buffer into the operator's window; after it, the new ones are
+    copied back. The call is left out if there are no rows to compute. `columns_made` is C for the columns of
+    the call.
     """
     low, high = f"low_{position}", f"high_{position}"
     if not kept:
@@ -350,8 +351,10 @@ def _band_call(
 def _swap_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns the same as `_band_call`, in a group that swaps: the columns that leave the window take the
-    place, in the line buffer, of those that come in.
+    """Returns an operator's call in a group that swaps the rows that it keeps from step to step.
+
+    A kept row is partly in the window, partly in a line buffer. Before the call, the columns that leave the
+    window and those that come in change places. The arguments are as in `_band_call`.
     """
     low, high = f"low_{position}", f"high_{position}"
     lines = block(f"if ({low} < {high})", call)

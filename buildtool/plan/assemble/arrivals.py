@@ -316,9 +316,9 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Adds the loads that happen while regions run to plans with the regions of `timeline`.
+    """Adds to plans the loads of constants that happen while regions run.
 
-    `constants`: by operator. `model`: gives the cost of a load.
+    All plans have the regions of `timeline`. `constants`: by operator. `model`: gives the cost of a load.
     """
 
     timeline: Timeline

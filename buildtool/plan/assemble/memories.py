@@ -162,7 +162,7 @@ class _Traffic(NamedTuple):
     tensors: by the tensor's root (see alias_roots).
     scratch: by operator, in its scratch.
     sums: by operator, in the sums of a pooling.
-    written: by operator, of its outputs; only bytes that it writes.
+    written: by operator, the bytes that it writes to its outputs.
     """
 
     tensors: Mapping[int, int]
