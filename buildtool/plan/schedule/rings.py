@@ -84,10 +84,11 @@ def _readers(
 
 
 def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """Returns the rows that a group of bands keeps of the tensors inside it, outside of their windows.
+    """Returns the rows that a group of bands keeps outside of its windows, for the tensors inside the group.
 
-    These are whole rows. In a group that swaps (see `bands`) a row is kept without as many columns as the
-    window has. Tensors of which nothing is left outside of the window are left out.
+    A group that copies keeps whole rows. In a group that swaps (see `bands`), as many columns of these rows
+    as the window has are in the window, and only the others are outside. Tensors without such columns are
+    left out.
     """
     kept = lines(graph, group)
     if group.scheme is not Scheme.SWAPS:
@@ -98,7 +99,11 @@ def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def lasting_windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """Returns the windows of a group that live beyond its steps: those of the tensors that it swaps."""
+    """Returns the windows needed from step to step: those of tensors with kept rows, if the group swaps.
+
+    In such a group (see `bands`) a part of each kept row is in the window. For other groups the result is
+    empty.
+    """
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
     return [window for window in windows(graph, group) if window.tensor in kept] if kept else []
 

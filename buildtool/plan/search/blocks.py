@@ -37,13 +37,15 @@ ROW = 0  # Group.hand_off: a whole row
 class Block:
     """Elements [first, last] (operators) as one group that computes `step` rows per step.
 
-    axis: relates the rows of its output to those of its input.
-    sums: aligned bytes of its accumulators and of what its branches or bands keep from step to step.
+    axis: the row axis from the group's input to its output.
+    sums: aligned bytes that the group keeps from step to step: accumulators of a pooling, ring buffers of its
+        branches, kept rows of bands.
     work: multiply-accumulates of all its steps.
-    section: its branches, if any.
-    bands: how it keeps the rows that its next step reads again.
-    ahead: with bands, the number of steps before the step that makes its first row.
-    pixels: the hand-off for which all this holds; None: for every hand-off.
+    section: its branches, if it is a section (see `sections`); else None.
+    bands: whether it keeps the rows that two neighbouring steps both read, and how.
+    ahead: with bands, how many first steps make only rows of tensors inside the group, and no row of its
+        output.
+    pixels: the hand-off for which the other fields hold; None: they hold for every hand-off.
     """
 
     first: int
@@ -122,7 +124,10 @@ class Blocks:
                 yield from self._bands(first, last, axis, sums)
 
     def leaps(self, first: int, last: int) -> bool:
-        """Returns whether an element of a chain skips columns of its input, so that hand-offs decide work."""
+        """Returns whether an element of a chain skips columns of its input.
+
+        Then the chain's work depends on the hand-off, since columns are skipped only between hand-offs.
+        """
         inner = (self.e.axes_of[e][1] for e in range(first + 1, last + 1))
         return any(axis.kernel < axis.stride for axis in inner)
 

@@ -29,7 +29,7 @@ from buildtool.target.types import Contract
 class Bands(enum.IntEnum):
     """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
-    NONE: it does not keep them. It makes them again. COPIED: it copies them out of its windows, and back for
+    NONE: it does not keep them, but makes them again. COPIED: it copies them out of its windows, and back for
     the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: each of their pixels is
     either in a window or outside; pixels change places instead of being copied.
     """

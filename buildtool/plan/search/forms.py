@@ -50,7 +50,7 @@ class FormRow(NamedTuple):
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
-    """Returns the rows as one array."""
+    """Returns block forms as one array, with a row for each form."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 

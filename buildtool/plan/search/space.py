@@ -191,6 +191,7 @@ class Space:
         Copying rows costs more than keeping them in a ring, which bytes and work do not show. So a way with
         groups of bands is replaced by a way without them that has the same bytes and work. In the same way, a
         way that swaps rows is replaced by one that copies them: swapping keeps windows in memory for longer.
+        `most_bytes`: the first limit.
         """
 
         def others(tables: Tables) -> _Ways:

@@ -43,7 +43,8 @@ class Tables:
     """The tables that the search reads, for one definition of weight.
 
     The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
-    multiply-accumulates. `bands`: groups of bands may keep rows in the ways of `Bands` up to this one.
+    multiply-accumulates. `bands`: a way may have groups of bands of the kinds in `Bands` up to this one; with
+    Bands.NONE it has none of them.
     """
 
     boundaries: Boundaries
