@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import Branches, Progress
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.types import SOURCE, Group, Scheme
 
 Ints = npt.NDArray[np.int32]
@@ -25,16 +26,21 @@ _INPUT = -1  # the place of the region's input, behind those of the groups
 class Link:
     """A group with the data of its loops.
 
-    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
-    of its input. `branches`: the lanes if the group's operators advance together, else None.
+    `axis`: its row axis from tensor `input` to its output. `pace`: the rows of its steps. `input_height`:
+    rows of its input. `branches`: the lanes if the group's operators advance together, else None.
     """
 
     group: Group
     axis: Axis
-    height: int
+    pace: Pace
     input: int
     input_height: int
     branches: Branches | None
+
+    @property
+    def height(self) -> int:
+        """The rows of its output."""
+        return self.pace.height
 
 
 class Walk:
@@ -93,12 +99,12 @@ class Walk:
                     self._new.append((index, link.group.ops[lane], y0, y1))
                 self._made[index] = progress.made[-1]
                 continue
-            y0, end = self._made[index], self._made[index] + link.group.rows_per_step
-            y1 = min(end, link.height)
+            y0 = self._made[index]
+            y1 = link.pace.end(y0)
             high = link.axis.high(y1)
             if self._room:
                 room = self._room[-1]
-                room[index] = min(room[index], link.height - end)
+                room[index] = min(room[index], link.pace.room(y0))
                 room[index - 1] = min(room[index - 1], link.input_height - high)
             self._pull(index - 1, max(0, min(link.input_height, high)))
             self._new.append((index, link.group.ops[-1], y0, y1))
@@ -172,5 +178,5 @@ def branch_advances(lanes: Branches, made: int = -1, *, asks: bool = False) -> I
     With `asks`, there are also lines (-1, SOURCE, y0, y1) for the input rows that they ask for.
     """
     group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
-    link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
+    link = Link(group, Axis(), Pace.even(lanes.lanes[-1].height, 1), -1, lanes.height, lanes)
     return Walk([link], asks).lines(made)

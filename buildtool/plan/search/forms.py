@@ -26,7 +26,7 @@ class FormRow(NamedTuple):
 
     `back`: how many elements before the last one the block begins. `window` does not contain constants that
     are loaded into the arena. `extra` is the block's extra weight (see Tables) if it computes all rows, and
-    `least_extra` the least one, which it may have if fewer rows are needed.
+    `least_extra` the least one, which it may have if fewer rows are needed. `up`, `down`: see Block.more.
     """
 
     back: int
@@ -44,6 +44,8 @@ class FormRow(NamedTuple):
     section: int
     bands: int
     ahead: int
+    up: int
+    down: int
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:

@@ -28,12 +28,12 @@ from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_EXTRA, _LEAST_EXTRA, _BACK, _STEP, _HAND_OFF, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
-    FormRow._fields.index,
-    ("extra", "least_extra", "back", "step", "hand_off", "window", "section", "bands"),
+_EXTRA, _LEAST_EXTRA, _HAND_OFF, _FORM_WINDOW, _BANDS = map(
+    FormRow._fields.index, ("extra", "least_extra", "hand_off", "window", "bands")
 )
+_OF_BLOCK = [*map(FormRow._fields.index, ("back", "step", "section", "bands", "up", "down"))]
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead up down".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
@@ -74,7 +74,7 @@ class Tables:
         Later elements need `wanted` of the block's rows.
         """
         block, blocks = form.block, self.blocks
-        rows = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
+        rows = blocks.pace(block).made(wanted)
         weight = self.before[block.first] - self.before[block.last + 1]
         if self.per_cost:
             weight += self.per_cost * round(blocks.block_cost(block, form.group, rows) * COST_UNITS)
@@ -119,7 +119,7 @@ class Tables:
             bands = Bands(row.bands)
             fixed = bands is Bands.SWAPPED or self.blocks.leaps(first, last)
             block = Block(first, last, row.step, axis, row.sums, row.work, bands=bands, ahead=row.ahead)
-            block = replace(block, pixels=row.hand_off if fixed else None)
+            block = replace(block, pixels=row.hand_off if fixed else None, more=(row.up, row.down))
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
@@ -131,11 +131,11 @@ class Tables:
         rows = self._by_key.get(self.boundaries.keys[block.last]) if self.per_cost == 1 else None
         if rows is None or self.per_work or block.section is not None:
             return self.blocks.cheapest(block, most_window)
-        own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
-        own &= rows[:, _BANDS] == block.bands
+        same = (block.last - block.first, block.step, 0, block.bands, *block.more)
+        own = (rows[:, _OF_BLOCK] == same).all(axis=1)
         if block.pixels is not None:
             own &= rows[:, _HAND_OFF] == block.pixels
-        fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
+        fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window))
         if not len(fitting):
             return None
         row = FormRow(*rows[fitting[np.argmin(rows[fitting, _EXTRA])]].tolist())
@@ -192,7 +192,7 @@ class Tables:
 
     def _forms(self, last: int) -> Iterator[Form]:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
-        fewest: dict[tuple[int, int | None], int] = {}  # first element and hand-off -> work
+        fewest: dict[tuple[int, int | None, bool], int] = {}  # first element, hand-off, even steps -> work
         late: dict[int, int] = {}  # first element of a swapping block -> Form.late with fewer pixels
         for block in self.blocks.ending_at(last):
             if self.per_cost:
@@ -204,8 +204,8 @@ class Tables:
                     yield form
             elif block.bands:
                 yield from self.blocks.lean(block)
-            elif block.work < fewest.get((block.first, block.pixels), block.work + 1):
-                fewest[block.first, block.pixels] = block.work  # more rows in one go save work
+            elif block.work < fewest.get((of := (block.first, block.pixels, any(block.more))), block.work + 1):
+                fewest[of] = block.work  # more rows in one go save work
                 yield from self.blocks.lean(block)
 
     def _row(self, form: Form) -> FormRow:
@@ -217,7 +217,7 @@ class Tables:
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
-            *(int(block.bands), block.ahead),
+            *(int(block.bands), block.ahead, *block.more),
         )
 
     # ---- as arrays, with the columns of labels.c ---------------------------------------------------
