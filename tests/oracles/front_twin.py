@@ -269,9 +269,10 @@ class Twin:
         """Yields groups in longer steps at the edges, where that saves work and is not one step."""
         across = [axes(self.graph, self.graph.ops[p])[1] for p in groups[0].ops[1:]]
         for group in groups if all(axis.kernel >= axis.stride for axis in across) else ():
-            edges = Region((dataclasses.replace(group, scheme=Scheme.EDGES),))
-            if group.hand_off and self.work(edges, first) < self.work(Region((group,)), first):
-                if sum(advance.group >= 0 for advance in self.run(edges).advances) > 1:
+            if group.hand_off:
+                edges = Region((dataclasses.replace(group, scheme=Scheme.EDGES),))
+                steps = sum(advance.group >= 0 for advance in self.run(edges).advances)
+                if steps > 1 and self.work(edges, first) < self.work(Region((group,)), first):
                     yield edges.groups[0]
 
     def _keeps_rows(self, first: int, stop: int) -> bool:

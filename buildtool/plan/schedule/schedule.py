@@ -36,7 +36,7 @@ from buildtool.plan.schedule.inner import (
 )
 from buildtool.plan.schedule.pace import pace
 from buildtool.plan.schedule.ranges import Ranges, column_gains
-from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, columns, row_inputs
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Columns = npt.NDArray[np.int64]

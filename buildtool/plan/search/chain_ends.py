@@ -41,8 +41,8 @@ class ChainEnds:
     """Computes the workspaces and costs of all chains that end at an element.
 
     `lowest` maps an element to the first element of the longest chain that ends there. In all methods `pace`
-    is that of the chains' steps, and `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`:
-    how the chains keep rows.
+    is that of the chains' steps, and `pixels` is the number of pixels that operators hand over per call, or 0
+    for whole rows (strips). `bands`: how the chains keep rows.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:

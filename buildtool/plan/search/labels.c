@@ -775,9 +775,9 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
                   : begun ? section_rows(h, section, READ_AFTER)[profile[q]]
                           : NEVER;
         else if (of_form(h, form, BANDS))
-            row = late || begun
-                      ? band_low(h, form, late ? step_begin(own, q) : profile[q], profile[length - 1])
-                      : NEVER;
+            row = late || begun ? band_low(h, form, late ? step_begin(own, q) : profile[q],
+                                           profile[length - 1])
+                                : NEVER;
         else if (late)
             row = most(0, low(a, step_begin(own, q)));
         else

@@ -33,7 +33,8 @@ _EXTRA, _LEAST_EXTRA, _HAND_OFF, _FORM_WINDOW, _BANDS = map(
 )
 _OF_BLOCK = [*map(FormRow._fields.index, ("back", "step", "section", "bands", "up", "down"))]
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead up down".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
+_SEARCHED += "bands ahead up down".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
@@ -192,7 +193,7 @@ class Tables:
 
     def _forms(self, last: int) -> Iterator[Form]:
         """The promising forms of the blocks that end at an element. Their windows contain no constants."""
-        fewest: dict[tuple[int, int | None, bool], int] = {}  # first element, hand-off, even steps -> work
+        fewest: dict[tuple[int, int | None, bool], int] = {}  # first element, hand-off, longer edges -> work
         late: dict[int, int] = {}  # first element of a swapping block -> Form.late with fewer pixels
         for block in self.blocks.ending_at(last):
             if self.per_cost:
@@ -204,9 +205,11 @@ class Tables:
                     yield form
             elif block.bands:
                 yield from self.blocks.lean(block)
-            elif block.work < fewest.get((of := (block.first, block.pixels, any(block.more))), block.work + 1):
-                fewest[of] = block.work  # more rows in one go save work
-                yield from self.blocks.lean(block)
+            else:
+                alike = block.first, block.pixels, any(block.more)
+                if block.work < fewest.get(alike, block.work + 1):
+                    fewest[alike] = block.work  # more rows in one go save work
+                    yield from self.blocks.lean(block)
 
     def _row(self, form: Form) -> FormRow:
         block, axis = form.block, form.block.axis

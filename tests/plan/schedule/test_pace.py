@@ -58,7 +58,8 @@ def planned(scheme, rows=10):
     check(plan, graph, TARGET)
     (inner, outer) = (next(b for b in plan.buffers if b.tensors == graph.ops[i].outputs) for i in (0, 1))
     steps = run(plan.regions[0], graph).steps.tolist()
-    return graph, plan, (inner.rows, outer.rows), [[y0, y1] for op, y0, y1, x0, _ in steps if op == 0 and not x0]
+    rows_made = [[y0, y1] for op, y0, y1, x0, _ in steps if op == 0 and not x0]
+    return graph, plan, (inner.rows, outer.rows), rows_made
 
 
 def test_the_first_and_the_last_step_make_more_rows_in_the_same_window():
