@@ -114,6 +114,7 @@ MOST_OF_A_REGION = 4
 SCHEMES = {
     "operator": "by rows",
     "h-cached": "columns",
+    "edges": "edges",
     "bands": "bands",
     "swaps": "swaps",
     "halo": "strips",
@@ -134,6 +135,7 @@ _LEGEND = {
     "by rows": "by rows: through a ring of rows; nothing is computed twice",
     "strips": "strips: whole rows, operator by operator; shared rows are computed again",
     "columns": "columns: some pixels at a time; columns are kept, rows are computed again",
+    "edges": "edges: as columns; the first and the last step make more rows, so fewer are computed again",
     "bands": "bands: some pixels at a time; columns and shared rows are kept; nothing is computed twice",
     "swaps": "swaps: as bands; shared rows are either in their lines or in a window",
     "branches": "branches: operators advance together; rows are kept until read; nothing is computed twice",
