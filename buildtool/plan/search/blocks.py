@@ -37,13 +37,15 @@ ROW = 0  # Group.hand_off: a whole row
 class Block:
     """Elements [first, last] (operators) as one group that computes `step` rows per step.
 
-    axis: relates the rows of its output to those of its input.
-    sums: aligned bytes of its accumulators and of what its branches or bands keep from step to step.
+    axis: the row axis from the group's input to its output.
+    sums: aligned bytes that the group keeps from step to step: accumulators of a pooling, ring buffers of its
+        branches, kept rows of bands.
     work: multiply-accumulates of all its steps.
-    section: its branches, if any.
-    bands: how it keeps the rows that its next step reads again.
-    ahead: with bands, the number of steps before the step that makes its first row.
-    pixels: the hand-off for which all this holds; None: for every hand-off.
+    section: its branches, if it is a section (see `sections`); else None.
+    bands: whether it keeps the rows that two neighbouring steps both read, and how.
+    ahead: with bands, how many first steps make only rows of tensors inside the group, and no row of its
+        output.
+    pixels: the hand-off for which the other fields hold; None: they hold for every hand-off.
     more: how many rows more its first and its last step make than the others (see `schedule.pace`).
     """
 
