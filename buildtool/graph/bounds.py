@@ -4,7 +4,8 @@ The bounds of a channel (the last dimension) hold for all of its elements. They 
 own arithmetic in integers: a rule here gives the least and greatest sums, or the operands' least and greatest
 values, and the reference executor computes their outputs. This is valid because scaling, rounding and clamps
 are monotone, as long as no sum, shifted or not, overflows. Where one might, the channel may have any value.
-Tables are searched. So no input violates the bounds, but a channel need not reach them.
+For functions of one byte, all results between the operand's bounds are compared. No input violates the
+bounds, but there may be bounds that no input reaches.
 
 A rule takes the bounds of the operator's operands, and returns those of its outputs. None: nothing is known.
 """

@@ -154,9 +154,9 @@ def _channels(graph: Graph, position: int) -> range:
 
 
 def _find_joins(graph: Graph, position: int) -> Iterator[int]:
-    """Yields the positions of a concatenation and of the earlier ones that can be merged into it.
+    """Yields the positions of concatenations that can become one: that at `position`, and earlier ones.
 
-    The merged concatenation has the same bytes as output.
+    The one that they become has the same bytes as output.
     """
     yield position
     op, makers = graph.ops[position], graph.producers()

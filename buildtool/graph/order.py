@@ -37,11 +37,13 @@ _READY = 4  # typical number of operators that can run next
 
 @dataclass(frozen=True)
 class Order:
-    """An order of a flow's operators (positions in Flow.ops), and its peak of live bytes.
+    """An order of a flow's operators, and its peak of live bytes.
 
-    `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, the
-    peak of the given order. If the two are equal, `order` is the given order. `nodes` is the number of sets
-    of operators that the search visited.
+    `order`: positions in Flow.ops.
+    `status`: "optimal" (no order has a lower peak) or "feasible".
+    `peak`: the peak of this order, never above `given_peak`.
+    `given_peak`: the peak of the given order. If the two are equal, `order` is the given order.
+    `nodes`: the number of sets of operators that the search visited.
     """
 
     order: tuple[int, ...]
@@ -81,10 +83,11 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
 
 
 def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
-    """Searches for a segment's best order. Returns (order, peak, visited sets, proven).
+    """Searches for a segment's best order. Returns (order, its peak, number of visited sets, proven).
 
     The search ends at a peak of at most `goal`, as other segments need that anyway. `proven` tells whether no
-    order has a peak below max(goal, peak). `width` is the beam's width; if it is 0, the budget determines it.
+    order has a peak below max(goal, peak). `budget`: the largest number of visited sets. `width`: the beam's
+    width; if it is 0, the budget determines it.
     """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:

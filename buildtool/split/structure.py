@@ -164,7 +164,10 @@ class _WeightLoader:
 
 
 def slice_weights(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
-    """Slices the weights of a branch's layer from those of the whole layer.
+    """Returns the weights of a branch's layer as slices of those of the whole layer.
+
+    `original`: the whole layer. `reads`: the input channels of the branch's layer (None: all). `writes`: its
+    output channels.
 
     Kernels are (..., in, out), or (..., out, in) where transposed; in grouped convolutions, `in` counts the
     channels of one group. A separable convolution has (rows, columns, in, multiplier) and

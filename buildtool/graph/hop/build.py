@@ -391,9 +391,9 @@ class _Building:
         return is_sliding and is_column and all(self.tensors[t].shape[2] == 1 for t in images)
 
     def _with_columns(self, op: Op, original: Op) -> Op:
-        """Returns the operator `op` with rows and columns exchanged.
+        """Returns the operator `op` with rows and columns exchanged, so that moments are columns.
 
-        Its input and output are images of one row. `original` is the operator of the window network.
+        Its input and output become images of one row. `original` is the operator of the window network.
         """
         assert isinstance(op.attrs, ConvAttrs | PoolAttrs)
         inputs = [self._one_row(op.inputs[0]), *op.inputs[1:]]
@@ -425,7 +425,9 @@ class _Building:
         """Returns a constant operand for an operator on images with one row per moment.
 
         The rows and columns of a filter are exchanged if the moments were columns. Operands that broadcast
-        get the image's 4 dimensions. `place`: the operand's position. `layout`: of the operator's input.
+        get the image's 4 dimensions.
+        `place`: the operand's position. `t`: its tensor in the window network. `layout`: that of the
+        operator's input.
         """
         tensor = self._graph.tensors[t]
         if isinstance(op.attrs, ConvAttrs) and place == 1 and layout.dim == 2:
@@ -533,7 +535,10 @@ class _Building:
         self.ops.append(Op(kind, (sums,), (new,), pooled, op.index))
 
     def _pool_first(self, op: Op, layout: Moments, rows: int) -> int:
-        """Returns a tensor with the sums, or the maxima, of the window's first rows, the tensor `rows`."""
+        """Returns a tensor with each channel's sum, or maximum, over the window's first rows.
+
+        The tensor `rows` has these rows, and `op` is the pooling.
+        """
         shape, name = (1, 1, 1, layout.channels), self.tensors[rows].name
         if op.kind in MAXIMA:
             if self.tensors[rows].shape[1:3] == (1, 1):

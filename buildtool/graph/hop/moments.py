@@ -64,9 +64,9 @@ class Moments(NamedTuple):
 
     @property
     def kept_end(self) -> int:
-        """One past the last row whose values the last window had as well, `shift` rows further down.
+        """One past the last row whose values the previous window had, too, `shift` rows further down.
 
-        The first such row is `top`. If this is `top`, there is no such row.
+        The first such row is `top`. If this number is `top`, there is no such row.
         """
         return max(self.top, self.rows - self.bottom - self.shift)
 
@@ -461,9 +461,11 @@ _RULES = {
 
 
 def _find_edges(op: Op, role: Role, moments: Mapping[int, Moments], out: Moments, hop: int) -> Moments:
-    """Returns the layout `out` of an output with `top`, `bottom` and `shift`, which follow from the inputs'.
+    """Returns the layout `out` of an output with its `top`, `bottom` and `shift`.
 
-    Raises UsageError if the operator's windows would not move by a whole number of rows.
+    They follow from those of the operator's inputs (`moments`) and from the rows that it reads. Raises
+    UsageError if the operator's windows would not move by a whole number of rows. `hop`: the rows by which
+    the network's window moves.
     """
     sources = [moments[t] for t in op.inputs if t in moments]
     extent, stride, pad = role.reach

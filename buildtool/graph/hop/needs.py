@@ -157,7 +157,7 @@ class _Finder:
 
 
 def entering(layout: Moments, first: int) -> Span:
-    """Returns the rows of this window that enter a ring which keeps rows from `first` on."""
+    """Returns the rows of the window that a hop adds to a ring. The ring keeps rows from row `first` on."""
     end = layout.kept_end + layout.shift
     return end - min(layout.shift, layout.kept_end - first), end
 

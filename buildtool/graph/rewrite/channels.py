@@ -328,9 +328,9 @@ def _chosen(values: tuple[_N, ...], mask: Mask) -> tuple[_N, ...]:
 def _pick(
     tensor: Tensor, mask: Mask, axis: int, tensors: list[Tensor], more: npt.NDArray[np.int64] | None = None
 ) -> int:
-    """Adds a constant with those elements of `tensor` along `axis` that `mask` selects, plus `more`.
+    """Adds a constant with those elements of `tensor` along `axis` that `mask` selects. Returns its number.
 
-    Returns its number.
+    `more` is added to these elements. `tensors`: the list to which the constant is appended.
     """
     assert tensor.data is not None
     data, quant = tensor.data, tensor.quant

@@ -53,11 +53,11 @@ def turn_signals(graph: Graph) -> Graph:
 
 
 def _join_samples(graph: Graph, before: Graph) -> Graph:
-    """Makes one row of several samples of a network input, where its first convolution allows that.
+    """Makes each row of a network input several samples, if its first convolution allows that.
 
-    The convolution's stride is a multiple of that number of samples (see `samples_at_once`). The samples
-    become the row's channels. `graph` is the turned network, `before` the network before its signals were
-    turned.
+    The number of samples is such that the convolution's stride is a multiple of it (see `samples_at_once`).
+    They become the row's channels. `graph`: the network with turned signals (time along the rows). `before`:
+    the same network before its signals were turned.
     """
     tensors, ops, roots = list(graph.tensors), list(graph.ops), alias_roots(graph)
     columns = {

@@ -146,7 +146,7 @@ def printable(raw: bytes) -> str:
 
 
 class FlatFile:
-    """One subgraph of a .tflite file, by default the first one."""
+    """One subgraph of a .tflite file, by default the first: its tensors, operators, inputs and outputs."""
 
     def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
         """Reads subgraph `number` of the file `data`.
