@@ -102,7 +102,10 @@ def is_unscaled(graph: Graph, op: Op) -> bool:
 
 
 def check_unscaled(graph: Graph, op: Op) -> None:
-    """Demands int32 numbers without scales, no fused activation, and constant divisors other than 0."""
+    """Demands int32 numbers without scales, and no fused activation.
+
+    A divisor must be a constant without zeros.
+    """
     for t in op.inputs:
         check_type(graph.tensors[t], DType.INT32)
         if graph.tensors[t].quant is not None:

@@ -58,7 +58,7 @@ def check_states(graph: Graph, available: Iterable[int]) -> None:
 
 
 def settle_states(graph: Graph) -> Graph:
-    """Returns the graph with each state written once, into its own bytes, after its old value is read."""
+    """Returns the graph with each state written in place: once, and after its old value has been read."""
     if not graph.states:
         return graph
     work = _Settling(join_windows(graph))

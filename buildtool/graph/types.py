@@ -306,7 +306,7 @@ class QuotientAttrs(ElementwiseAttrs):
 
 
 class PadMode(enum.StrEnum):
-    """How padding is filled: CONSTANT (with the zero point) for PAD, one of the others for MIRROR_PAD."""
+    """What padding is filled with. PAD has CONSTANT (the zero point), MIRROR_PAD one of the other members."""
 
     CONSTANT = "CONSTANT"
     REFLECT = "REFLECT"

@@ -95,7 +95,7 @@ def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) ->
 
 
 def _find_trunk(parts: list[Segment]) -> list[Segment]:
-    """Returns the segments without those that prepare the input and without the head."""
+    """Returns the segments that can be in blocks: all but those that prepare the input, and the head."""
     with_depthwise = CONVOLUTIONS | DEPTHWISE
     first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
     while first and _is_single(parts[first - 1], PADDINGS):
@@ -305,7 +305,7 @@ class _Network:
 
 
 class _Branch:
-    """One branch while it is built. `parts` maps an original step's name to the branch's part of it."""
+    """One branch while it is built. `parts` maps an original step's name to its part in this branch."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network, self._factor, self._index = network, factor, index

@@ -74,7 +74,7 @@ class Built:
 
 
 def build(needs: Needs, *, in_columns: bool = False) -> Built:
-    """Returns the hop network for these choices of what is kept. `in_columns`: see `Hop`."""
+    """Returns the hop network that keeps what `needs` says. `in_columns`: see `Hop`."""
     work = _Building(needs, in_columns)
     work.run()
     return work.result()
@@ -82,7 +82,7 @@ def build(needs: Needs, *, in_columns: bool = False) -> Built:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Neighbouring rows of a tensor of the window network, which tensor `tensor` of the hop network holds."""
+    """Neighbouring rows `span` of a tensor of the window network. The hop network has them in `tensor`."""
 
     tensor: int
     span: Span
@@ -458,7 +458,10 @@ class _Building:
         return self.turned[t, what]
 
     def _attrs(self, op: Op, layout: Moments, reach: Reach, span: Span) -> tuple[Attrs, Spans]:
-        """Returns an operator's attributes for the output rows `span`, and the input rows that these need."""
+        """Returns (an operator's attributes for the output rows `span`, the input rows that it then reads).
+
+        `layout`: that of the operator's input. `reach`: which input rows an output row needs.
+        """
         attrs = op.attrs
         low, high = read_rows(span, reach, layout.rows)
         made = span[1] - span[0]
@@ -485,7 +488,7 @@ class _Building:
         return attrs, ((low, high),)
 
     def _compact(self, attrs: ConvAttrs, layout: Moments, reach: Reach, span: Span) -> tuple[Attrs, Spans]:
-        """Returns the attributes of a dilated convolution that reads only its taps' rows, and these rows.
+        """Returns (the attributes of a dilated convolution that reads only its taps' rows, these rows).
 
         Each tap reads as many rows as there are output rows, `made`. Tap k reads rows that are `dilation`
         rows after those of tap k - 1. Joined one after the other, the taps' rows are the input of a
@@ -576,7 +579,7 @@ def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Pie
 
 
 def _turned(attrs: ConvAttrs | PoolAttrs) -> ConvAttrs | PoolAttrs:
-    """Returns the attributes of the same operator with rows and columns exchanged."""
+    """Returns the attributes of an operator after its rows and columns have been exchanged."""
     stride, pad = attrs.stride[::-1], attrs.pad
     turned = Pad(pad.left, pad.right, pad.top, pad.bottom)
     if isinstance(attrs, ConvAttrs):

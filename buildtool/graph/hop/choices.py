@@ -67,7 +67,10 @@ def keep_all(analysis: Analysis) -> Needs:
 
 
 def choices(analysis: Analysis) -> list[Needs]:
-    """Returns the choices that no other one beats in both work and memory, with ascending work."""
+    """Returns the Pareto front of work and memory: the choices that no other choice beats in both.
+
+    They are in ascending order of work.
+    """
     levels = _Levels()
     needs = levels.needs(analysis)
     nothing = _Levels(

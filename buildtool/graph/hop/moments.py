@@ -76,7 +76,7 @@ class Moments(NamedTuple):
         return self.rows, self.width, self.channels
 
     def of_rows(self, count: int) -> tuple[int, int, int, int]:
-        """Returns the shape of an image of `count` of these rows."""
+        """Returns the shape of the tensor's image if it had `count` rows."""
         return 1, count, self.width, self.channels
 
     def dimension(self, d: int) -> int:
@@ -197,7 +197,7 @@ def _find_input_aliases(graph: Graph, first: int) -> set[int]:
 
 
 def _find_first(graph: Graph) -> int:
-    """Returns the first tensor that operators with code read: the network's input, or an alias of it."""
+    """Returns the network's input or, if only aliases read it, the last alias before operators with code."""
     t = graph.inputs[0]
     while True:
         readers = graph.consumers().get(t, ())
@@ -372,7 +372,10 @@ def broadcasts(op: Op) -> bool:
 
 
 def _dense(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
-    """Returns the role of a dense layer of each pixel's channels, None for one of the whole window."""
+    """Returns the role of a dense layer that computes each moment from its own channels; None for others.
+
+    `layout`: that of the layer's input.
+    """
     shape, (cout, inputs) = (graph.tensors[t].shape for t in op.inputs[:2])
     if inputs != shape[-1] or layout.dim >= len(shape) - 1 or not isinstance(op.attrs, FullyConnectedAttrs):
         return None

@@ -189,7 +189,10 @@ def sums_blocks(layout: Moments) -> tuple[int, tuple[int, ...]]:
 
 
 def sums_element(graph: Graph, op: Op, layout: Moments) -> int:
-    """Returns the bytes of an element in a pooling's ring: the sum, or the maximum, of a block of rows."""
+    """Returns the bytes of an element in a pooling's ring.
+
+    An element is the sum, or the maximum, of a block of rows.
+    """
     size, most = graph.tensors[op.inputs[0]].dtype.size, max(sums_blocks(layout)[1]) * layout.width
     if op.kind in MAXIMA or most == 1:
         return size

@@ -225,7 +225,10 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
+    """Reads MatMul. The product of an activation and a constant matrix becomes a dense layer.
+
+    Any other product becomes a BATCH_MATMUL.
+    """
     first, second = (ctx.value(node.input(i)) for i in range(2))
     is_matrix = isinstance(second, (Constant, Quantized)) and second.data.ndim <= 2
     if is_matrix and isinstance(first, (ActivationValue, Pending)):

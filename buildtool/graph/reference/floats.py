@@ -142,7 +142,7 @@ def gelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _total(terms: Iterable[Floats], start: Floats) -> Floats:
-    """Returns the sum of `start` and the terms, added one after the other, each sum rounded to float32."""
+    """Returns `start` plus all terms. They are added one after the other, each sum rounded to float32."""
     for term in terms:
         start = start + term
     return start

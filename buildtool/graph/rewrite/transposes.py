@@ -162,7 +162,7 @@ def _divide(dims: list[list[Atom]], shape: Shape) -> list[list[Atom]] | None:
 
 
 def _merged(atoms: list[Atom]) -> list[Atom]:
-    """Joins atoms that are contiguous in the source, and drops those of one element."""
+    """Joins atoms that are contiguous in the source, and drops atoms of one element (see `_divide`)."""
     merged = list[Atom]()
     for size, stride in atoms:
         if merged and merged[-1][1] == size * stride:

@@ -122,7 +122,7 @@ def _turn_window(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Attr
 
 
 def _broadcasts(graph: Graph, op: Op) -> bool:
-    """Whether the operands of an operator still broadcast to its result after all of them are turned."""
+    """Whether the operands of an operator still broadcast to its result when all of them are turned."""
     result = graph.tensors[op.outputs[0]].shape
     shapes = [operand_shape(graph.tensors[t], result) for t in op.inputs if t >= 0]
     if any(shape is None for shape in shapes):

@@ -147,7 +147,10 @@ def _signals_of(graph: Graph, op: Op) -> list[int]:
 
 
 def _keeps_signal(graph: Graph, op: Op, fixed: Iterable[int]) -> bool:
-    """Whether a RESHAPE is from a signal to a signal of the same length and channels, neither in `fixed`."""
+    """Whether a RESHAPE changes a signal into a signal of the same length and channels.
+
+    Neither may be in `fixed`, the tensors that must keep their shape.
+    """
     shapes = [turned_shape(graph.tensors[t].shape) for t in (op.inputs[0], op.outputs[0])]
     free = not graph.tensors[op.inputs[0]].is_constant and {op.inputs[0], op.outputs[0]}.isdisjoint(fixed)
     return free and shapes[0] is not None and shapes[0] == shapes[1]

@@ -36,7 +36,7 @@ _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
 class _Slot:
-    """The positions of fields in the vtables (lists of fields) of the tables in TFLite's schema.fbs."""
+    """The positions of fields in the vtables (lists of fields) of TFLite's schema."""
 
     GRAPH_TENSORS, GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_NAME = 4, 6, 8, 12
     OP_INPUTS, OP_OUTPUTS, INTERMEDIATES = 6, 8, 20
