@@ -118,7 +118,8 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
     """Returns the convolution at `position` if it is a `_Wide`, otherwise None.
 
-    A convolution with weights stored in four bits stays whole: `stored` is the size of all its constants.
+    A convolution with weights stored in four bits is never split: its attribute `stored` is the size of all
+    its constants, and the sizes of its parts are not known.
     """
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]

@@ -1,8 +1,8 @@
-"""Finds the operator order with the lowest peak of live bytes, exactly where a bounded search suffices.
+"""Finds the operator order with the lowest peak of live bytes. It is exact if a bounded search suffices.
 
 Some operators run before or after every other one. They cut the order into segments, which are solved one by
 one. A best-first search visits sets of executed operators (the bytes live after a set do not depend on its
-order): the smallest peak first, then the longest prefix. Two arguments keep the search small:
+order): the set with the lowest peak first, and of equal ones the largest. Two facts keep the search small:
 
 - No order is below the floor: while an operator runs, the values that its predecessors make and that
   it or its successors read are live. A segment need not be better than the highest floor of all segments.

@@ -655,9 +655,9 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits.
+    """Whether the unit can clamp to these limits, as nn_vpu_can_clamp tells.
 
-    It is nn_vpu_can_clamp for outputs in steps of 256 that are cut off, not rounded.
+    Outputs are in steps of 256 here, and are cut off, not rounded.
     """
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low

@@ -293,7 +293,10 @@ class _Building:
         return begin + first, begin + first + rows
 
     def _piece(self, t: int, low: int, high: int) -> _Piece:
-        """Returns a piece that begins with row `low` of tensor `t`, and ends at row `high` or before it."""
+        """Returns a piece of tensor `t` that begins with row `low`, and ends at row `high` or before it.
+
+        A piece is (tensor of the hop network, its first row, number of rows).
+        """
         for segment in self.segments.get(t, ()):
             first, end = segment.span
             if first <= low < end:

@@ -1,8 +1,8 @@
 """Finds the tensors that have moments (steps in time), and the rows whose values move with the window.
 
 Every such tensor is treated as an image of shape (1, rows, width, channels) with one row for each moment,
-whichever of its dimensions counts the moments. Operators on images of one row, whose columns are the moments,
-exchange rows and columns.
+whichever of its dimensions counts the moments. If an operator's images have one row, whose columns are the
+moments, it runs with rows and columns exchanged.
 
 A row depends on the window's edges if any tap of its receptive field, through all layers, lies in the
 padding. The other rows move: if the window moves by `shift` rows of this tensor, the values of row r + shift

@@ -196,7 +196,8 @@ def _clip(node: Node, x: list[Array]) -> Array:
 def clip_attributes(node: Node) -> tuple[float, float]:
     """Returns the limits that a Clip has as attributes (before opset 11).
 
-    Their defaults are the ends of float32. Since opset 11 limits are operands, and the result is (-inf, inf).
+    Their defaults are the ends of float32. Since opset 11, limits are operands, and this function returns
+    (-inf, inf).
     """
     low, high = node.number("min", -math.inf), node.number("max", math.inf)
     return low if low > -_FLOAT32_MAX else -math.inf, high if high < _FLOAT32_MAX else math.inf
