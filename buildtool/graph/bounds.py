@@ -4,7 +4,8 @@ The bounds of a channel (the last dimension) hold for all of its elements. They 
 own arithmetic in integers: a rule here gives the least and greatest sums, or the operands' least and greatest
 values, and the reference executor computes their outputs. This is valid because scaling, rounding and clamps
 are monotone, as long as no sum, shifted or not, overflows. Where one might, the channel may have any value.
-Tables are searched. So no input violates the bounds, but a channel need not reach them.
+For functions of one byte, all results between the operand's bounds are compared. No input violates the
+bounds, but there may be bounds that no input reaches.
 
 A rule takes the bounds of the operator's operands, and returns those of its outputs. None: nothing is known.
 """
@@ -135,7 +136,7 @@ def _bound_by_table(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds
 
 
 def weighted(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Bounds convolutions and dense layers: first their sums, then the outputs of these sums."""
+    """Bounds convolutions and dense layers: finds the bounds of their sums, then requantises these."""
     low, high = _bound_taps(graph, op, operands[0])
     if op.kind is not OpKind.FULLY_CONNECTED:
         low, high = _bound_windows(graph, op, low, high)
@@ -369,7 +370,10 @@ def split(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def _axis(graph: Graph, op: Op, tensor: int) -> int | None:
-    """Returns the operator's axis in `tensor`: -1 for the last one. None if the operator has no axis."""
+    """Returns the operator's axis as a dimension of `tensor`; -1 for the last one.
+
+    Returns None if the operator has no axis.
+    """
     attrs, rank = op.attrs, len(graph.tensors[tensor].shape)
     if not isinstance(attrs, g.AxisAttrs):
         return None
@@ -394,7 +398,10 @@ def slice_(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def _regroup(source: Bounds, after: int) -> Bounds:
-    """Returns the bounds of the same elements in a shape whose last dimension has `after` elements."""
+    """Returns bounds for a tensor that is reshaped so that its last dimension has `after` elements.
+
+    `source`: the bounds of the tensor before the RESHAPE.
+    """
     before = len(source.low)
     if after % before == 0:  # pixels become channels
         return Bounds(*(np.tile(end, after // before) for end in source))

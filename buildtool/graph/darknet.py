@@ -166,7 +166,7 @@ class _Network:
         return self.outputs[number]
 
     def _count_windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
-        """Returns (rows, columns) of the output of windows of `size` x `size` over the current value.
+        """Returns the output's (rows, columns) if windows of `size` x `size` move over the current value.
 
         `pad` is the sum of the padding on both sides of the input.
         """

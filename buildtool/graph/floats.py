@@ -1,4 +1,4 @@
-"""Which operators of an integer network compute in float32 (a float island), and what they may be.
+"""Finds the operators of an integer network that compute in float32 (a float island), and checks them.
 
 A converter leaves an operator in float32 where it has no integer form for it, between a DEQUANTIZE and a
 QUANTIZE. Its tensors have no scales, so the rules for integers do not apply.

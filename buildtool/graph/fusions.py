@@ -118,7 +118,8 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
     """Returns the convolution at `position` if it is a `_Wide`, otherwise None.
 
-    A convolution with weights stored in four bits stays whole: `stored` is the size of all its constants.
+    A convolution with weights stored in four bits is never split: its attribute `stored` is the size of all
+    its constants, and the sizes of its parts are not known.
     """
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
@@ -154,9 +155,9 @@ def _channels(graph: Graph, position: int) -> range:
 
 
 def _find_joins(graph: Graph, position: int) -> Iterator[int]:
-    """Yields the positions of a concatenation and of the earlier ones that can be merged into it.
+    """Yields the positions of concatenations that can become one: that at `position`, and earlier ones.
 
-    The merged concatenation has the same bytes as output.
+    The one that they become has the same bytes as output.
     """
     yield position
     op, makers = graph.ops[position], graph.producers()

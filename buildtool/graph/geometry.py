@@ -121,7 +121,7 @@ def pick_elements(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tu
 
 
 def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[g.SliceAttrs]:
-    """Returns the slices that cut `shape` along `axis` into parts of these sizes, one after the other."""
+    """Returns slices that cut `shape` along `axis` into neighbouring parts, whose sizes are `sizes`."""
     slices = []
     for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
         begin, extent = [0] * len(shape), list(shape)

@@ -61,8 +61,8 @@ def check_limits(graph: Graph, op: Op) -> None:
 def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
     """Returns the largest number of terms in one of the operator's sums, or 0 if no limit applies.
 
-    `wide`: the activations are int16. The sum of an int16 MEAN has no limit, as it wraps around like
-    LiteRT's, and neither do the other reductions of int16.
+    `wide`: the activations are int16. MEAN and other reductions of int16 have no limit: their sums wrap
+    around, as in LiteRT.
     """
     if op.kind in _WEIGHTED:
         weights = graph.tensors[op.inputs[1]]

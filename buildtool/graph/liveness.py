@@ -13,10 +13,11 @@ from buildtool.graph.types import Graph, OpKind, cached_on_graph
 class LiveRange:
     """Tensors that share their bytes, and the operators during which these bytes are needed.
 
-    `tensors` begins with the tensor that is the first to be computed or fed, or with the one that contains
-    the others. Its aliases follow in operator order. `size` is in bytes. `first` and `last` are positions in
-    Graph.ops, both included. A network input lives from position 0 to the first operator that is not an
-    alias, or longer. A network output lives to the last position.
+    `tensors`: first the one that is computed or fed first, or that contains the others. Its aliases follow in
+    operator order.
+    `size`: the number of bytes.
+    `first`, `last`: positions in Graph.ops, both included. A network input lives from position 0 to the first
+    operator that is not an alias, or longer. A network output lives to the last position.
     """
 
     tensors: tuple[int, ...]

@@ -33,10 +33,10 @@ def op_macs(graph: Graph, op: Op) -> int:
 
 
 def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
-    """Returns the multiply-accumulates of `pixels` (rows x columns) of an output, all channels and images.
+    """Returns the multiply-accumulates of `pixels` pixels of an output, with all channels and images.
 
-    It is exact where every output pixel costs the same, so for all kinds except TRANSPOSE_CONV, where it
-    rounds down. `pixels` may exceed the output's pixels where some are computed again.
+    It is exact for all kinds but TRANSPOSE_CONV, whose output pixels do not all cost the same; there it
+    rounds down the mean. `pixels` may exceed the output's pixels where some are computed again.
     """
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return op_macs(graph, op) * pixels // (rows * columns) if rows * columns else 0

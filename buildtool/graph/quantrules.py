@@ -78,7 +78,7 @@ def check_int8_or_int16(graph: Graph, op: Op) -> None:
 def check_moved_types(graph: Graph, op: Op) -> None:
     """Demands one type for operators that only move bytes. Scales have no effect and may be missing.
 
-    A RESHAPE may be from int32 to uint32, or back: a rewrite makes it of a CAST.
+    A RESHAPE may be from int32 to uint32, or back: a rewrite turns a CAST between these types into a RESHAPE.
     """
     first = graph.tensors[op.inputs[0]].dtype
     words = WORDS if op.kind is OpKind.RESHAPE else WORDS & {first}
@@ -102,7 +102,10 @@ def is_unscaled(graph: Graph, op: Op) -> bool:
 
 
 def check_unscaled(graph: Graph, op: Op) -> None:
-    """Demands int32 numbers without scales, no fused activation, and constant divisors other than 0."""
+    """Demands int32 numbers without scales, and no fused activation.
+
+    A divisor must be a constant without zeros.
+    """
     for t in op.inputs:
         check_type(graph.tensors[t], DType.INT32)
         if graph.tensors[t].quant is not None:

@@ -1,9 +1,9 @@
 """Second passes (recomputation): operators run twice, so that a tensor need not stay whole for a late reader.
 
 Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and a gate (a few layers on the
-sums) multiplies it. Until then the tensor has to stay whole, unless the operators that compute it run again
-for the product. A network with second passes is an ordinary network that has these operators twice, with the
-same weights. It computes the same values.
+sums) multiplies it. The tensor has to stay whole from the first reader to the second one, unless the
+operators that compute it run again for the product. A network with second passes is an ordinary network that
+has these operators twice, with the same weights. It computes the same values.
 """
 
 from collections.abc import Mapping, Sequence

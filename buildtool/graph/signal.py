@@ -100,7 +100,7 @@ def _check_points(op: Op) -> int:
 
 
 def radices(points: int) -> tuple[int, ...]:
-    """Returns the radices of the stages of a real transform of `points` samples, in KISS FFT's order.
+    """Returns the radices of the stages that transform `points` real samples, in KISS FFT's order.
 
     Prime factors above 5 are left out.
     """

@@ -58,7 +58,7 @@ def check_states(graph: Graph, available: Iterable[int]) -> None:
 
 
 def settle_states(graph: Graph) -> Graph:
-    """Returns the graph with each state written once, into its own bytes, after its old value is read."""
+    """Returns the graph with each state written in place: once, and after its old value has been read."""
     if not graph.states:
         return graph
     work = _Settling(join_windows(graph))
@@ -68,10 +68,11 @@ def settle_states(graph: Graph) -> Graph:
 
 
 def join_windows(graph: Graph) -> Graph:
-    """Makes the concatenation of a state and new values the state itself, which then needs no copy.
+    """Replaces states that are concatenated with new values by states that are the whole concatenation.
 
     A streaming layer concatenates its state and its input, computes on this window, and uses the end of the
-    window as the new state. If the state is the whole window, one SHIFT updates it.
+    window as the new state. If the state is the whole window instead, the concatenation needs no copy, and
+    one SHIFT updates the state.
     """
     windows = [_find_window(graph, index) for index in range(len(graph.states))]
     if all(position is None for position in windows):
@@ -167,7 +168,7 @@ class _Settling:
     def settle(self, index: int) -> None:
         """Makes an operator write one state in place. If no order allows it, copies the new value.
 
-        If the old value would be overwritten too early even so, it is copied, too.
+        If even this copy would overwrite the old value too early, the old value is copied first.
         """
         state = self._states[index]
         roots = alias_roots(self._current_graph())

@@ -42,7 +42,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def merge_dims(copy: Copy) -> Copy:
-    """Returns the same copy without dimensions of one element, and with contiguous dimensions merged."""
+    """Returns an equal copy without dimensions of one element and with contiguous dimensions merged."""
     dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
@@ -199,7 +199,7 @@ def _unroll(copy: Copy) -> list[Copy]:
 
 
 def _in_bytes(copy: Copy, size: int) -> Copy:
-    """Returns a copy of elements of `size` bytes as a copy of bytes."""
+    """Returns `copy`, which counts in elements of `size` bytes, as a copy that counts in bytes."""
     if size == 1:
         return copy
     return Copy(

@@ -306,7 +306,7 @@ class QuotientAttrs(ElementwiseAttrs):
 
 
 class PadMode(enum.StrEnum):
-    """How padding is filled: CONSTANT (with the zero point) for PAD, one of the others for MIRROR_PAD."""
+    """What padding is filled with. PAD has CONSTANT (the zero point), MIRROR_PAD one of the other members."""
 
     CONSTANT = "CONSTANT"
     REFLECT = "REFLECT"
@@ -521,7 +521,8 @@ class DetectionAttrs(Attrs):
     `least_score`: boxes with a lower score are suppressed.
     `most_overlap`: a box that overlaps a better one by more than this (intersection over union) is
     suppressed.
-    `scales`: divide the encoded y, x, height and width. Floats are float32 values.
+    `scales`: the numbers by which encoded y, x, height and width are divided.
+    Numbers that are not integers are float32 values.
     """
 
     classes: int

@@ -47,7 +47,10 @@ class FloatNetwork:
         ]
 
     def from_file(self, outputs: Sequence[Array]) -> list[Array]:
-        """Returns the outputs of the float network in the order of dimensions of the quantised network."""
+        """Returns the outputs with their dimensions in the order that the quantised network has.
+
+        `outputs`: those of the float network, in the file's order of dimensions.
+        """
         if not self.moved:
             return list(outputs)
         pairs = zip(outputs, self.moved, strict=True)

@@ -60,7 +60,7 @@ class Network:
     def quantise(self, samples: Iterable[Sequence[Array]]) -> bytes:
         """Returns the quantised file. A tensor's range is the least and the greatest value in all samples.
 
-        The quantizer would average the ranges by default, which depends on the samples' order.
+        By default, the quantizer would average the ranges, and the result would depend on the samples' order.
         """
         work = quantizer.Quantizer(self._data, _RECIPES[self._activations]())
         calibrator = Calibrator(self._data, num_threads=1, qsv_update_func=min_max_update)

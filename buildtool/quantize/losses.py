@@ -112,7 +112,7 @@ class Losses:
 
 
 def real_values(array: Array, tensor: Tensor) -> npt.NDArray[np.float64]:
-    """Returns the real values of an output: those of quantised integers, and other values as they are."""
+    """Returns the real values of an output: it dequantises integers, and keeps other values."""
     if tensor.quant is None:
         return array.astype(np.float64)
     return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale

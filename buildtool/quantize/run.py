@@ -99,7 +99,11 @@ def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
 
 @dataclass(frozen=True)
 class _Samples:
-    """A data set, and positions: of the chosen inputs, and of those that determine the scales."""
+    """A data set, and which of its inputs are used.
+
+    `chosen`: the positions of the inputs on which the networks are compared.
+    `calibrating`: the positions of the inputs that determine the scales.
+    """
 
     data_set: DataSet
     chosen: list[int]
@@ -190,7 +194,10 @@ def _read_result(result: File, model: Model, session: Session) -> Network:
 def _compare(
     data: Data, made: Network, samples: _Samples, network: FloatNetwork, child: Child, session: Session
 ) -> tuple[LostAccuracy, str]:
-    """Runs both networks on the chosen inputs. Returns the lost accuracy, and what ran the quantised one."""
+    """Runs both networks on the chosen inputs. Returns (lost accuracy, what ran the quantised one, as text).
+
+    `made`: the quantised network. `network`: the float network, which runs in the child process `child`.
+    """
     graph, data_set, path = made.graph, samples.data_set, data.wanted.file.path
     inputs = [graph.tensors[t] for t in graph.inputs]
     outputs = tuple(graph.tensors[t] for t in graph.outputs)

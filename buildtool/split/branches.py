@@ -95,7 +95,7 @@ def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) ->
 
 
 def _find_trunk(parts: list[Segment]) -> list[Segment]:
-    """Returns the segments without those that prepare the input and without the head."""
+    """Returns the segments that can be in blocks: all but those that prepare the input, and the head."""
     with_depthwise = CONVOLUTIONS | DEPTHWISE
     first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
     while first and _is_single(parts[first - 1], PADDINGS):
@@ -235,9 +235,10 @@ class _Network:
         self.values[step.name] = self.add(replace(step, inputs=inputs)).name
 
     def split(self, name: str, layers: tuple[str, ...], factor: int) -> None:
-        """Builds the branches for these layers and joins them.
+        """Builds `factor` branches for the layers `layers`, and joins them.
 
-        Shared convolutions stay whole, and so do cheap steps before the first split step.
+        The first convolutions stay whole if the choice shares them, and so do cheap steps before the first
+        split step. `name`: the beginning of the names of the steps that join the branches.
         """
         self.keep_until(layers[0])
         steps = [self._waiting.pop(0) for _ in layers]
@@ -281,11 +282,12 @@ class _Network:
         return self.steps[part]
 
     def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
-        """Adds the concatenation of the branches' last steps `ends`, and the fusion's 1x1 convolution.
+        """Adds the concatenation of the branches' last steps `ends` and, with fusion, its 1x1 convolution.
 
         Each branch's end is joined to the earlier ones as soon as it is computed. So each concatenation can
         overwrite the one before it, and only one further end is in memory. A single concatenation would need
-        memory for all ends and for itself.
+        memory for all ends and for itself. `name`: the beginning of the steps' names. `last`: the original
+        layer that is joined.
         """
         joined = ends[0]
         for count, end in enumerate(ends[1:], 2):
@@ -303,7 +305,7 @@ class _Network:
 
 
 class _Branch:
-    """One branch while it is built. `parts` maps an original step's name to the branch's part of it."""
+    """One branch while it is built. `parts` maps an original step's name to its part in this branch."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network, self._factor, self._index = network, factor, index

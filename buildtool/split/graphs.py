@@ -56,7 +56,7 @@ class Call:
         return type(self.operation).__name__
 
     def again(self, operation: Any, inputs: list[Any]) -> Any:
-        """Calls another layer with the arguments of this call, but with these inputs."""
+        """Calls `operation`, another layer, on `inputs`, with the other arguments that this call has."""
         own = self.node.input_tensors
         tensors = {id(tensor): other for tensor, other in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)

@@ -260,8 +260,8 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     """Returns an upper bound for the flash that the test firmware needs besides the weight image, in bytes.
 
     It is for code and constants. The sizes are recorded ones, for the newest compiler of the board's first
-    toolchain, and do not depend on what is installed. None if no sizes are recorded, or if code is not in
-    flash.
+    toolchain, and do not depend on what is installed. Returns None if no sizes are recorded, or if code is
+    not in flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}

@@ -103,9 +103,8 @@ class SearchResult:
     """The result of a search.
 
     `others`: the networks for comparison, by name. They are trained as long in total as the chosen network.
-    "original" is not split. "second" has a smaller factor in the block that lost the most accuracy. "naive"
-    and
-    "shared" have the same factor in all blocks and are joined once (see `Fusion`).
+    "original" is not split. "second" has a smaller factor in the block that lost the most accuracy. In
+    "naive" and "shared", all blocks have the same factor, and branches are joined once (see `Fusion`).
     `refused`: for networks for comparison that cannot be built, by name, the reason.
     `front`: the networks on the Pareto front (see `front` below).
     `misses`: why the chosen network does not meet the goals; "" if it does.

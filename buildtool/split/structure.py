@@ -66,7 +66,10 @@ def build(
 
 
 def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
-    """Makes new layers like those of the model. Returns the output tensors of each step, by its name."""
+    """Makes a new Keras layer, like the model's, for each of `steps`.
+
+    Returns the output tensors of each step, by its name.
+    """
     import keras
 
     calls = {call.name: call for call in calls_of(model)}
@@ -132,7 +135,11 @@ class _WeightLoader:
         return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
-        """Returns the weights for the layer of a step, which have these shapes."""
+        """Returns the weights for the layer of a step. `shapes`: the shapes that they must have.
+
+        Raises UnsupportedError if no network has such weights, and the step is not a fusion's convolution.
+        That begins as the identity.
+        """
         for store in self._stores:
             weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
@@ -156,7 +163,10 @@ class _WeightLoader:
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
     def _order_channels(self, name: str, channels: Channels | None) -> Channels | None:
-        """Converts channel numbers in the branches' order to those in the original's order."""
+        """Returns the original numbers of channels that are numbered in the branches' order.
+
+        `name`: the original step whose channels they are.
+        """
         order = self._orders.get(name)
         if order is None or channels is None:
             return channels
@@ -164,7 +174,10 @@ class _WeightLoader:
 
 
 def slice_weights(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
-    """Slices the weights of a branch's layer from those of the whole layer.
+    """Returns the weights of a branch's layer as slices of those of the whole layer.
+
+    `original`: the whole layer. `reads`: the input channels of the branch's layer (None: all). `writes`: its
+    output channels.
 
     Kernels are (..., in, out), or (..., out, in) where transposed; in grouped convolutions, `in` counts the
     channels of one group. A separable convolution has (rows, columns, in, multiplier) and
@@ -256,9 +269,10 @@ class _Spaces:
         return name
 
     def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
-        """Unites a step's set with those of its inputs, or adds it to `settled` if its order must stay.
+        """Unites a step's set with the sets of its inputs.
 
-        `inner`: for each input, whether it is a branch's part.
+        If the order of the step's channels must not change, its set is added to `settled` instead. `inner`:
+        for each input, whether it is a branch's part. `original`: the original steps by name.
         """
         fixed = step.kind == "Concatenate" or step.multiplier > 1 or step.groups > 1
         for name, is_inner in zip(step.inputs, inner, strict=True):
@@ -313,7 +327,7 @@ def _find_links(
 
 
 def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
-    """Sums the weight between channels of the same branch over all links."""
+    """Returns how much weight lies inside branches: between channels of the same branch, over all links."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
         for source, target, weight in links

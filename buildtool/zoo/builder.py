@@ -274,7 +274,7 @@ class Builder(GraphBuilder):
 
 
 def _quantization(values: Floats) -> Quantization:
-    """Returns a quantisation for a tensor that has these values in all samples.
+    """Returns a quantisation that fits a tensor's values in all samples, `values`.
 
     A vector (one pixel) has few values per sample. Other inputs may well give values outside the range of
     these, so its range is enlarged.

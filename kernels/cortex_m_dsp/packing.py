@@ -1,9 +1,9 @@
 """Packs constants for the kernels in this folder, for cores with the DSP extension.
 
 A block begins with nn_dsp_constants. Then follow the weights, in the order in which a kernel reads them, and
-the constants of nn_dsp_channel, with which a channel is requantised in a few operations. They give exact
-results unless a sum or a factor is extreme. Channels for which they do not are "general" and keep the
-constants of the plain layout. A block's length depends on the topology alone.
+the constants of nn_dsp_channel, with which a channel is requantised in a few operations. If a channel's sums
+or factor are so extreme that the results would not be exact, it is "general" and keeps the constants of the
+plain layout. A block's length depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _split_even_odd(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
 def _fit(even: Int, odd: Int) -> Bools:
     """Whether all weights of each pair of channels, as 256 * odd + even, fit in int16.
 
-    They do not if an odd one is -128 and the even one is negative.
+    They do not if the odd channel has a weight of -128 where the even channel's weight is negative.
     """
     fit: Bools = ~((odd == -128) & (even < 0)).any(axis=1)
     return fit

@@ -183,7 +183,7 @@ class _Line:
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """Returns the sum's terms for the 256 values of the first operand, and those of the second one."""
+        """Returns (terms of the sum for the first operand, terms for the second one), for all 256 values."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
@@ -220,9 +220,9 @@ def _find_line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_add_s8_mve: those of the plain kernel, then the line's.
+    """Packs the constants of nn_add_s8_mve: those of the plain kernel, then those of the line (see `_Line`).
 
-    If there is no exact line, they are zeros.
+    If there is no exact line, zeros replace its constants.
     """
     plain = _plain(graph, op, "add")
     line = _find_line(graph, op)

@@ -1,7 +1,8 @@
 """Packs the constants of the plain kernels: everything that training changes, in the layouts of nn.h.
 
-Each packing is one layout; a kernel's entry in the catalogue names its packing. A block's length depends on
-the topology alone, never on values. The catalogue has a formula for it.
+Each packing is one layout; a kernel's entry in the catalogue names its packing. Names that begin with nn_ are
+C structs in kernels/include. A block's length depends on the topology alone, never on values. The catalogue
+has a formula for it.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """Returns the steps of nn_dense_output, which is symmetric: steps below 0 follow from those above 0."""
+    """Returns the steps of nn_dense_output. They are symmetric: steps below 0 follow from steps above 0."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -390,7 +390,7 @@ def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bo
 
 
 def _find_constants(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """Returns for each channel whether its output is the same for all its sums, and this output."""
+    """Returns (a mask of the channels that have the same output for all their sums, the output of each)."""
     _, zero_point, least, greatest = channels.common
     first, last = (
         np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
@@ -469,7 +469,7 @@ def _ways(tries: Int, fine: int) -> _Ways:
 
 
 def _select_channels(table: _Table, rows: Int) -> _Table:
-    """Returns the table for the channels `rows`. Fields that all channels share stay the same."""
+    """Returns the table with only the channels `rows`. Fields that are the same for all channels stay."""
     shared = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
     return replace(table, **{name: value[rows] for name, value in fields.items() if name not in shared})
@@ -655,9 +655,9 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits.
+    """Whether the unit can clamp to these limits, as nn_vpu_can_clamp tells.
 
-    It is nn_vpu_can_clamp for outputs in steps of 256 that are cut off, not rounded.
+    Outputs are in steps of 256 here, and are cut off, not rounded.
     """
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low

@@ -74,7 +74,7 @@ class Built:
 
 
 def build(needs: Needs, *, in_columns: bool = False) -> Built:
-    """Returns the hop network for these choices of what is kept. `in_columns`: see `Hop`."""
+    """Returns the hop network that keeps what `needs` says. `in_columns`: see `Hop`."""
     work = _Building(needs, in_columns)
     work.run()
     return work.result()
@@ -82,7 +82,7 @@ def build(needs: Needs, *, in_columns: bool = False) -> Built:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Neighbouring rows of a tensor of the window network, which tensor `tensor` of the hop network holds."""
+    """Neighbouring rows `span` of a tensor of the window network. The hop network has them in `tensor`."""
 
     tensor: int
     span: Span
@@ -293,7 +293,10 @@ class _Building:
         return begin + first, begin + first + rows
 
     def _piece(self, t: int, low: int, high: int) -> _Piece:
-        """Returns a piece that begins with row `low` of tensor `t`, and ends at row `high` or before it."""
+        """Returns a piece of tensor `t` that begins with row `low`, and ends at row `high` or before it.
+
+        A piece is (tensor of the hop network, its first row, number of rows).
+        """
         for segment in self.segments.get(t, ()):
             first, end = segment.span
             if first <= low < end:
@@ -391,9 +394,9 @@ class _Building:
         return is_sliding and is_column and all(self.tensors[t].shape[2] == 1 for t in images)
 
     def _with_columns(self, op: Op, original: Op) -> Op:
-        """Returns the operator `op` with rows and columns exchanged.
+        """Returns the operator `op` with rows and columns exchanged, so that moments are columns.
 
-        Its input and output are images of one row. `original` is the operator of the window network.
+        Its input and output become images of one row. `original` is the operator of the window network.
         """
         assert isinstance(op.attrs, ConvAttrs | PoolAttrs)
         inputs = [self._one_row(op.inputs[0]), *op.inputs[1:]]
@@ -425,7 +428,9 @@ class _Building:
         """Returns a constant operand for an operator on images with one row per moment.
 
         The rows and columns of a filter are exchanged if the moments were columns. Operands that broadcast
-        get the image's 4 dimensions. `place`: the operand's position. `layout`: of the operator's input.
+        get the image's 4 dimensions.
+        `place`: the operand's position. `t`: its tensor in the window network. `layout`: that of the
+        operator's input.
         """
         tensor = self._graph.tensors[t]
         if isinstance(op.attrs, ConvAttrs) and place == 1 and layout.dim == 2:
@@ -456,7 +461,10 @@ class _Building:
         return self.turned[t, what]
 
     def _attrs(self, op: Op, layout: Moments, reach: Reach, span: Span) -> tuple[Attrs, Spans]:
-        """Returns an operator's attributes for the output rows `span`, and the input rows that these need."""
+        """Returns (an operator's attributes for the output rows `span`, the input rows that it then reads).
+
+        `layout`: that of the operator's input. `reach`: which input rows an output row needs.
+        """
         attrs = op.attrs
         low, high = read_rows(span, reach, layout.rows)
         made = span[1] - span[0]
@@ -483,7 +491,7 @@ class _Building:
         return attrs, ((low, high),)
 
     def _compact(self, attrs: ConvAttrs, layout: Moments, reach: Reach, span: Span) -> tuple[Attrs, Spans]:
-        """Returns the attributes of a dilated convolution that reads only its taps' rows, and these rows.
+        """Returns (the attributes of a dilated convolution that reads only its taps' rows, these rows).
 
         Each tap reads as many rows as there are output rows, `made`. Tap k reads rows that are `dilation`
         rows after those of tap k - 1. Joined one after the other, the taps' rows are the input of a
@@ -533,7 +541,10 @@ class _Building:
         self.ops.append(Op(kind, (sums,), (new,), pooled, op.index))
 
     def _pool_first(self, op: Op, layout: Moments, rows: int) -> int:
-        """Returns a tensor with the sums, or the maxima, of the window's first rows, the tensor `rows`."""
+        """Returns a tensor with each channel's sum, or maximum, over the window's first rows.
+
+        The tensor `rows` has these rows, and `op` is the pooling.
+        """
         shape, name = (1, 1, 1, layout.channels), self.tensors[rows].name
         if op.kind in MAXIMA:
             if self.tensors[rows].shape[1:3] == (1, 1):
@@ -571,7 +582,7 @@ def _runs(pieces: Sequence[_Piece], tensors: Sequence[Tensor]) -> list[list[_Pie
 
 
 def _turned(attrs: ConvAttrs | PoolAttrs) -> ConvAttrs | PoolAttrs:
-    """Returns the attributes of the same operator with rows and columns exchanged."""
+    """Returns the attributes of an operator after its rows and columns have been exchanged."""
     stride, pad = attrs.stride[::-1], attrs.pad
     turned = Pad(pad.left, pad.right, pad.top, pad.bottom)
     if isinstance(attrs, ConvAttrs):

@@ -46,8 +46,10 @@ class _Levels:
     def lower(self, needs: Needs) -> Iterator[tuple[int, _Levels]]:
         """Yields (key, choice) for every choice that keeps less of one tensor or pooling.
 
-        The key is unique: t for a tensor, -1 - position for a pooling. Each choice comes in two variants:
-        tensors that keep no rows now may keep rows that are then read again, or they still keep none.
+        The key is unique: t for a tensor, -1 - position for a pooling. Each of them comes twice. If less is
+        kept, further rows of other tensors are read again. In the first choice, tensors that keep no rows now
+        may keep these rows; in the second one, they still keep none. `needs`: what a hop needs with the
+        present choice.
         """
         none = {t: 0 for t in needs.analysis.moments if t not in needs.kept}
         for spans in (self.spans, {**none, **self.spans}):
@@ -65,7 +67,10 @@ def keep_all(analysis: Analysis) -> Needs:
 
 
 def choices(analysis: Analysis) -> list[Needs]:
-    """Returns the choices that no other one beats in both work and memory, with ascending work."""
+    """Returns the Pareto front of work and memory: the choices that no other choice beats in both.
+
+    They are in ascending order of work.
+    """
     levels = _Levels()
     needs = levels.needs(analysis)
     nothing = _Levels(

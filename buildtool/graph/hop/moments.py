@@ -1,8 +1,8 @@
 """Finds the tensors that have moments (steps in time), and the rows whose values move with the window.
 
 Every such tensor is treated as an image of shape (1, rows, width, channels) with one row for each moment,
-whichever of its dimensions counts the moments. Operators on images of one row, whose columns are the moments,
-exchange rows and columns.
+whichever of its dimensions counts the moments. If an operator's images have one row, whose columns are the
+moments, it runs with rows and columns exchanged.
 
 A row depends on the window's edges if any tap of its receptive field, through all layers, lies in the
 padding. The other rows move: if the window moves by `shift` rows of this tensor, the values of row r + shift
@@ -64,9 +64,9 @@ class Moments(NamedTuple):
 
     @property
     def kept_end(self) -> int:
-        """One past the last row whose values the last window had as well, `shift` rows further down.
+        """One past the last row whose values the previous window had, too, `shift` rows further down.
 
-        The first such row is `top`. If this is `top`, there is no such row.
+        The first such row is `top`. If this number is `top`, there is no such row.
         """
         return max(self.top, self.rows - self.bottom - self.shift)
 
@@ -76,7 +76,7 @@ class Moments(NamedTuple):
         return self.rows, self.width, self.channels
 
     def of_rows(self, count: int) -> tuple[int, int, int, int]:
-        """Returns the shape of an image of `count` of these rows."""
+        """Returns the shape of the tensor's image if it had `count` rows."""
         return 1, count, self.width, self.channels
 
     def dimension(self, d: int) -> int:
@@ -197,7 +197,7 @@ def _find_input_aliases(graph: Graph, first: int) -> set[int]:
 
 
 def _find_first(graph: Graph) -> int:
-    """Returns the first tensor that operators with code read: the network's input, or an alias of it."""
+    """Returns the network's input or, if only aliases read it, the last alias before operators with code."""
     t = graph.inputs[0]
     while True:
         readers = graph.consumers().get(t, ())
@@ -372,7 +372,10 @@ def broadcasts(op: Op) -> bool:
 
 
 def _dense(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
-    """Returns the role of a dense layer of each pixel's channels, None for one of the whole window."""
+    """Returns the role of a dense layer that computes each moment from its own channels; None for others.
+
+    `layout`: that of the layer's input.
+    """
     shape, (cout, inputs) = (graph.tensors[t].shape for t in op.inputs[:2])
     if inputs != shape[-1] or layout.dim >= len(shape) - 1 or not isinstance(op.attrs, FullyConnectedAttrs):
         return None
@@ -461,9 +464,11 @@ _RULES = {
 
 
 def _find_edges(op: Op, role: Role, moments: Mapping[int, Moments], out: Moments, hop: int) -> Moments:
-    """Returns the layout `out` of an output with `top`, `bottom` and `shift`, which follow from the inputs'.
+    """Returns the layout `out` of an output with its `top`, `bottom` and `shift`.
 
-    Raises UsageError if the operator's windows would not move by a whole number of rows.
+    They follow from those of the operator's inputs (`moments`) and from the rows that it reads. Raises
+    UsageError if the operator's windows would not move by a whole number of rows. `hop`: the rows by which
+    the network's window moves.
     """
     sources = [moments[t] for t in op.inputs if t in moments]
     extent, stride, pad = role.reach

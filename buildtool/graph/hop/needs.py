@@ -157,7 +157,7 @@ class _Finder:
 
 
 def entering(layout: Moments, first: int) -> Span:
-    """Returns the rows of this window that enter a ring which keeps rows from `first` on."""
+    """Returns the rows of the window that a hop adds to a ring. The ring keeps rows from row `first` on."""
     end = layout.kept_end + layout.shift
     return end - min(layout.shift, layout.kept_end - first), end
 
@@ -189,7 +189,10 @@ def sums_blocks(layout: Moments) -> tuple[int, tuple[int, ...]]:
 
 
 def sums_element(graph: Graph, op: Op, layout: Moments) -> int:
-    """Returns the bytes of an element in a pooling's ring: the sum, or the maximum, of a block of rows."""
+    """Returns the bytes of an element in a pooling's ring.
+
+    An element is the sum, or the maximum, of a block of rows.
+    """
     size, most = graph.tensors[op.inputs[0]].dtype.size, max(sums_blocks(layout)[1]) * layout.width
     if op.kind in MAXIMA or most == 1:
         return size

@@ -74,7 +74,7 @@ class Context:
             self.makers.update(dict.fromkeys(node.outputs, node))
 
     def value(self, name: str) -> Value:
-        """Returns the value of a tensor name."""
+        """Returns the value of the tensor `name`. Raises ModelError if no earlier operator writes it."""
         if not name:
             raise ModelError("an operand is missing")
         if name not in self.values:
@@ -135,8 +135,8 @@ class Context:
     def held(self, node: Node, position: int = 0, *, integers: bool = False) -> ActivationValue:
         """Returns an operand that is an activation. Emits the operator that writes it if that is pending.
 
-        `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
-        Raises FloatOperand where the operand is not quantised, unless `node` computes in float32.
+        `integers`: whether `node` also accepts quantised integers that the file does not dequantise. Raises
+        FloatOperand if the operand is not quantised, unless `node` computes in float32.
         """
         name = node.input(position)
         value = self.value(name)

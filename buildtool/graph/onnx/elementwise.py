@@ -158,7 +158,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
 
 
 def sum_operands(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Sum of one or two operands, in float32 of any number of operands, from left to right."""
+    """Reads a Sum of one or two operands. In float32 it may have any number, added from left to right."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
     if ctx.floats:

@@ -67,7 +67,10 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
-    """Returns the result's shape if the operator only changes the shape, otherwise None."""
+    """Returns the result's shape if the operator only changes the shape, otherwise None.
+
+    `shape`: the shape of its first operand. `parameters`: the values of its other operands.
+    """
     rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
     match node.kind:
@@ -104,7 +107,10 @@ def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tu
 
 
 def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
-    """Applies a Transpose or a change of shape to a quantised constant. Returns None for other operators."""
+    """Applies a Transpose or a change of shape to a quantised constant. Returns None for other operators.
+
+    `value`: the constant. `parameters`: the values of the operator's other operands.
+    """
     data, quant = value.data, value.quant
     per_channel, axis = len(quant.scales) > 1, 0
     if node.kind == "Transpose":
@@ -190,7 +196,8 @@ def _clip(node: Node, x: list[Array]) -> Array:
 def clip_attributes(node: Node) -> tuple[float, float]:
     """Returns the limits that a Clip has as attributes (before opset 11).
 
-    Their defaults are the ends of float32. Since opset 11 limits are operands, and the result is (-inf, inf).
+    Their defaults are the ends of float32. Since opset 11, limits are operands, and this function returns
+    (-inf, inf).
     """
     low, high = node.number("min", -math.inf), node.number("max", math.inf)
     return low if low > -_FLOAT32_MAX else -math.inf, high if high < _FLOAT32_MAX else math.inf

@@ -68,7 +68,7 @@ def place_in_memory(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, 
 def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
     """Returns the strides of dimensions of these sizes, in elements, from the last dimension to the first.
 
-    At the end it adds the number of all elements.
+    The last number that it returns is that of all elements.
     """
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 

@@ -135,7 +135,10 @@ def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
 def make_mean(
     ctx: Context, x: ActivationValue, axes: tuple[int, ...], keep: bool, kind: OpKind = OpKind.MEAN
 ) -> Pending:
-    """Returns a MEAN or SUM over the file's dimensions `axes`. Dimensions keep their order in memory."""
+    """Returns a MEAN or SUM over the file's dimensions `axes`. Dimensions keep their order in memory.
+
+    `keep`: whether the result has the reduced dimensions, with size 1.
+    """
     tensor, order = ctx.build.without_move(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
@@ -234,7 +237,11 @@ _PICKS: dict[str, _Pick] = {
 
 
 def _find_rows(coordinates: str, pick: _Pick, size: int, out: int, factor: float) -> npt.NDArray[np.int64]:
-    """Returns the input row (or column) from which ONNX takes each output row (or column)."""
+    """Returns the input row (or column) from which ONNX takes each output row (or column).
+
+    `coordinates`: ONNX's coordinate_transformation_mode. `pick`: the function that rounds positions to rows.
+    `size`, `out`: the numbers of input and output rows. `factor`: the scale factor.
+    """
     rows = np.arange(out, dtype=np.float64)
     if coordinates == "align_corners":
         x = rows * (size - 1) / (out - 1) if out > 1 else rows * 0

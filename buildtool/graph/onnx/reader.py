@@ -278,7 +278,7 @@ class _Reader:
     def _refuse_weights(self, count: int, unknown: Sequence[str] = ()) -> NoReturn:
         """Refuses a network with `count` float32 weights, because it has to be quantised.
 
-        The operators `unknown` would not be supported after that either.
+        `unknown`: kinds of operators that are not supported in a quantised network either.
         """
         text = f"float32 activations in a network of {count:,} float32 weights"
         if not self.quantised:

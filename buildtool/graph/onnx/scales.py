@@ -1,4 +1,4 @@
-"""Scales and zero points: those of QuantizeLinear and DequantizeLinear, of constants and of biases."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear, and how constants and biases get theirs."""
 
 import math
 from collections.abc import Sequence
@@ -61,9 +61,10 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
 
 
 def centre(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights with at most one zero point for all of them.
+    """Returns int8 weights that have at most one zero point for the whole tensor.
 
-    Several zero points are subtracted from the weights. Refuses weights that do not fit int8 then.
+    If `value` has several zero points, they are subtracted from the weights. Refuses weights that do not fit
+    int8 after that.
     """
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"

@@ -62,7 +62,9 @@ class Quantized:
 class ActivationValue:
     """An activation: int8 with a quantisation, or float32 without one.
 
-    `tensor`: its number in the graph. `shape`: its shape in the file. `layout`: the order of its elements.
+    `tensor`: its number in the graph.
+    `shape`: its shape in the file.
+    `layout`: the order of its elements in memory.
     `integers`: whether the file's tensor holds quantised integers and not the numbers that these represent.
     """
 

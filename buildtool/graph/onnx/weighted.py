@@ -44,10 +44,12 @@ def _read_bias(ctx: Context, node: Node) -> Constant | Quantized | None:
 class _Layer:
     """An operator with weights.
 
-    `x`: the number of its input. `data` and `quant`: its filter. Without `quant` it computes in float32.
-    `attrs`: its attributes, without a fused activation. `shape`: the result's shape in the file. `memory`:
-    the result's shape in memory, where channels are last. `layout`: that of the result, if it is not the
-    usual one.
+    `x`: the number of its input.
+    `data`, `quant`: its filter. Without `quant` it computes in float32.
+    `attrs`: its attributes, without a fused activation.
+    `memory`: the result's shape in memory, where channels are last.
+    `shape`: the result's shape in the file.
+    `layout`: the order of the result's elements in memory; None for the usual order of images or matrices.
     """
 
     ctx: Context
@@ -223,7 +225,10 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
+    """Reads MatMul. The product of an activation and a constant matrix becomes a dense layer.
+
+    Any other product becomes a BATCH_MATMUL.
+    """
     first, second = (ctx.value(node.input(i)) for i in range(2))
     is_matrix = isinstance(second, (Constant, Quantized)) and second.data.ndim <= 2
     if is_matrix and isinstance(first, (ActivationValue, Pending)):
@@ -364,7 +369,11 @@ def _scale(
     shape: tuple[int, ...],
     layout: Layout | None = None,
 ) -> Pending:
-    """Returns a DEPTHWISE_CONV_2D of one tap on a tensor whose shape in memory is `memory`."""
+    """Returns a DEPTHWISE_CONV_2D of one tap: each channel times its `factor`, plus its `shift`.
+
+    It reads `tensor`, which has the shape `memory` in memory. `shape` and `layout`: the result's shape in the
+    file, and the order of its elements.
+    """
     c = memory[-1]
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
     steps = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT

@@ -27,12 +27,20 @@ CUSTOM = {
 
 
 def _define(kind: OpKind, rule: str, operands: int = 1, results: int = 1, *, floats: bool = False) -> OpDef:
-    """Returns the definition of an operator without state. `rule` is its function in `graph.reference`."""
+    """Returns the definition of an operator without state.
+
+    `rule`: its function in `graph.reference`. `operands`, `results`: how many it has. `floats`: whether it
+    also computes in float32.
+    """
     return _definition(kind, rule, operands, results, {}, floats)
 
 
 def _keep(kind: OpKind, rule: str, results: int = 1, *, floats: bool = False) -> OpDef:
-    """Returns the definition of an operator of one operand that has a state, and `results` other outputs."""
+    """Returns the definition of an operator of one operand that has a state.
+
+    `rule`: its function in `graph.reference`. `results`: how many outputs it has besides the new state.
+    `floats`: whether it also computes in float32.
+    """
     return _definition(kind, rule, 2, results + 1, {1: results}, floats)
 
 

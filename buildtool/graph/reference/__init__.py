@@ -66,7 +66,10 @@ def initial_states(graph: Graph) -> list[Values]:
 
 @cached_on_graph
 def _warmed_up(graph: Graph) -> list[Values]:
-    """Returns the states after the runs on zero points that fill a sliding window at first (see `Window`)."""
+    """Returns the states after the first runs of a network on a sliding window.
+
+    These runs have zero points as inputs, so that the window is full of zero points (see `Window`).
+    """
     held: list[Values] = [np.asarray(state.initial) for state in graph.states]
     inputs = []
     for t in graph.inputs:

@@ -54,7 +54,10 @@ def _exp(value: float) -> float:
 
 
 def decode(attrs: DetectionAttrs, boxes: Floats, anchors: Floats) -> Floats:
-    """Returns the corners of encoded boxes (y, x, height, width) around their anchors."""
+    """Returns the corners (top, left, bottom, right) of boxes.
+
+    `boxes`: encoded y, x, height and width, relative to the anchors.
+    """
     encoded, wide = boxes.astype(np.float64), anchors.astype(np.float64)
     corners = []
     for axis in (0, 1):
@@ -81,7 +84,7 @@ def overlaps(box: Floats, others: Floats) -> Floats:
 def _suppress(attrs: DetectionAttrs, corners: Floats, scores: Floats, most: int) -> list[int]:
     """Returns the numbers of the boxes that are not suppressed, best first, at most `most`.
 
-    Of equal scores, the first one is the better one.
+    `corners` and `scores`: of all boxes. Of equal scores, the first one is the better one.
     """
     kept: list[int] = []
     for box in np.argsort(-scores, kind="stable"):

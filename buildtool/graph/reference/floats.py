@@ -1,7 +1,8 @@
 """Operators on float32, step by step as LiteRT's reference kernels.
 
 numpy rounds every sum, product, quotient and root as those kernels do, so the bits are equal. Only exp, log,
-tanh, ... have routines of their own (`realfunctions`), which are the same in the C kernels.
+tanh, ... have routines of their own (`realfunctions`), which are the same in the C kernels. The function that
+computes an operator is its rule: it gets the graph, the operator and its inputs, and returns the outputs.
 """
 
 from collections.abc import Callable, Iterable
@@ -141,14 +142,18 @@ def gelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _total(terms: Iterable[Floats], start: Floats) -> Floats:
-    """Returns the sum of `start` and the terms, added one after the other, each sum rounded to float32."""
+    """Returns `start` plus all terms. They are added one after the other, each sum rounded to float32."""
     for term in terms:
         start = start + term
     return start
 
 
 def _gathered(graph: Graph, op: Op, x: Floats) -> Floats:
-    """Returns the elements of a reduction; the first dimension counts those of one output element."""
+    """Returns the elements of `x` for a reduction.
+
+    The first dimension counts the elements that are reduced to one output element. The other dimensions are
+    those of the output.
+    """
     axes = attributes(op, g.MeanAttrs).axes
     others = [d for d in range(x.ndim) if d not in axes]
     return x.transpose(*axes, *others).reshape(-1, *graph.tensors[op.outputs[0]].shape)
@@ -249,9 +254,9 @@ def matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def _taps(
     op: Op, x: Floats, kernel: tuple[int, int], out: tuple[int, ...]
 ) -> Iterable[tuple[int, int, Floats, npt.NDArray[np.bool_]]]:
-    """Yields for each tap of a window: its row and column, its inputs, and a mask of those in the image.
+    """Yields (row, column, inputs, mask of the inputs in the image) for each tap of a window.
 
-    The inputs and the mask have one element for each output.
+    Row and column are the tap's. The inputs and the mask have one element for each output.
     """
     attrs = op.attrs
     assert isinstance(attrs, g.ConvAttrs | g.PoolAttrs)

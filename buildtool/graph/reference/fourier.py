@@ -85,7 +85,10 @@ class Numbers:
 
 @lru_cache(maxsize=64)
 def twiddles(points: int, bits: int, inverse: bool) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Returns the factors of the stages, and those of the step that separates samples: (number, 2) each."""
+    """Returns (the factors of the stages, the factors of the step that separates samples): (number, 2) each.
+
+    `points`: the number of real samples. `bits`: 0 for float32 (see `Numbers`).
+    """
     size, numbers = points // 2, Numbers(bits)
     sign = -1.0 if inverse else 1.0
     stages = [sign * (-2 * math.pi * i / size) for i in range(size)]
@@ -157,7 +160,10 @@ def _five(n: Numbers, x: list[Pair], roots: list[Pair]) -> list[Pair]:
 
 
 def _complex(n: Numbers, x: Pair, points: int, inverse: bool) -> Pair:
-    """Returns the transform of `points` complex numbers."""
+    """Returns the transform of `x`, which has `points` / 2 complex numbers.
+
+    `inverse`: whether it is the inverse transform.
+    """
     factors, table = radices(points), twiddles(points, n.bits, inverse)[0]
     order = np.arange(points // 2).reshape(factors[::-1]).T.reshape(-1)
     re, im = x[0][order], x[1][order]

@@ -219,7 +219,7 @@ def _high_half(a: _Uint64, b: _Uint64) -> _Uint64:
 
 
 def _finite_power(a: Floats, b: Floats) -> Floats:
-    """Returns a^b of finite numbers, those of `a` above 0."""
+    """Returns a^b of finite numbers. Those in `a` are above 0."""
     total, (m, e) = _logarithm(a, 35), _split(np.abs(b))
     size = np.abs(total).astype(np.uint64)
     zeros = np.zeros(size.shape, np.int64)

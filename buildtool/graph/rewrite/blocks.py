@@ -44,7 +44,10 @@ def _attrs(node: Node) -> g.BatchBlockAttrs:
 
 
 def _dilate(draft: Draft, node: Node) -> None:
-    """Replaces the SPACE_TO_BATCH_ND `node` and the two operators after it by a convolution, if equal."""
+    """Replaces SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND by one convolution if that is exact.
+
+    `node` is the SPACE_TO_BATCH_ND.
+    """
     conv = draft.only_reader(node.outputs[0])
     if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
         return

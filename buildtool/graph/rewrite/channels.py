@@ -154,7 +154,7 @@ class _Reading:
 
 
 def _find_ties(graph: Graph, op: Op, varying: list[int]) -> Iterator[_Tie]:
-    """Yields the ties of an operator that computes its channels separately; none for others.
+    """Yields the ties of an operator that computes its channels separately. Other operators have no ties.
 
     `varying`: its inputs that are not constant.
     """
@@ -247,7 +247,7 @@ def _sum_constants(
 
 
 def _fits_bias(graph: Graph, op: Op, amounts: npt.NDArray[np.int64]) -> bool:
-    """Whether the biases keep their 32 bits when these amounts are added to them."""
+    """Whether the biases still fit 32 bits after these amounts have been added to them."""
     bias = graph.tensors[op.inputs[2]].data if op.inputs[2] >= 0 else None
     total = np.abs(amounts).max(axis=0, initial=0).sum(axis=1)
     total += 0 if bias is None else np.abs(bias.reshape(-1).astype(np.int64))
@@ -328,9 +328,9 @@ def _chosen(values: tuple[_N, ...], mask: Mask) -> tuple[_N, ...]:
 def _pick(
     tensor: Tensor, mask: Mask, axis: int, tensors: list[Tensor], more: npt.NDArray[np.int64] | None = None
 ) -> int:
-    """Adds a constant with those elements of `tensor` along `axis` that `mask` selects, plus `more`.
+    """Adds a constant with those elements of `tensor` along `axis` that `mask` selects. Returns its number.
 
-    Returns its number.
+    `more` is added to these elements. `tensors`: the list to which the constant is appended.
     """
     assert tensor.data is not None
     data, quant = tensor.data, tensor.quant

@@ -73,10 +73,10 @@ def _sample(draft: Draft, node: Node) -> _Sample | None:
 
 
 def _with_sample(draft: Draft, node: Node, sample: _Sample, reader: Node) -> g.ConvAttrs | None:
-    """Returns the attributes with which a convolution reads the input of the crop `node`; None if it cannot.
+    """Returns attributes with which the convolution `reader` can read the input of the crop `node`, or None.
 
-    It cannot if its own padding lies on a side where pixels were cropped. Only windows of one pixel can have
-    larger strides: other windows would have to be dilated as well.
+    `sample`: which pixels the crop takes. None if the convolution pads a side where pixels were cropped. Only
+    windows of one pixel can have larger strides: other windows would have to be dilated as well.
     """
     if (
         reader.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)

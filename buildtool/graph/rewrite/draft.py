@@ -85,7 +85,10 @@ class Draft:
         return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
     def each(self, *kinds: OpKind) -> Iterator[Node]:
-        """Yields the operators of these kinds in execution order, also those that are inserted meanwhile."""
+        """Yields the operators of these kinds in execution order.
+
+        Operators that are inserted during the iteration are included if their place is still to come.
+        """
         for node in self.nodes:
             if node.kind in kinds and not node.dead:
                 yield node

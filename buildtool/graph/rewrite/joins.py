@@ -22,7 +22,10 @@ Shape = tuple[int, ...]
 
 
 def simplify_joins(draft: Draft) -> None:
-    """Moves the operators after a concatenation to its parts, where these get smaller or disappear."""
+    """Runs operators that follow a concatenation on its parts instead.
+
+    It does so if the parts get smaller, or if the concatenation disappears.
+    """
     for node in draft.each(OpKind.CONCATENATION):
         if _is_plain(draft, node):
             _cut_parts(draft, node) or _shrink_parts(draft, node)
@@ -228,7 +231,7 @@ def _makes_pixels_smaller(draft: Draft, node: Node) -> bool:
 
 
 def _keeps_pixels(draft: Draft, node: Node) -> bool:
-    """Whether the operator computes each pixel from the same pixel of its one operand, in the same shape."""
+    """Whether the operator has one operand, and computes each pixel from the operand's pixel at its place."""
     if node.kind is OpKind.SOFTMAX:
         return True
     return is_elementwise(draft, node) and len(varying_operands(draft, node)) == 1
@@ -271,7 +274,11 @@ def _axis_after(draft: Draft, node: Node, axis: int) -> int | None:
 
 
 def _same_axis(shape: Shape, other: Shape, axis: int) -> int | None:
-    """Returns which dimension of `other` is dimension `axis` of `shape` after a RESHAPE, or None."""
+    """Returns the dimension of `other` that corresponds to dimension `axis` of `shape`, or None.
+
+    A tensor of one shape is reshaped to the other one. Dimensions correspond if they have the same size, and
+    the same number of elements lies inside them.
+    """
     inner = math.prod(shape[axis + 1 :])
     places = (d for d, n in enumerate(other) if n == shape[axis] and math.prod(other[d + 1 :]) == inner)
     return next(places, None)

@@ -216,7 +216,7 @@ def _replace(draft: Draft, function: _Function) -> None:
 
 
 def _for_every_byte(tensor: Tensor) -> Tensor:
-    """Returns the tensor with one element for each of the 256 bytes. A constant gets one element."""
+    """Returns a tensor like `tensor` with 256 elements, one for each byte; a constant keeps one element."""
     if tensor.data is None:
         return replace(tensor, shape=_EVERY)
     return replace(tensor, shape=(1, 1, 1, 1), data=tensor.data.reshape(1, 1, 1, 1))

@@ -87,10 +87,10 @@ def outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
 
 
 def _with_padding(draft: Draft, pad: Node, attrs: g.PadAttrs, reader: Node) -> Attrs | None:
-    """Returns the attributes with which `reader` reads the PAD's input, None if that is not possible.
+    """Returns attributes with which `reader` can read the PAD's input and pad it itself, or None.
 
     A convolution pads with its input's zero point, which adds nothing to its sums. So the PAD must pad with
-    the zero point.
+    the zero point. `attrs`: the PAD's attributes.
     """
     x, (top, bottom), (left, right) = draft.tensors[pad.inputs[0]], *attrs.paddings[1:3]
     if reader.inputs.count(pad.outputs[0]) != 1 or reader.inputs[0] != pad.outputs[0]:

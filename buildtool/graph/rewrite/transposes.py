@@ -162,7 +162,7 @@ def _divide(dims: list[list[Atom]], shape: Shape) -> list[list[Atom]] | None:
 
 
 def _merged(atoms: list[Atom]) -> list[Atom]:
-    """Joins atoms that are contiguous in the source, and drops those of one element."""
+    """Joins atoms that are contiguous in the source, and drops atoms of one element (see `_divide`)."""
     merged = list[Atom]()
     for size, stride in atoms:
         if merged and merged[-1][1] == size * stride:
@@ -176,10 +176,10 @@ def _merged(atoms: list[Atom]) -> list[Atom]:
 
 
 def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Moves a TRANSPOSE of whole pixels after the operators up to one that makes the pixels smaller.
+    """Moves a TRANSPOSE of whole pixels after later operators, up to one that makes the pixels smaller.
 
-    These operators then read the image that was transposed, row by row. RESHAPEs among them that keep the
-    pixels are removed. Returns whether this was possible.
+    These operators then read, row by row, the image that the TRANSPOSE read. RESHAPEs among them that keep
+    the pixels are removed. Returns whether this was possible.
     """
     source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0])
     moves = [each for each in chain if each.kind in (*ALIAS_KINDS, OpKind.TRANSPOSE)]
@@ -238,11 +238,11 @@ def _image(draft: Draft, t: int) -> Shape:
 
 
 def _split_planes(draft: Draft, node: Node) -> bool:
-    """Moves a TRANSPOSE from pixels to planes before the concatenation of maps that it reads.
+    """Moves a TRANSPOSE from pixels to planes before a concatenation of feature maps.
 
-    A plane has one channel of all pixels. Each map then becomes planes as it is computed, and the planes are
-    joined. Elementwise operators between the concatenation and the TRANSPOSE run on the joined planes.
-    Returns whether this was possible.
+    A plane has one channel of all pixels. Each map then becomes planes as soon as it is computed, and the
+    planes are joined. Elementwise operators between the concatenation and the TRANSPOSE run on the joined
+    planes. Returns whether this was possible.
     """
     source, result = (draft.tensors[t].shape for t in (node.inputs[0], node.outputs[0]))
     rows, channels = math.prod(source[:-1]), source[-1]

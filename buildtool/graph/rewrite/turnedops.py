@@ -69,9 +69,9 @@ def turned_attrs(graph: Graph, op: Op, fixed: Iterable[int]) -> Attrs | None:
 
 
 def order_of(graph: Graph, activations: Iterable[int]) -> Shape | None:
-    """Returns which dimension of a turned signal each dimension of the activations becomes.
+    """Returns which dimension of a turned signal each dimension of these activations becomes.
 
-    None if it is not the same for all of them.
+    Returns None if the activations do not agree in this.
     """
     shapes = [graph.tensors[t].shape for t in activations]
     if all(len(shape) == 3 for shape in shapes):
@@ -122,7 +122,7 @@ def _turn_window(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Attr
 
 
 def _broadcasts(graph: Graph, op: Op) -> bool:
-    """Whether the operands of an operator still broadcast to its result after all of them are turned."""
+    """Whether the operands of an operator still broadcast to its result when all of them are turned."""
     result = graph.tensors[op.outputs[0]].shape
     shapes = [operand_shape(graph.tensors[t], result) for t in op.inputs if t >= 0]
     if any(shape is None for shape in shapes):
@@ -146,7 +146,7 @@ def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
 
 
 def samples_at_once(graph: Graph, op: Op) -> int:
-    """Returns how many samples of a convolution's input may form one row, as channels; 1 if only one.
+    """Returns how many samples of a convolution's input can form one row, as its channels; 1 for none.
 
     The window's first sample, length and stride must be multiples of that number. Then the filter has the
     same bytes as for single samples.

@@ -53,11 +53,11 @@ def turn_signals(graph: Graph) -> Graph:
 
 
 def _join_samples(graph: Graph, before: Graph) -> Graph:
-    """Makes one row of several samples of a network input, where its first convolution allows that.
+    """Makes each row of a network input several samples, if its first convolution allows that.
 
-    The convolution's stride is a multiple of that number of samples (see `samples_at_once`). The samples
-    become the row's channels. `graph` is the turned network, `before` the network before its signals were
-    turned.
+    The number of samples is such that the convolution's stride is a multiple of it (see `samples_at_once`).
+    They become the row's channels. `graph`: the network with turned signals (time along the rows). `before`:
+    the same network before its signals were turned.
     """
     tensors, ops, roots = list(graph.tensors), list(graph.ops), alias_roots(graph)
     columns = {
@@ -147,7 +147,10 @@ def _signals_of(graph: Graph, op: Op) -> list[int]:
 
 
 def _keeps_signal(graph: Graph, op: Op, fixed: Iterable[int]) -> bool:
-    """Whether a RESHAPE is from a signal to a signal of the same length and channels, neither in `fixed`."""
+    """Whether a RESHAPE changes a signal into a signal of the same length and channels.
+
+    Neither may be in `fixed`, the tensors that must keep their shape.
+    """
     shapes = [turned_shape(graph.tensors[t].shape) for t in (op.inputs[0], op.outputs[0])]
     free = not graph.tensors[op.inputs[0]].is_constant and {op.inputs[0], op.outputs[0]}.isdisjoint(fixed)
     return free and shapes[0] is not None and shapes[0] == shapes[1]

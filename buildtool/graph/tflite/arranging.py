@@ -86,8 +86,7 @@ def decode_reverse_v2(view: OpView) -> None:
 def decode_gather(view: OpView) -> None:
     """Decodes GATHER (x, indices). It becomes a slice if the distances between the indices are equal.
 
-    With batch_dims, all dimensions up to the axis are merged into one, and the indices then count in this
-    one.
+    With batch_dims, all dimensions up to the axis are merged into one, and the indices refer to that one.
     """
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
     if options is not None:
@@ -146,7 +145,10 @@ def _look_up(view: OpView, table: int, indices: int) -> None:
 
 
 def decode_gather_nd(view: OpView) -> None:
-    """Decodes GATHER_ND (x, indices). Merges the indexed dimensions into one, where new indices count."""
+    """Decodes GATHER_ND (x, indices). Merges the indexed dimensions into one.
+
+    The indices then refer to that one.
+    """
     x, indices = view.input(0), _indices(view)
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= len(x.shape):

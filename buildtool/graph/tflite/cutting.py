@@ -69,7 +69,7 @@ def _end_at(file: FlatFile, names: Sequence[str]) -> bytes:
 
 
 def _needed(file: FlatFile, outputs: Iterable[int]) -> list[RawOperator]:
-    """Returns the operators that compute `outputs`, and those that update the variables that they read."""
+    """Returns the operators that compute `outputs`. Also returns those that update variables they read."""
     variables = _variables(file)
     wanted, names, kept = set(outputs), set[tuple[str, str]](), set[int]()
     grown = True
@@ -114,9 +114,10 @@ def _rewritten(file: FlatFile, inputs: list[int], outputs: list[int], operators:
 
 
 def _shorten(result: bytearray, table: Any, field: int, kept: Sequence[int]) -> None:
-    """Keeps only the entries `kept`, in ascending order, of the vector of tables in field `field` of `table`.
+    """Shortens a vector of tables in the file's bytes `result`, so that only the entries `kept` remain.
 
-    The offset of an entry moves to an earlier place. It stays valid, as offsets only point forward.
+    The vector is field `field` of `table`, and `kept` is in ascending order. The offset of an entry moves to
+    an earlier place. It stays valid, as offsets only point forward.
     """
     start = table.Vector(table.Offset(field))
     entries = [start + _WORD * number for number in kept]

@@ -70,7 +70,10 @@ class Lowering:
         return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
 
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
-        """Adds an int32 constant; returns its index."""
+        """Adds an int32 constant; returns its index.
+
+        It is named after the operator's output and its role.
+        """
         return self.add(op, role, np.asarray(values, np.int32), None)
 
     def add(self, op: g.Op, role: str, data: npt.NDArray[np.generic], quant: g.Quantization | None) -> int:
@@ -80,7 +83,10 @@ class Lowering:
         return len(self.tensors) - 1
 
     def tensor(self, op: g.Op, role: str, shape: Sequence[int], like: g.Tensor) -> int:
-        """Adds an activation of `shape` with the type and quantisation of `like`; returns its index."""
+        """Adds an activation of `shape` with the type and quantisation of `like`; returns its index.
+
+        It is named after the operator's output and its role.
+        """
         name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
         self.tensors.append(g.Tensor(name, tuple(shape), like.dtype, like.quant))
         return len(self.tensors) - 1

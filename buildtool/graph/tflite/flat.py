@@ -36,7 +36,7 @@ _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
 class _Slot:
-    """The positions of fields in the vtables (lists of fields) of the tables in TFLite's schema.fbs."""
+    """The positions of fields in the vtables (lists of fields) of TFLite's schema."""
 
     GRAPH_TENSORS, GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_NAME = 4, 6, 8, 12
     OP_INPUTS, OP_OUTPUTS, INTERMEDIATES = 6, 8, 20
@@ -146,7 +146,7 @@ def printable(raw: bytes) -> str:
 
 
 class FlatFile:
-    """One subgraph of a .tflite file, by default the first one."""
+    """One subgraph of a .tflite file, by default the first: its tensors, operators, inputs and outputs."""
 
     def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
         """Reads subgraph `number` of the file `data`.

@@ -185,9 +185,9 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
 
 
 def _read_dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """Returns for each dimension what a STRIDED_SLICE takes, and whether the dimension is removed.
+    """Returns (what a STRIDED_SLICE takes, whether the dimension is removed) for each dimension.
 
-    The slice is None for a new axis. An ellipsis becomes one slice of everything per dimension.
+    It takes a slice, or None for a new axis. An ellipsis becomes one slice of everything per dimension.
     """
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)

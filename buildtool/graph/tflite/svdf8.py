@@ -115,7 +115,10 @@ class NarrowSvdf:
         return self._add(role, data.shape, quant, np.ascontiguousarray(data))
 
     def _shift(self, newest: int, batch: int, memory: int, features: int) -> int:
-        """Adds the state, and the operators that compute its new value. Returns the window."""
+        """Adds the state, and the operators that compute its new value from the sums `newest`.
+
+        Returns the window: the earlier sums and the newest ones.
+        """
         quant, raw = self._quant(4), self.view.input(4)
         if memory == 1:
             return newest

@@ -103,7 +103,10 @@ class Int8Network:
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _cast_to_floats(self, op: Op) -> None:
-        """Replaces a CAST to float32 by a DEQUANTIZE, for which the stored numbers have a scale of 1."""
+        """Replaces a CAST to float32 by a DEQUANTIZE.
+
+        The DEQUANTIZE gives the stored numbers, as its input has the scale 1.
+        """
         t = self._twins.get(op.inputs[0], op.inputs[0])
         name = f"{self.tensors[t].name}/stored"
         stored = self.add(replace(_shift(replace(self.tensors[t], quant=_STORED)), name=name, source=None))
@@ -111,10 +114,10 @@ class Int8Network:
         self.ops.append(replace(op, kind=OpKind.DEQUANTIZE, inputs=(stored,)))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
-        """Returns the inputs and attributes with an int8 filter.
+        """Returns the inputs and attributes of an operator with an int8 filter in place of its uint8 filter.
 
-        The zero point is subtracted from the filter if the result fits int8. Otherwise 128 is subtracted from
-        both, and the new attributes allow a zero point.
+        The zero point is subtracted from the weights if the results fit int8. Otherwise 128 is subtracted
+        from the weights and from the zero point, and the new attributes allow a zero point.
         """
         weights = self._originals.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
