@@ -190,7 +190,11 @@ class Blocks:
         return works
 
     def _axis(self, first: int, last: int) -> Axis | None:
-        """Returns the row axis of a block; None if an addition in it reads its input with another stride."""
+        """Returns the row axis of a block.
+
+        If an addition in the block also reads the block's input, the axis covers both paths from the input;
+        None if their strides differ.
+        """
         axis = self._through(last)[last - first]
         for e in range(first, last + 1):
             if self.e.main[first] in self.e.beside[e]:

@@ -29,9 +29,11 @@ from buildtool.target.types import Contract
 class Bands(enum.IntEnum):
     """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
-    NONE: it does not keep them, but makes them again. COPIED: it copies them out of its windows, and back for
-    the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: each of their pixels is
-    either in a window or outside; pixels change places instead of being copied.
+    NONE: it does not keep them, but makes them again.
+    COPIED: it copies them out of its windows, and back for the next step.
+    POOLED: like COPIED; the chain ends with a global pooling.
+    SWAPPED: each of their pixels is either in a window or outside; pixels change places instead of being
+        copied.
     """
 
     NONE = 0
@@ -99,7 +101,10 @@ class ChainEnds:
         return workspaces
 
     def _rewrites(self, element: int) -> bool:
-        """Returns whether an element may write over the window that it reads, if both windows are equal."""
+        """Returns whether an element may write over the window that it reads.
+
+        It is asked only where the windows of its input and of its output have equal bytes.
+        """
         e, kernel = self._e, self._e.own_kernels[element]
         once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL

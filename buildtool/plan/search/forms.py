@@ -121,9 +121,9 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """Returns how many elements before this one a tensor is the main input of an element.
+        """Returns how many elements before this one an element has a tensor as its main input.
 
-        FAR if it is the main input of none that can be in the same block.
+        FAR if no element that can be in the same block has it as its main input.
         """
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)
