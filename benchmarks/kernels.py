@@ -8,9 +8,10 @@ compared with the executor. library_counts.toml has the library's figures, and s
 which column. Without boards, the table has every board of the columns that this checkout has. Nothing is
 written.
 
-`--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the first N of one half of
-those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc; the table
-has the smaller count. `--only TEXT` takes those with the text in their names.
+`--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the N first of either half
+of those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc: the
+fewer instructions stand in the table. On RISC-V it is muriscv-nn, with clang; `wrong`: its result is not
+LiteRT's. `--only TEXT`: those with the text in their names.
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit:
         ours = row[unit.name]
         per_mac = f"{ours / row['macs']:.2f}" if row["macs"] else ""
         beside = ["-", "-"]
-        if best:
+        if best and not best[i][0]:
+            beside = ["wrong", "-"]
+        elif best:
             ratios.append(ours / best[i][0])
             beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
         print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")

@@ -26,6 +26,8 @@ from pathlib import Path
 import library_calls
 import single
 
+from buildtool.target.registry import load_board
+
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "benchmarks" / "library_counts.toml"
 TOOLCHAINS = ("clang", "gcc")
@@ -60,24 +62,25 @@ def counted(
     kernels: list[dict], board: str, toolchain: str, library: str, unit: Unit
 ) -> tuple[list[int], str]:
     """Returns the library's count for every kernel, and the compiler."""
-    called = [kernel for kernel in kernels if library_calls.is_called(kernel)]
-    others = [kernel for kernel in kernels if not library_calls.is_called(kernel)]
+    called = [kernel for kernel in kernels if library_calls.is_called(kernel, board)]
+    others = [kernel for kernel in kernels if not library_calls.is_called(kernel, board)]
     singles = [getattr(single, name)(*given) for k in others for name, given in k["call"].items()]
-    rows = single.count(singles, board, toolchain, cmsis_nn=library)
+    rows = single.count(singles, board, toolchain, cmsis_nn=library) if singles else []
     strange = {row["kernel"] for row in rows if "cmsis_nn" not in row["kernel"]}
     if strange:
         raise SystemExit(f"{board}: computed by {', '.join(sorted(strange))}, not by the library")
     found = iter([row[unit.name] for row in rows])
     of_called = iter(library_calls.count(called, board, toolchain, library, unit.name))
-    counts = [next(of_called if library_calls.is_called(k) else found) for k in kernels]
-    return counts, rows[0]["compiler"]
+    counts = [next(of_called if library_calls.is_called(k, board) else found) for k in kernels]
+    return counts, rows[0]["compiler"] if rows else toolchain
 
 
 def strongest(
     kernels: list[dict], board: str, library: str, unit: Unit = INSTRUCTIONS
 ) -> list[tuple[int, str]]:
     """Returns the smallest count of every kernel, and the compiler that achieved it."""
-    tables = [counted(kernels, board, toolchain, library, unit) for toolchain in TOOLCHAINS]
+    toolchains = [name for name in TOOLCHAINS if name in load_board(board).toolchains]
+    tables = [counted(kernels, board, toolchain, library, unit) for toolchain in toolchains]
     return [min((counts[i], compiler) for counts, compiler in tables) for i in range(len(kernels))]
 
 

@@ -25,6 +25,7 @@ from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.delivery import portions
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
 from buildtool.plan.schedule.schedule import column_ranges, first_column, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
@@ -150,6 +151,14 @@ def _views(network: Network, region: Region) -> list[str]:
     return lines
 
 
+def _step_end(pace: Pace, row: str) -> str:
+    """Returns C for pace.end(row)."""
+    end = f"nn_least({pace.height}, {row} + {pace.step})"
+    if pace.last > pace.step:
+        end = f"{pace.height} - {row} <= {pace.last} ? {pace.height} : {row} + {pace.step}"
+    return end if pace.first == pace.step else f"{row} == 0 ? {pace.end(0)} : {end}"
+
+
 def _high(variable: str, axis: Axis) -> str:
     """Returns C for one past the last input row that the first `variable` output rows need: axis.high."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
@@ -224,7 +233,7 @@ class _Loops:
             reach = _high(end, link.axis)
         body = [
             f"const int32_t {start} = {row};",
-            f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
+            f"const int32_t {end} = {_step_end(link.pace, row)};",
             *self.of(index - 1, f"nn_least({link.input_height}, {reach})"),
             *self.coming.before(link.group, start),
             *_group(self.network, link.group, start, end),

@@ -47,6 +47,8 @@ LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the facto
 _LINE = 4  # upper limit for the code of a line of assembly, in bytes
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
+_BESIDE_KERNELS = 3328  # bytes of memcpy and its like, and of the runtime, in the kernels' RAM
+_FAR_CALLS = 512  # bytes of the linker's jumps from flash to kernels in RAM
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -97,9 +99,9 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     """Estimates the footprint on a core for which there is no compiler: 1.5 times the code for RV32IMAC.
 
-    This is not a bound. A kernel without a size for RV32IMAC counts as the largest reference kernel, assembly
-    by its lines. Returns None if code and arena are in different memories, because the code then takes
-    nothing from the arena.
+    This is not a bound. A kernel without a size for RV32IMAC counts as much as the largest reference kernel;
+    assembly is estimated from its number of lines. Returns None if code and arena are in different memories,
+    because the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -218,6 +220,17 @@ def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
+def _list_kernel_parts(code: Mapping[str, int]) -> dict[str, int]:
+    """Returns the bytes of the kernels where they run from a RAM, from the bytes of all code by owner."""
+    kernels = f"{needs.CODE} of the {needs.KERNELS}"
+    gaps = code.get(needs.ALIGNMENT, 0)
+    return {
+        kernels: code[kernels],
+        f"{needs.CODE} of the {needs.FIRMWARE}": _BESIDE_KERNELS,
+        needs.ALIGNMENT: gaps,
+    }
+
+
 def _find_guard_bytes(board: Board) -> int:
     """Returns the number of guard bytes below the stack, which detect a stack overflow."""
     return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
@@ -226,8 +239,9 @@ def _find_guard_bytes(board: Board) -> int:
 def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Returns the bytes of code of each owner, for code in the same memory as the arena; empty if no size is
-    known.
+    """Returns the bytes of code of each owner if code lies in the same memory as the arena.
+
+    Without a plan, only code that every plan has counts. The result is empty if no size is known.
     """
     board = target.board
     if plan is not None:
@@ -293,6 +307,9 @@ def _list_uses(
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
         (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
+        *([(board.kernels, _list_kernel_parts(code))] if board.kernels else []),
+        *([(board.code, {f"{needs.CODE} of the {needs.FIRMWARE}": _FAR_CALLS})] if board.kernels else []),
+        *([(board.code, {needs.WEIGHTS: weights})] if board.copies_weights else []),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(sizes)

@@ -169,7 +169,8 @@ def _list_uses(
     for section in image.sections:
         add(section.address, section.size, _name_parts(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
-            add(section.load_address, section.size, {needs.INITIAL: section.size})
+            stored = {} if section.is_writable else _name_parts(section, board, shares, arenas)
+            add(section.load_address, section.size, stored or {needs.INITIAL: section.size})
     # ld.lld aligns the end of the code for the variables' initial values, even where there are none.
     table = open_elf(image.elf).get_section_by_name(".symtab")
     for symbol in (table.get_symbol_by_name(_DATA_LOAD) or []) if table is not None else []:

@@ -138,6 +138,7 @@ _HELP = {
     "code": "fewer operators, or a board with more room for code",
     "data": "a smaller stack_bytes in the board's file, or fewer globals",
     "arena": "a smaller RAM limit for the plan, and reserved_bytes for the other content of this memory",
+    "kernels": "kernels in another memory (kernels_in)",
     "weights": "a smaller network, or `roles.weights` in a larger memory",
 }
 

@@ -106,8 +106,9 @@ class Need:
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """Returns the needs that are known without a compiler: those of arenas and weights, then those of
-    limits.
+    """Returns the needs that are known without a compiler: those of arenas and weights, then those of limits.
+
+    `image_bytes` is the size of the weight image.
     """
     board = target.board
     weights = board.memory(board.weights)
@@ -144,12 +145,14 @@ def needs_of(
 ) -> tuple[Need, ...]:
     """Returns the needs in every memory that firmware uses, then those of the options' limits.
 
-    The memories of the arena and the weights come first.
+    The memories of the arena and the weights come first. `image_bytes` is the size of the weight image.
     """
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     rows = []
-    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
+    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code, board.kernels)):
+        if not name:
+            continue
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
         reserved = arenas[name] + board.reserved_for_others(name, plan.state_bytes) if name in arenas else 0
@@ -181,6 +184,8 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
+    if board.copies_weights:
+        hint = suggest(weights_in=board.code)
     limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"

@@ -62,9 +62,10 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     for memory, section, is_copy in in_memories(sections, board):
         is_constant = section.is_stored and not section.is_writable
         kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
+        kind_there = INITIAL if is_copy and section.is_writable else kind
         for piece in by_section[section.index]:
             owner = (owners.of(section, piece), piece.library, piece.file, piece.symbol)
-            rows[memory, section.name, INITIAL if is_copy else kind, *owner] += piece.end - piece.begin
+            rows[memory, section.name, kind_there, *owner] += piece.end - piece.begin
     places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
     ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
     source = "map" if shares else "symbols" if any(piece.file for piece in every) else ""
@@ -302,9 +303,9 @@ class _Section:
                 yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
     def _make_unnamed(self, low: int, high: int) -> Piece:
-        """Returns the piece for bytes [low, high) that belong to no object.
+        """Returns the piece for the bytes [low, high), which belong to no object.
 
-        They are padding if there is a linker's map, or if they are a few zeros.
+        The bytes are called padding if there is a linker's map, or if they are a few zeros.
         """
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)

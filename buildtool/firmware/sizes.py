@@ -73,7 +73,8 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
-        name = f"{section.name} (initial values)" if is_copy else section.name
+        stored = "initial values" if section.is_writable else "stored"
+        name = f"{section.name} ({stored})" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
     if ELSEWHERE in rows:
@@ -90,7 +91,7 @@ def in_memories(sections: Sequence[Section], board: Board) -> Iterator[tuple[str
     """Yields (memory, section, is_copy) for every memory and section in it. Sections in no memory come last,
     under ELSEWHERE.
 
-    `is_copy` is true if the memory only has a copy of the variables' initial values.
+    `is_copy` is true if the memory has only a copy of initial values or code, which start-up code reads.
     """
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)

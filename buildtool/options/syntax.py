@@ -73,7 +73,7 @@ def _front(rename: Callable[[str], str], write: Callable[[str, Value], str]) -> 
 # The options that decide a network's plan, and those that also decide which kernels it calls.
 _PLANNING = {option.name for option in OPTIONS if option.group is Group.PLANNING} | {"model", "board", "plan"}
 _FIELD = {option.name for option in OPTIONS if option.group is Group.FIELD}
-_BOARDS = {"cmsis_nn", "requantise", "threads", "weights_in", "arena_in"}
+_BOARDS = {"cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in"}
 _KEYWORDS = {name: name.upper() for name in (*_PLANNING, *_BOARDS, *_FIELD, "on", "wire")}
 _KEYWORDS |= {name: name.upper() for name in ("sign", "image_version")}
 _KEYWORDS |= {"formats": "FORMAT", "toolchain": "-DBUILDTOOL_TOOLCHAIN"}

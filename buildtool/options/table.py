@@ -271,6 +271,9 @@ _TABLE: tuple[Group | Option, ...] = (
     row("arena_in MEMORY[,MEMORY]", parsers.text, "as the board's file says")(
         "The board's memory that holds the arena. With two memories, buffers are spread over both."
     ),
+    row("kernels_in MEMORY", parsers.text, "as the board's file says")(
+        "The board's RAM from which kernels run, where flash is slow. Start-up code copies them there."
+    ),
     Group.FIELD,
     number("self_test SEED", parsers.whole(0, MOST_SEED), "none")(
         "Emits NAME_self_test, which runs the network on an input made from this seed, and compares the "

@@ -91,6 +91,7 @@ class TargetChoice:
     - `weights_in`: the board's memory for the weights (None: the board's choice).
     - `requantise`: how sums become 8-bit outputs.
     - `arena_in`: the board's memory for the arena, or two with a comma between (None: the board's choice).
+    - `kernels_in`: the RAM from which kernels run (None: the board's choice).
     """
 
     board: Named
@@ -102,6 +103,7 @@ class TargetChoice:
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
     arena_in: str | None = None
+    kernels_in: str | None = None
 
 
 @dataclass(frozen=True)

@@ -109,12 +109,12 @@ def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
 def _check_roles(board: Board) -> None:
     """Raises Mismatch unless the memories of all roles exist, and those for data and arena are RAM."""
     kinds = {memory.name: memory.kind for memory in board.memories}
-    for role in ("code", "data", "arena", "weights"):
+    for role in ("code", "data", "arena", "weights", *(["kernels"] if board.kernels else [])):
         memory = getattr(board, role)
         if memory not in kinds:
             what = f"there is no memory {shown(memory)}"
             raise Mismatch(what, f"roles.{role}", did_you_mean(memory, kinds))
-        if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
+        if role in ("data", "arena", "kernels") and kinds[memory] is not MemoryKind.RAM:
             raise Mismatch(f"memory '{memory}' is {kinds[memory]}; it must be ram", f"roles.{role}")
 
 
@@ -212,10 +212,10 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
 
 
 def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
-    """Returns the table of a board file, merged over those of the files that it extends. `files` is from
-    `chain`.
+    """Returns the table of a board file, merged over those of the files that it extends.
 
-    Raises TargetError if a file's key `without` names something that the files below it do not have.
+    `files` is from `chain`. Raises TargetError if the key `without` of a file names something that the files
+    that it extends do not have.
     """
     merged: Table = {}
     for path, table in reversed(files):

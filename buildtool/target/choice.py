@@ -1,7 +1,7 @@
 """Makes a target with its kernels from the user's choice of board, library, memories and threads.
 
-The user may choose other memories for the arena and the weights than the board's file, and use fewer
-threads. Memory that the board reserves for the application stays where the file puts it.
+The user may choose other memories for the arena, the weights and the kernels than the board's file,
+and use fewer threads. Memory that the board reserves for the application stays where the file puts it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
     from buildtool.target.registry import make_target
 
     with_arena = with_threads(with_arena_in(load_board(target.board), target.arena_in), target.threads)
-    board = with_weights_in(with_arena, target.weights_in)
+    board = with_kernels_in(with_weights_in(with_arena, target.weights_in), target.kernels_in)
     libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
     if session is None or libraries:
         return make_target(board, libraries, target.requantise)
@@ -139,8 +139,23 @@ def loads(board: Board) -> bool:
 
 
 def holds_weights(board: Board, memory: Memory) -> bool:
-    """Whether a memory can hold weights: it holds no arena, and it is ROM or a loader reads it."""
-    return memory.name not in board.holders and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
+    """Whether a memory can hold weights: it is ROM, a loader reads it, or start-up code can copy them into
+    it. Weights that are updated in a partition of their own are not copied.
+    """
+    if memory.name in board.holders:
+        return False
+    if memory.kind is MemoryKind.ROM or memory.bandwidth:
+        return True
+    apart = board.image.weights_start is not None or board.image.slot_bytes
+    return _copies_into_ram(board) and not apart
+
+
+def _copies_into_ram(board: Board) -> bool:
+    """Whether the board's start-up code copies kernels and weights into RAM."""
+    from buildtool.target.registry import plugin
+
+    copies = getattr(plugin(board), "copies_into_ram", False)
+    return copies and board.memory(board.code).kind is MemoryKind.ROM
 
 
 def with_weights_in(board: Board, name: str | None) -> Board:
@@ -157,6 +172,30 @@ def with_weights_in(board: Board, name: str | None) -> Board:
         hint = [*others, suggest(weights_in=None)]
         raise UsageError(f"memory '{name}' {why}", option="weights_in", hint=hint)
     return replace(board, weights=name)
+
+
+def holds_kernels(board: Board, memory: Memory) -> bool:
+    """Whether start-up code can copy kernels into a memory: a RAM without arena."""
+    writes = memory.kind is MemoryKind.RAM and not memory.bandwidth
+    return writes and memory.name not in board.holders
+
+
+def with_kernels_in(board: Board, name: str | None) -> Board:
+    """Returns the board with its kernels in memory `name` (None: its file's choice); raises UsageError."""
+    name = board.kernels if name is None else name
+    if name in ("", board.code):
+        return replace(board, kernels="") if board.kernels else board
+    if not _copies_into_ram(board):
+        what = f"the start-up code of board '{board.name}' copies no kernels"
+        raise UsageError(what, option="kernels_in", hint=suggest(kernels_in=board.code))
+    usable = [memory.name for memory in board.memories if holds_kernels(board, memory)]
+    if name not in usable:
+        exists = any(memory.name == name for memory in board.memories)
+        why = "cannot hold the kernels: it must be a RAM without the arena"
+        why = why if exists else f"does not exist on board '{board.name}'"
+        hint = [suggest(kernels_in=other) for other in (*usable, board.code)]
+        raise UsageError(f"memory '{name}' {why}", option="kernels_in", hint=hint)
+    return replace(board, kernels=name)
 
 
 def with_threads(board: Board, threads: int | None) -> Board:

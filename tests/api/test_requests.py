@@ -28,6 +28,7 @@ OTHERS: dict[str, object] = {
     **{"ram": "64K", "max_f": 1.5, "max_cost": 1e9, "max_ms": 1000.0, "max_flash": "1M", "hand_off": 4},
     **{"segments": "0-6x5", "size": "32x48", "toolchain": "gcc", "image_version": "1.2.3", "wire": "serial"},
     **{"tool": "pyocd", "port": 4000, "cmsis_nn": LIBRARY, "weights_in": "tile1", "arena_in": "ram"},
+    "kernels_in": "sram2",
     **{"normalise": "signed", "scores": "Identity", "name": "other", "plugin": "cortex_m", "flash": "1M"},
     **{"board": "host", "boards": ["host"], "model": "resnet8", "network": "resnet18", "max_drop": 1.5},
     **{"factors": "3,5", "width": 0.25, "rate": 0.05, "fine_rate": 0.01, "weight_decay": 0.001},

@@ -26,6 +26,7 @@ from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
@@ -96,9 +97,10 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether an upper bound is enough to decide.
+        """Whether an upper bound is enough to decide if the firmware fits.
 
-        It is if the bound fits with room for more code, or if even the least needs do not fit.
+        It is enough if even more code than the bound counts would fit, or if the arena and the weights alone
+        do not fit.
         """
 
         def with_spare(need: Need) -> float:
@@ -193,8 +195,9 @@ def _list_settings(lacking: Fitting) -> Iterator[Settings]:
         yield {"max_flash": None}
     if lacking.stack_excess or any(need.what == "flash" for need in over):
         if any(need.what == "flash" and need.memory == board.weights for need in over):
-            able = [m.name for m in board.memories if holds_weights(board, m) and m.name != board.weights]
-            yield from (Settings(weights_in=name) for name in able)
+            others = (m for m in board.memories if holds_weights(board, m) and m.name != board.weights)
+            stored = (m.name for m in others if m.kind is MemoryKind.ROM or m.bandwidth)  # RAM has a copy
+            yield from (Settings(weights_in=name) for name in stored)
         return  # no setting of the plan makes code or weights smaller
     arenas = [need for need in over if need.memory in board.holders or need.what == "arena limit"]
     if not arenas:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a build system that needs only the options of a kind reads 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
 COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
-TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
+TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in")
 COMPILED = ("toolchain", "debug")
 FIELD = tuple(option.name for option in table.OPTIONS if option.group is Group.FIELD)
 LINK_OPTIONS = ("on", "wire")
@@ -226,8 +226,8 @@ class Values:
     def _part_of(self, network: Named) -> Named | Cut:
         """Returns the network, or the part of it that is planned.
 
-        `outputs` cuts the network there. If the image arrives row by row, a batch is reduced to a single
-        image.
+        If the request has `outputs`, the part ends at these tensors or layers. If the image arrives row by
+        row, a batch is reduced to a single image.
         """
         from buildtool.base.files import Cut
 
@@ -263,7 +263,7 @@ class Values:
             cmsis_nn=self.value("cmsis_nn", ""),
             debug=self.kind == "debug" or self.given.get("debug", False),
             wire=self.wire(),
-            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in"),
+            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in", "kernels_in"),
         )
 
     def wire(self) -> str:

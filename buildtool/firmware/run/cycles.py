@@ -157,7 +157,7 @@ def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
     """Returns the estimated cycles of a run as part of an answer."""
     assert board.pipeline is not None and run.executed is not None
     waits = [wait for work in run.executed.work.values() for wait in work.waited]
-    roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
+    roles = dict.fromkeys((board.code, board.kernels or board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,
         "skipped": list(timing.skipped),

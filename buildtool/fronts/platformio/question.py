@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 INI = "platformio.ini"
 # The options that decide what is compiled.
-_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "name")
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in", "name")
 Given = Mapping[str, Any]
 
 
@@ -65,7 +65,9 @@ def main() -> int:
 
 
 def _prefix(sections: Mapping[str, Given]) -> str:
-    """Returns what stands before options in platformio.ini: nothing in the sections of networks."""
+    """Returns the prefix of option names in platformio.ini: "" if the project has sections for networks, in
+    which options have no prefix.
+    """
     return "" if sections else "custom_buildtool_"
 
 

@@ -19,8 +19,9 @@ from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import first_row, input_axis, lines, swapped_rows
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import inner_tensors, needs, read_whole, remember, whole_tensors
-from buildtool.plan.schedule.ranges import Ranges, held, in_steps
-from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.schedule.pace import pace
+from buildtool.plan.schedule.ranges import Ranges, held
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs
 from buildtool.plan.schedule.schedule import Run, column_ranges, row_ranges
 from buildtool.plan.types import SOURCE, Group, Scheme
 
@@ -55,7 +56,8 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
-    steps = in_steps(rows(graph, graph.ops[group.ops[-1]]), group.rows_per_step, first_row(graph, group))
+    own = pace(graph, group)
+    steps = own.steps(own.height, first_row(graph, group))
     made = [Ranges(*both) for both in zip(*(r.T for r in row_ranges(group, graph, *steps)), strict=True)]
     calls, whole, buffers = column_ranges(group, graph), whole_tensors(graph, group), list[LineBuffer]()
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}

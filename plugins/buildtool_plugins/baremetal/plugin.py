@@ -90,12 +90,14 @@ class BaremetalPlugin(Family):
     `startup`: source files of every firmware, relative to `root`.
     `memory`: the source file of memcpy, memset and similar functions.
     `debuggers`: the programs that can debug the family's cores.
+    `copies_into_ram`: whether the start-up code copies kernels and weights that a RAM holds.
     """
 
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
     memory: Path = baremetal.ROOT / "memory.c"
     debuggers: tuple[str, ...]
+    copies_into_ram = False
 
     @abstractmethod
     def cross(self, board: Board) -> str:
@@ -138,6 +140,10 @@ class BaremetalPlugin(Family):
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
+        copied = [
+            *(["-DNN_KERNELS_COPIED"] if board.kernels else []),
+            *(["-DNN_WEIGHTS_COPIED"] if board.copies_weights else []),
+        ]
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
         shared = (self.memory, baremetal.ROOT / "semihosting.c")
@@ -145,7 +151,7 @@ class BaremetalPlugin(Family):
             name=selected,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
-            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
+            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *copied, *chip.cflags),
             ldflags=(*core, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross(board)),
             objects=(

@@ -26,6 +26,7 @@ class CortexMPlugin(BaremetalPlugin):
         *("cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve"),
     )
 
+    copies_into_ram = True
     debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
 
     libraries = ("cmsis_nn",)
