@@ -92,7 +92,7 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """Returns a key of the chains that end with an element which is valid in every network.
+        """Returns a key, valid in every network, of the chains that end with an element.
 
         It contains all that the chains' forms depend on: the geometry of each element, the properties of its
         kernel that the tables read, the hand-offs and the alignment. With `cost` it also contains the cost

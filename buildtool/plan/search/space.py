@@ -172,7 +172,10 @@ class Space:
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """Returns how many multiply-accumulates a way within `max_f` may do beyond the elements run once."""
+        """Returns how many multiply-accumulates beyond those of its elements a way within `max_f` may do.
+
+        The elements count once, as if no row were computed again.
+        """
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
     @remembered
