@@ -90,8 +90,8 @@ class Pace(NamedTuple):
 def edge_rows(axis: Axis, height: int, size: int) -> tuple[int, int]:
     """Returns by how many rows the first step, and the last step, of a group may be longer than its others.
 
-    So long they read no more rows of a tensor than a step in the middle, which reads no padding. `axis`: from
-    this tensor, which has `size` rows, to the group's output of `height` rows.
+    With this length they read no more rows of a tensor than a step in the middle, since the others are
+    padding. `axis`: from this tensor, which has `size` rows, to the group's output of `height` rows.
     """
     below = axis.high(height) - size
     return max(0, axis.pad) // axis.stride, max(0, below) // axis.stride

@@ -102,9 +102,9 @@ class ChainEnds:
         return workspaces
 
     def _rewrites(self, element: int) -> bool:
-        """Returns whether an element may write over the window that it reads.
+        """Returns whether an element may write its output over the window that it reads.
 
-        It is asked only where the windows of its input and of its output have equal bytes.
+        The caller asks only if both windows have the same shape.
         """
         e, kernel = self._e, self._e.own_kernels[element]
         once = e.ops[element].inputs.count(e.makes[element - 1]) == 1

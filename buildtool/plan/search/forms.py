@@ -124,7 +124,7 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """Returns how many elements before this one an element has a tensor as its main input.
+        """Returns how many elements before `element` the element is whose main input is `tensor`.
 
         FAR if no element that can be in the same block has it as its main input.
         """

@@ -172,9 +172,10 @@ class Space:
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """Returns how many multiply-accumulates beyond those of its elements a way within `max_f` may do.
+        """Returns the limit for a way's extra work: multiply-accumulates beyond those of its elements.
 
-        The elements count once, as if no row were computed again.
+        Each element counts once, as if it made no row twice. `max_f`: the limit for all work of the way, as a
+        multiple of the network's own.
         """
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
