@@ -124,8 +124,9 @@ def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
 
 
 def filter_weights(graph: Graph, op: Op) -> Int8s:
-    """Returns the weights of the operator's filter. Raises UnsupportedError if its sums may not fit in 32
-    bits.
+    """Returns the weights of the operator's filter.
+
+    Raises UnsupportedError if the operator's sums of products may not fit in 32 bits.
     """
     tensor = graph.tensors[op.inputs[1]]
     weights = _data(tensor).astype(np.int8)

@@ -73,9 +73,7 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 
 
 def header(network: Network, stack: str = "") -> str:
-    """Returns <net>.h: sizes, and the functions for the application. `stack` are its lines about the
-    stack.
-    """
+    """Returns <net>.h: sizes, and the functions for the application. `stack`: the lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     optional = _reset_prototype(network) + hop_prototypes(network) + _loader_prototype(network)
     optional += checks.prototypes(network)

@@ -107,7 +107,7 @@ def bank_block(graph: Graph, op: Op) -> bytes:
 
 
 def gains_block(graph: Graph, op: Op) -> bytes:
-    """Packs PCAN's table of gains."""
+    """Packs the table of gains of PCAN (per-channel amplitude normalisation)."""
     return _tables(graph, op, 2)
 
 

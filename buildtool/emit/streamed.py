@@ -152,7 +152,7 @@ def _views(network: Network, region: Region) -> list[str]:
 
 
 def _step_end(pace: Pace, row: str) -> str:
-    """Returns C for pace.end(row)."""
+    """Returns C for one past the last row of the step that begins with the row `row`: pace.end."""
     end = f"nn_least({pace.height}, {row} + {pace.step})"
     if pace.last > pace.step:
         end = f"{pace.height} - {row} <= {pace.last} ? {pace.height} : {row} + {pace.step}"

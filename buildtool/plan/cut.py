@@ -1,8 +1,8 @@
 """Cuts a network: makes a file that ends at other outputs, which a user names.
 
-All operators behind these outputs are removed from the file's lists before a reader sees them. So operators
-that buildtool refuses may be among them, and LiteRT also runs the network that ends at these outputs. A name
-is a tensor's in the file, or a layer's short name as tables show it.
+All operators after these outputs are removed from the file's lists before a reader sees them. So operators
+that buildtool refuses may be among them, and LiteRT also runs the network that ends at these outputs. The
+user names a tensor as in the file, or a layer by the short name that tables show.
 """
 
 from __future__ import annotations

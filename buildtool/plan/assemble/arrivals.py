@@ -98,7 +98,7 @@ class Constants:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Returns the possible numbers of channels of a slice, ascending, without that of all channels."""
+        """Returns the numbers of output channels that a slice may have, ascending, all below `channels`."""
         steps = range(self.step, self.channels, self.step)
         return tuple(n for n in steps if self.least_width(n) == n)
 

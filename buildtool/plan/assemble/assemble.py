@@ -82,9 +82,9 @@ def contents(
 def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable[LineBuffer]) -> list[Buffer]:
     """Returns one buffer for each set of tensors that share their bytes.
 
-    The buffer is a ring (line buffer) for a tensor in `rings`, and a whole tensor otherwise. Tensors in
-    `windows` lie in the workspaces, states in a memory of their own, and tensors that no step touches in no
-    memory: they have no buffer here. `rings`: the rings of all regions.
+    The buffer is a ring (line buffer) for a tensor in `rings`, and a whole tensor otherwise. There are no
+    buffers for tensors in `windows`, which lie in the workspaces, for states, which have a memory of their
+    own, and for tensors that no step touches. `rings`: the rings of all regions.
     """
     names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
     in_rings = {timeline.roots[ring.tensor]: ring for ring in rings}

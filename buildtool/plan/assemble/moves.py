@@ -270,10 +270,11 @@ def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Of
 def _find_cheaper(
     problem: _Problem, longest: Sequence[tuple[_Segment, Offsets]], height: int
 ) -> list[tuple[_Segment, Offsets]]:
-    """Returns the same number of segments, with cuts at earlier times at which fewer bytes are live.
+    """Returns as many segments as `longest` has, with cuts at earlier times at which fewer bytes are live.
 
     `longest`: the segments with their offsets. The list is empty if there are no such cuts. The function
-    works from the last segment backwards, because the part before an earlier cut is placed already.
+    works from the last segment backwards: if a cut moves to an earlier time, the segment before it becomes
+    shorter and keeps its offsets, and only the segment after it has to be placed again.
     """
     is_cheaper, segments, stop = False, list[tuple[_Segment, Offsets]](), longest[-1][0].stop
     for (before, _), (after, offsets) in reversed(list(pairwise(longest))):

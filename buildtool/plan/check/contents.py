@@ -149,8 +149,8 @@ def sum_bytes(graph: Graph, op: Op) -> int:
 def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
     """Raises PlanError if an operator writes over input that it reads again for each slice of channels.
 
-    A depthwise convolution is allowed to if both lie whole pixels apart: it works channel by channel.
-    `source`, `output`: the buffers of the operator's input and output.
+    A depthwise convolution may write over its input if both lie whole pixels apart, since it works channel by
+    channel. `source`, `output`: the buffers of the operator's input and output.
     """
     pixel = graph.tensors[op.outputs[0]].pixel_bytes
     apart = keeps_channels(graph, op) and (source.offset - output.offset) % pixel == 0

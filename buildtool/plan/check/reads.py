@@ -128,7 +128,7 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
     """Returns which input rows (`axis` 0) or columns (1) an operator in UNEVEN_KINDS reads.
 
-    `size`: how many there are.
+    `size`: how many rows or columns the input has.
     """
     attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:

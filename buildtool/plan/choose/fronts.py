@@ -135,9 +135,9 @@ def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | N
 def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point] = ()) -> list[Point]:
     """Returns the placed points of one graph: the plan of whole operators, and the points of its front.
 
-    A point is not placed if its calls and loads alone cost as much as the limit, or if a plan in `earlier` is
-    as good in memory and work. The plan of whole operators is placed last if only the smallest plan matters
-    and a point of the front may be smaller.
+    A point is not placed if its calls and loads alone cost at least `placing.below`, or if a plan in
+    `earlier` is as good in memory and work. The plan of whole operators is placed last if only the smallest
+    plan matters and a point of the front may be smaller.
     """
     streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
     whole: Plan | None = None

@@ -87,10 +87,11 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
 def _in_the_better(
     prepared: Prepared, planner: Callable[[Prepared], Plan], divided: Sequence[Plan]
 ) -> list[Plan]:
-    """Returns the planner's plan for the size of the faster memory, divided over both memories.
+    """Returns the planner's plan for an arena of the size of the faster memory, divided over both memories.
 
-    Its calls may cost more, but it may save more cycles of waiting. The list is empty if this cannot help, or
-    if there is no such plan. `divided`: the plans found so far.
+    The plan's calls may cost more than those of a larger plan, but it may save more cycles of waiting for
+    memory. The list is empty if this cannot help, or if there is no such plan. `divided`: the plans found so
+    far.
     """
     speeds, options = waits(prepared.target.board), prepared.options
     better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]

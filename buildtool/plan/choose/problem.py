@@ -397,8 +397,9 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
 def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None:
     """Returns the network with fewer views than `viewed`, whose `plan` needs too much memory.
 
-    A concatenation is copied if its output already has memory at the step where most bytes are live. Returns
-    None if there is no such concatenation, or if no view remains.
+    A concatenation whose parts are written in place loses this view, and is copied, if its output already has
+    memory at the step where most bytes are live. Returns None if there is no such concatenation, or if no
+    view remains.
     """
     from buildtool.plan.summary.summary import binding
 

@@ -88,8 +88,8 @@ def lean(alone: Prepared) -> Prepared:
 def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
     """Returns a plan of the problem from `lean` with better kernels, as far as their scratch fits.
 
-    It has to fit into the plan's arena, or into the memory limit unless memory is the objective. If no better
-    plan is found, the result is `plan`.
+    `plan`: the plan with the kernels of `lean`. The new plan has to fit into this plan's arena, or into the
+    memory limit unless memory is the objective. If no better plan is found, the result is `plan`.
     """
     from buildtool.plan.assemble.assemble import assemble
     from buildtool.plan.choose.loads import with_loads

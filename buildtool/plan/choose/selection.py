@@ -156,9 +156,10 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
 def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search: Search) -> list[Plan]:
     """Returns plans of the front's points within the limits that may cost less than the plans in `earlier`.
 
-    With them the chosen plan never costs more than a point of its size. The list is empty if no point can
-    cost less. That is so if the live bytes of all points that may fit are within the memory limit, and the
-    best plan costs no more than the first result of `search`, the least cost within that limit.
+    With these plans, the chosen plan never costs more than a point that needs as much memory. The list is
+    empty if no point can cost less. That is so if the live bytes of all points that may fit are within the
+    memory limit, and the best plan costs no more than the first result of `search`, the least cost within
+    that limit.
     """
     best = limits.best(earlier)
     ways = front.fitting(limits.ram)

@@ -71,7 +71,10 @@ def _follows(plan: Plan, graph: Graph, strategy: Strategy) -> bool:
 
 
 def firmware_beside(plan: Plan, graph: Graph, prepared: Prepared) -> tuple[FirmwareUse, ...]:
-    """Returns the bytes that a plan's firmware takes beside the arena, as if it had been chosen here."""
+    """Returns the bytes that a plan's firmware takes beside the arena.
+
+    The plan may come from elsewhere; its firmware is counted like that of a plan that is chosen here.
+    """
     board = prepared.target.board
     if prepared.bounded and prepared.is_beside_code:
         return own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)

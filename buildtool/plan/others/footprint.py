@@ -66,7 +66,7 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
 
 
 def _fullest(buffers: tuple[Life, ...], bound: int) -> int:
-    """Returns the first operator at which `bound` bytes are live."""
+    """Returns the first operator at which the buffers have `bound` live bytes."""
     change = Counter[int]()
     for life in buffers:
         change[life.first] += life.size

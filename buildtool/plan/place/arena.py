@@ -187,11 +187,13 @@ def _bound(problem: Problem) -> Bound:
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     """Returns the largest number of an output's bytes that can lie on its inputs.
 
-    `permissions`: the output's permissions whose inputs are all live together. The output overlaps its k-th
-    input in at most min(size of that input, its own size - distance) bytes, and all inputs in at most (its
-    own size - the smallest distance). With that subtracted from every live output, each byte of the arena is
-    counted at most once: of the items that share a byte, all but one are outputs that lie on another of these
-    items. So the live sum after the subtraction is at most the number of bytes in use.
+    `permissions`: those of the output, with inputs that are all live together.
+
+    The output shares at most min(input's size, output's size - distance) bytes with one input, and at most
+    (output's size - the smallest distance) with all inputs together. If this is subtracted from the live
+    bytes for every live output, each byte of the arena is counted at most once: of the items that share a
+    byte, all but one are outputs that lie on another of these items. So the difference is at most the number
+    of bytes in use.
     """
     if not permissions:
         return 0

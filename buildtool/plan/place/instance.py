@@ -32,7 +32,8 @@ class Instance:
 
     items: positions in Problem.items.
     capped: whether some permissions are not used in full, so that finding no placement proves nothing.
-        (Negative distances count as 0. In a cycle of items that may lie at one offset, not all will.)
+        (Negative distances count as 0. Items that may all lie at one offset, because their permissions form a
+        cycle, are not all placed there.)
     sections: their number.
     first, last: the item is live in the sections from `first` to before `last`.
     pinned: the item's fixed offset, or -1.
@@ -40,7 +41,8 @@ class Instance:
     low: the smallest distance of a neighbour that lies above the item.
     loose: 1 if the item has a permission to overlap.
     twin: the previous item that is equal in everything, or -1.
-    start, neighbour: item i's neighbours are at start[i] to start[i + 1] of `neighbour`.
+    start, neighbour: item i's neighbours (items that are live together with it) are at start[i] to start[i +
+        1] of `neighbour`.
     above: if the neighbour lies above item i, their offsets differ by at least this.
     below: if item i lies above the neighbour, their offsets differ by at least this.
     share_output, share_input: by permission: its two items.

@@ -164,9 +164,9 @@ class Search:
     def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
         """Searches once, with the items in this order of preference. The search ends after `limit` nodes.
 
-        `crowded`: whether, when a problem separates into parts, the items of a part are ordered again. The
-        more units wait to be placed in one of an item's sections, the earlier the item comes; `order` decides
-        between equals.
+        `crowded`: whether the items of a part get another order when the problem separates into parts. Then
+        the item comes first in one of whose sections most units wait to be placed; `order` decides between
+        equals.
         """
         items = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)

@@ -117,7 +117,7 @@ class Walk:
             self._made[index] = y1
 
     def _repeat(self, end: int) -> None:
-        """If an earlier state was like this one, repeats the advances since then, as often as no group ends.
+        """If an earlier state was like this one, repeats the advances since then, as long as no group ends.
 
         `end`: the rows of the last group at which the walk ends.
         """

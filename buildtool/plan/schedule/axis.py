@@ -58,8 +58,8 @@ class Axis:
     def after(self, earlier: Axis) -> Axis:
         """Returns the axis of two operators in a row: first the operator of `earlier`, then this one.
 
-        Raises PlanError if `earlier` is a table, but this axis is a window that is not one element wide with
-        stride 1: only a table knows its number of elements (see `tabulate`).
+        If `earlier` is a table, this axis has to be a table, too, or a window of one element with stride 1.
+        Otherwise PlanError is raised, because the number of output elements is not known (see `tabulate`).
         """
         if isinstance(earlier, AxisTable):
             if self != Axis():

@@ -33,8 +33,8 @@ from buildtool.plan.types import Group
 def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
     """Returns why operators cannot be a group of bands, in words; empty if they can.
 
-    They can if each operator reads only the output of the one before it row by row, and nothing else reads
-    that.
+    They can if each operator reads only the output of the operator before it row by row, and no other
+    operator reads this output.
     """
     group, readers = Group(tuple(ops)), graph.consumers()
     if whole_tensors(graph, group):

@@ -175,9 +175,10 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
 
 def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
-    """Yields (first, end, number of ranges) for one range of each kind. No range reads padding.
+    """Yields (first, end, count): a range [first, end) of each kind, and how many ranges of this kind exist.
 
     Ranges are of one kind if they have the same length and begin at the same place in the windows (`rings`).
+    `low`, `high`: all ranges. No range reads padding.
     """
     if not len(low):
         return
@@ -291,7 +292,7 @@ class CostModel:
     def copying(self, copies: Iterable[tuple[int, int]], swaps: bool) -> float:
         """Returns the cost of copies of kept rows (see `bands`), given as (bytes, number of copies).
 
-        `swaps`: whether they are swaps with a window instead.
+        `swaps`: whether the rows are swapped with a window instead of copied.
         """
         price = self.pricer.swap if swaps else self.pricer.keep
         return sum(price(size) * times for size, times in copies)
@@ -312,8 +313,8 @@ class CostModel:
     def loading(self, load: Load) -> float:
         """Returns the cost that loading an operator's constants once adds.
 
-        With slices it includes what the operator's calls for the slices cost more than one call for all
-        channels.
+        With slices, the operator is called once per slice. Then the result includes by how much these calls
+        cost more than one call for all channels.
         """
         if not load.channels:
             return self.pricer.load(load.size)

@@ -114,10 +114,13 @@ def permitted_overlaps(
 ) -> tuple[Overlap, ...]:
     """Returns every overlap of an operator's output with its input that the kernels' contracts allow.
 
-    Its buffers are positions in `ranges`, the graph's live ranges. `in_place`: the contracts that may be
-    used. `resident`: whether the network's inputs stay in memory to the end. The input has to die at the
-    operator, which reads it once. It is not a network output nor, if `resident`, a network input. Overlaps
-    that save nothing are left out.
+    The input has to die at the operator, which reads it once. It must not be a network output nor, if
+    `resident`, a network input. Overlaps that save nothing are left out.
+
+    ranges: the graph's live ranges. The buffers of the overlaps are positions in it.
+    kernels: one per operator, None for aliases.
+    in_place: the contracts that may be used.
+    resident: whether the network's inputs stay in memory to the end.
     """
     contracts = {
         InPlace.ROWS: {Contract.ROW, Contract.PIXEL, Contract.PARTS},

@@ -39,7 +39,10 @@ class Pace(NamedTuple):
 
     @staticmethod
     def even(height: int, step: int, more: tuple[int, int] = (0, 0)) -> Pace:
-        """Returns steps of `step` rows each. `more`: how many rows more the first and the last step make."""
+        """Returns the steps of a group with `height` rows of output: steps of `step` rows each.
+
+        `more`: how many rows more the first and the last step make.
+        """
         return Pace(height, step, step + more[0], step + more[1])
 
     @property
@@ -54,23 +57,24 @@ class Pace(NamedTuple):
         return min(self.height, row + (self.step if row else self.first))
 
     def room(self, row: int) -> int:
-        """Returns how many rows further down the step that begins with this row could begin.
+        """Returns by how many rows a step could begin later and still make `step` rows.
 
-        There it is still a step of `step` rows. The result is below 0 if the step itself is a longer one.
+        `row`: the row with which the step begins. The result is below 0 if the step makes more than `step`
+        rows.
         """
         if not row and self.first > self.step:
             return -1
         return self.height - row - (self.step if self.last == self.step else self.last + 1)
 
     def made(self, needed: int) -> int:
-        """Returns how many rows whole steps have made as soon as `needed` rows are made."""
+        """Returns how many rows are made as soon as a step ends and at least `needed` rows are made."""
         if self.is_even:
             return min(self.height, -(-needed // self.step) * self.step)
         ends = self.steps(self.height).high
         return int(ends[np.searchsorted(ends, needed)]) if needed > 0 else 0
 
     def steps(self, made: int, begin: int = 0) -> Ranges:
-        """Returns the rows of each step until `made` rows are made.
+        """Returns the rows of each step, up to the step with which `made` rows are made.
 
         `begin`: the row with which the first step begins; 0 unless the steps are even.
         """
@@ -84,10 +88,10 @@ class Pace(NamedTuple):
 
 
 def edge_rows(axis: Axis, height: int, size: int) -> tuple[int, int]:
-    """Returns how many rows more a first and a last step may make than other steps.
+    """Returns by how many rows the first step, and the last step, of a group may be longer than its others.
 
-    They then read no more rows than a step in the middle. `axis`: from a tensor of `size` rows to the output
-    of `height` rows.
+    With this length they read no more rows of a tensor than a step in the middle, since the others are
+    padding. `axis`: from this tensor, which has `size` rows, to the group's output of `height` rows.
     """
     below = axis.high(height) - size
     return max(0, axis.pad) // axis.stride, max(0, below) // axis.stride

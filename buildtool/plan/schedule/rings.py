@@ -130,8 +130,7 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     """Returns tensor -> the largest number of its rows that are needed at the same time.
 
-    After an advance has made rows of a tensor, the rows from the lowest one that a later advance reads, up to
-    the last one made, are needed.
+    After an advance, the needed rows go from the lowest one that a later advance reads to the last one made.
     """
     lines = run.advance_lines
     made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> advances that make its rows, is it delivered

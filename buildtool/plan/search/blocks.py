@@ -66,9 +66,10 @@ class Block:
 class Form:
     """A block that runs as `group`.
 
-    `window`: the aligned bytes of its windows and scratch. `late` has a bit for each operator; the lowest bit
-    is the last operator's. The bit is 1 if the operator still runs after the first pixels of an output row
-    are computed.
+    window: aligned bytes of its windows and scratch.
+    late: a bit for each operator; the lowest bit is the last operator's. The bit is 1 if the operator still
+        runs after the first pixels of an output row are computed. Then this row must not lie over input that
+        the operator still reads.
     """
 
     block: Block
@@ -195,9 +196,9 @@ class Blocks:
 
     @remembered
     def _band_works(self, last: int, rows: int) -> list[int]:
-        """Returns the multiply-accumulates of groups of bands that compute `rows` output rows.
+        """Returns for each chain that ends with `last` the multiply-accumulates of `rows` output rows.
 
-        Item i is for the chain of i + 1 elements that ends with `last`. No row is made twice.
+        Item i is for the chain of i + 1 elements. The chains run as groups of bands, so no row is made twice.
         """
         columns, work, works = self.e.widths[last], 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
@@ -211,7 +212,11 @@ class Blocks:
         return works
 
     def _axis(self, first: int, last: int) -> Axis | None:
-        """Returns the row axis of a block; None if an addition in it reads its input with another stride."""
+        """Returns the row axis of a block.
+
+        If an addition in the block also reads the block's input, the axis covers both paths from the input;
+        None if their strides differ.
+        """
         axis = self._through(last)[last - first]
         for e in range(first, last + 1):
             if self.e.main[first] in self.e.beside[e]:
@@ -223,9 +228,9 @@ class Blocks:
 
     @remembered
     def _through(self, last: int) -> list[Axis]:
-        """Returns row axes from a chain's input to its output.
+        """Returns for each chain that ends with `last` the row axis from its input to its output.
 
-        Item i is for the chain of i + 1 elements that ends with `last`.
+        Item i is for the chain of i + 1 elements.
         """
         through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
@@ -271,10 +276,10 @@ class Blocks:
 
     @remembered
     def _works(self, last: int, pace: Pace, rows: int, pixels: int) -> list[int]:
-        """Returns the multiply-accumulates of chains that compute `rows` output rows.
+        """Returns for each chain that ends with `last` the multiply-accumulates that `rows` output rows need.
 
-        Item i is for the chain of i + 1 elements that ends with `last`. Steps are clipped at the borders. A
-        global pooling outputs nothing until the end. `pace`: the rows of the steps. `pixels`: the hand-off.
+        Item i is for the chain of i + 1 elements. Steps are clipped at the borders. A global pooling outputs
+        nothing until the end. `pace`: the rows of the steps. `pixels`: the hand-off.
         """
         ranges, (columns, _) = pace.steps(rows), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()

@@ -161,11 +161,11 @@ class Elements:
 
     @cached_property
     def fused(self) -> Mapping[int, range]:
-        """Returns element of a fusion in slices -> all its elements, which always run as one region.
+        """Returns element of a fusion in slices -> all elements of the fusion. They always run as one region.
 
         A fusion in slices is a 1x1 convolution over joined branches that runs slice by slice (see
-        `graph.fusions`). Empty if constants are loaded into the arena, or if outputs may not overwrite rows
-        of inputs.
+        `graph.fusions`). The result is empty if constants are loaded into the arena, or if outputs may not
+        overwrite rows of inputs.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
@@ -310,8 +310,8 @@ class Elements:
     def delivery(self, first: int, rows: int) -> float:
         """Returns the cost of delivering rows of an input image to a region that begins with element `first`.
 
-        `rows`: how many rows the region needs; where these do not drive the deliveries, all rows of the image
-        are delivered. 0 if no image is delivered to this region.
+        `rows`: how many rows the region needs. If the region does not get the rows one by one, all rows of
+        the image are delivered before it. The cost is 0 if no image is delivered to this region.
         """
         if not self.asks(first):
             return 0.0

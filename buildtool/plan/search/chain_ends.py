@@ -30,9 +30,11 @@ from buildtool.target.types import Contract
 class Bands(enum.IntEnum):
     """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
-    NONE: it does not keep them, but makes them again. COPIED: it copies them out of its windows, and back for
-    the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: each of their pixels is
-    either in a window or outside; pixels change places instead of being copied.
+    NONE: it does not keep them, but makes them again.
+    COPIED: it copies them out of its windows, and back for the next step.
+    POOLED: like COPIED; the chain ends with a global pooling.
+    SWAPPED: each of their pixels is either in a window or outside; pixels change places instead of being
+        copied.
     """
 
     NONE = 0
@@ -54,12 +56,12 @@ class ChainEnds:
 
     @remembered
     def windows(self, last: int, pace: Pace, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
-        """Returns the aligned bytes of workspace of chains.
+        """Returns for each chain that ends with `last` the aligned bytes of its workspace.
 
-        Item i is for the chain of i + 1 elements that ends with `last`. The layout is that of `workspace`.
-        With hand-offs of pixels, all windows stay in memory. With strips, each operator needs its input's and
-        its output's window. If it may overwrite its input, the two are one window. Windows that outlast a
-        step are not counted.
+        Item i is for the chain of i + 1 elements. The layout is that of `assemble.workspace`. With hand-offs
+        of pixels, all windows stay in memory. With strips, each operator needs its input's and its output's
+        window. If it may overwrite its input, the two are one window. Windows that outlast a step are not
+        counted.
         """
         shapes, scratch = self._shapes(last, pace, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
@@ -100,7 +102,10 @@ class ChainEnds:
         return workspaces
 
     def _rewrites(self, element: int) -> bool:
-        """Returns whether an element may write over the window that it reads, if both windows are equal."""
+        """Returns whether an element may write its output over the window that it reads.
+
+        The caller asks only if both windows have the same shape.
+        """
         e, kernel = self._e, self._e.own_kernels[element]
         once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
@@ -123,10 +128,11 @@ class ChainEnds:
 
     @remembered
     def columns(self, last: int, pixels: int) -> tuple[list[Ranges], list[int]]:
-        """Returns the columns that each element makes per hand-off, and the columns of the windows between.
+        """Returns the columns that each element makes per hand-off, and how many columns each window has.
 
-        Both lists go from the last element to the first. All chains have the hand-offs of the longest chain.
-        In the first of these hand-offs, shorter chains may have nothing to do.
+        The windows are those between the elements. Both lists go from the last element to the first. All
+        chains have the hand-offs of the longest chain. In the first of these hand-offs, shorter chains may
+        have nothing to do.
         """
         e, width = self._e, self._e.widths[last]
         each = pixels or width
@@ -151,10 +157,10 @@ class ChainEnds:
 
     @remembered
     def costs(self, last: int, pace: Pace, pixels: int, made: int, bands: Bands = Bands.NONE) -> list[float]:
-        """Returns the costs of chains, without deliveries of rows of an input image.
+        """Returns for each chain that ends with `last` its cost, without deliveries of rows of input images.
 
-        Item i is for the chain of i + 1 elements that ends with `last`. The chains make `made` rows. The
-        first element reads whole rows, the others read windows.
+        Item i is for the chain of i + 1 elements. `made`: how many rows the chains make. The first element
+        reads whole rows, the others read windows.
         """
         ranges = (self._band_rows if bands else self._row_ranges)(last, pace, made)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)

@@ -92,7 +92,7 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """Returns a key of the chains that end with an element which is valid in every network.
+        """Returns a key, valid in every network, of the chains that end with an element.
 
         It contains all that the chains' forms depend on: the geometry of each element, the properties of its
         kernel that the tables read, the hand-offs and the alignment. With `cost` it also contains the cost
@@ -124,9 +124,9 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """Returns how many elements before this one a tensor is the main input of an element.
+        """Returns how many elements before `element` the element is whose main input is `tensor`.
 
-        FAR if it is the main input of none that can be in the same block.
+        FAR if no element that can be in the same block has it as its main input.
         """
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)

@@ -172,7 +172,11 @@ class Space:
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """Returns how many multiply-accumulates a way within `max_f` may do beyond the elements run once."""
+        """Returns the limit for a way's extra work: multiply-accumulates beyond those of its elements.
+
+        Each element counts once, as if it made no row twice. `max_f`: the limit for all work of the way, as a
+        multiple of the network's own.
+        """
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
     @remembered

@@ -191,8 +191,8 @@ class Tables:
     def _chain_key(self, last: int) -> Hashable | None:
         """Returns a key of all that the blocks which end with an element depend on.
 
-        None if the result holds only in this network, and where weights mix cost and work. The key is that of
-        `ChainKeys.plain`, as no row contains the number of an element or a tensor.
+        None if the blocks' numbers hold only in this network, or if weights mix cost and work. The key is
+        that of `ChainKeys.plain`, as no row contains the number of an element or a tensor.
         """
         has_price = self.per_cost and self.per_work
         chain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
