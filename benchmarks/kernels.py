@@ -2,14 +2,16 @@
 
     python benchmarks/kernels.py cortex-m4 --odd named|tune|show [--cycles] [--first N] [--library PATH]
 
-Executed instructions of one call, counted exactly in QEMU, the code that makes the views included; with
-`--cycles` what `profile` estimates that they take, waits for the board's memories among them. The
-results are compared with the executor. The library's figures and which board belongs to which column are
-in library_counts.toml. Without boards: every one of the columns that this checkout has. Nothing is written.
+Figures are executed instructions of one call, counted exactly in QEMU, with the code that makes the views;
+with `--cycles` the cycles that `profile` estimates, with waits for the board's memories. The results are
+compared with the executor. library_counts.toml has the library's figures, and says which board belongs to
+which column. Without boards, the table has every board of the columns that this checkout has. Nothing is
+written.
 
 `--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the N first of either half
 of those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc: the
-fewer instructions stand in the table. `--only TEXT`: those with the text in their names.
+fewer instructions stand in the table. On RISC-V it is muriscv-nn, with clang; `wrong`: its result is not
+LiteRT's. `--only TEXT`: those with the text in their names.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ Entry = dict[str, Any]  # of the file
 
 
 def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[str, Any]]:
-    """Returns our row for each kernel; asserts that its MACs are those of the library's kernel."""
+    """Returns our row for each kernel. It asserts that the MACs are those of the library's kernel."""
     operators = [
         getattr(single, name)(*given) for kernel in kernels for name, given in kernel["call"].items()
     ]
@@ -102,7 +104,7 @@ def shown(ratios: Sequence[float]) -> str:
 
 
 def odd_entries(which: str, first: int, only: str) -> list[Entry]:
-    """Returns the entries that `--odd` and the options beside it ask for."""
+    """Returns the entries that `--odd`, `--first` and `--only` ask for."""
     halves = {"named": odd_shapes.named, "tune": lambda: odd_shapes.drawn()[::2]}
     entries = halves.get(which, lambda: odd_shapes.drawn()[1::2])()
     return [entry for entry in entries[:first] if only in entry["name"]]
@@ -120,7 +122,9 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit:
         ours = row[unit.name]
         per_mac = f"{ours / row['macs']:.2f}" if row["macs"] else ""
         beside = ["-", "-"]
-        if best:
+        if best and not best[i][0]:
+            beside = ["wrong", "-"]
+        elif best:
             ratios.append(ours / best[i][0])
             beside = [f"{best[i][0]:,}", f"{ratios[-1]:.2f}"]
         print("| " + " | ".join([entry["name"], row["kernel"], f"{ours:,}", per_mac, *beside]) + " |")

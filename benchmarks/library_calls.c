@@ -1,6 +1,7 @@
 /* Functions of CMSIS-NN (version 6 or later) as calls of a few words, for counting: those that
- * buildtool has no adapter for. `words` begins with what the topology fixes; library_calls.py lays
- * it out. All return the library's status.
+ * buildtool has no adapter for. For muriscv-nn, which has the same functions, all of them. `words`
+ * begins with what the topology fixes; library_calls.py lays it out. All return the library's
+ * status.
  */
 #include "arm_nnfunctions.h"
 #include "nn.h"
@@ -13,13 +14,26 @@ typedef struct {
     int32_t pad_h, pad_w, stride, scratch_bytes;
 } conv_words;
 
+/* The parts of a layer's constants. */
+typedef struct {
+    const int32_t *bias;
+    cmsis_nn_per_channel_quant_params factors;
+    const int8_t *weights;
+} layer_parts;
+
+static layer_parts open_layer(const nn_conv_constants *constants, int32_t outputs) {
+    layer_parts parts;
+    parts.bias = (const int32_t *)(constants + 1);
+    parts.factors.multiplier = (int32_t *)parts.bias + outputs;
+    parts.factors.shift = parts.factors.multiplier + outputs;
+    const uintptr_t end = (uintptr_t)(parts.factors.shift + outputs);
+    parts.weights = (const int8_t *)((end + 15) / 16 * 16);
+    return parts;
+}
+
 int32_t library_conv(const conv_words *c, const nn_conv_constants *constants, const int8_t *in,
                      int8_t *out, void *scratch) {
-    const int32_t *const bias = (const int32_t *)(constants + 1);
-    int32_t *const multiplier = (int32_t *)bias + c->cout, *const shift = multiplier + c->cout;
-    const uintptr_t end = (uintptr_t)(shift + c->cout);
-    const int8_t *const weights = (const int8_t *)((end + 15) / 16 * 16);
-    const cmsis_nn_per_channel_quant_params factors = {multiplier, shift};
+    const layer_parts layer = open_layer(constants, c->cout);
     const cmsis_nn_conv_params params = {
         .input_offset = -constants->input_zero_point,
         .output_offset = constants->output_zero_point,
@@ -32,11 +46,58 @@ int32_t library_conv(const conv_words *c, const nn_conv_constants *constants, co
     const cmsis_nn_dims biases = {1, 1, 1, c->cout};
     const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
     const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    if (c->filter_channels == c->cin) {
+        if (arm_convolve_wrapper_s8_get_buffer_size(&params, &input, &filter, &output) >
+            c->scratch_bytes) {
+            return ARM_CMSIS_NN_ARG_ERROR;
+        }
+        return arm_convolve_wrapper_s8(&context, &params, &layer.factors, &input, in, &filter,
+                                       layer.weights, &biases, layer.bias, &output, out);
+    }
     if (arm_convolve_s8_get_buffer_size(&input, &filter) > c->scratch_bytes) {
         return ARM_CMSIS_NN_ARG_ERROR;
     }
-    return arm_convolve_s8(&context, &params, &factors, &input, in, &filter, weights, &biases, bias,
-                           NULL, &output, out);
+    return arm_convolve_s8(&context, &params, &layer.factors, &input, in, &filter, layer.weights,
+                           &biases, layer.bias, NULL, &output, out);
+}
+
+/* DEPTHWISE_CONV_2D. */
+int32_t library_depthwise(const conv_words *c, const nn_conv_constants *constants, const int8_t *in,
+                          int8_t *out, void *scratch) {
+    const layer_parts layer = open_layer(constants, c->cout);
+    const cmsis_nn_dw_conv_params params = {
+        .input_offset = -constants->input_zero_point,
+        .output_offset = constants->output_zero_point,
+        .ch_mult = c->cout / c->cin,
+        .stride = {.w = c->stride, .h = c->stride},
+        .padding = {.w = c->pad_w, .h = c->pad_h},
+        .dilation = {.w = 1, .h = 1},
+        .activation = {.min = constants->clamp_min, .max = constants->clamp_max}};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims filter = {1, c->kernel_h, c->kernel_w, c->cout};
+    const cmsis_nn_dims biases = {1, 1, 1, c->cout};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    if (arm_depthwise_conv_wrapper_s8_get_buffer_size(&params, &input, &filter, &output) >
+        c->scratch_bytes) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return arm_depthwise_conv_wrapper_s8(&context, &params, &layer.factors, &input, in, &filter,
+                                         layer.weights, &biases, layer.bias, &output, out);
+}
+
+/* Poolings. */
+int32_t library_pool(const conv_words *c, const int8_t *in, int8_t *out, void *scratch,
+                     int32_t is_average) {
+    const cmsis_nn_pool_params params = {.stride = {.w = c->stride, .h = c->stride},
+                                         .padding = {.w = c->pad_w, .h = c->pad_h},
+                                         .activation = {.min = -128, .max = 127}};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims filter = {1, c->kernel_h, c->kernel_w, 1};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    return is_average ? arm_avgpool_s8(&context, &params, &input, in, &filter, &output, out)
+                      : arm_max_pool_s8(&context, &params, &input, in, &filter, &output, out);
 }
 
 /* CONCATENATION of two tensors along the channels. */
@@ -121,11 +182,7 @@ int32_t library_dense(int32_t *sums, const int8_t *in, const int8_t *weights, co
 /* TRANSPOSE_CONV. */
 int32_t library_transpose(const conv_words *c, const nn_conv_constants *constants, const int8_t *in,
                           int8_t *out, void *scratch, void *reversed) {
-    const int32_t *const bias = (const int32_t *)(constants + 1);
-    int32_t *const multiplier = (int32_t *)bias + c->cout, *const shift = multiplier + c->cout;
-    const uintptr_t end = (uintptr_t)(shift + c->cout);
-    const int8_t *const weights = (const int8_t *)((end + 15) / 16 * 16);
-    const cmsis_nn_per_channel_quant_params factors = {multiplier, shift};
+    const layer_parts layer = open_layer(constants, c->cout);
     const cmsis_nn_transpose_conv_params params = {
         .input_offset = -constants->input_zero_point,
         .output_offset = constants->output_zero_point,
@@ -143,8 +200,8 @@ int32_t library_transpose(const conv_words *c, const nn_conv_constants *constant
         c->scratch_bytes) {
         return ARM_CMSIS_NN_ARG_ERROR;
     }
-    return arm_transpose_conv_wrapper_s8(&context, &reverse, &params, &factors, &input, in, &filter,
-                                         weights, &biases, bias, &output, out);
+    return arm_transpose_conv_wrapper_s8(&context, &reverse, &params, &layer.factors, &input, in,
+                                         &filter, layer.weights, &biases, layer.bias, &output, out);
 }
 
 /* PAD of rows and columns. */

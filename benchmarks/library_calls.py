@@ -1,15 +1,18 @@
 """Counts functions of CMSIS-NN that buildtool has no adapter for: the calls of library_calls.c.
 
+muriscv-nn, which has the same functions for RISC-V, is counted on these boards, all of it by such calls.
+
     counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN", "cycles")
 
-`entries`: of library_counts.toml. The operators are those of single.py, with their constants and random
-inputs. What the library computes is compared with the executor; of a dense layer with the library's own
-arithmetic, which rounds twice. In int16 it may differ from the executor's by one.
+`entries` are those of library_counts.toml. The operators are those of single.py, with their constants and
+random inputs. What the library computes is compared with the executor; a dense layer is compared with the
+library's own arithmetic, which rounds twice. In int16, results may differ from the executor's by one.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,9 +37,13 @@ sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 from kernelboard import Address, Call, Done, Firmware, Memory  # noqa: E402
 
 Entry = dict[str, Any]  # of library_counts.toml
+# Of muriscv-nn, what may be called: int8 and int16 without the rest.
+_CALLED = re.compile(r"/(BasicMath|Concatenation|Convolution|FullyConnected|NNSupport|Pad|Pooling|Softmax)")
 INPUT_OFFSET, OUTPUT_OFFSET, MULTIPLIER, SHIFT = 128, -5, 1 << 30, -9  # of dense layers
 INT16 = (0xFFFF8000, 0x7FFF)  # limits
 MARKERS = 64  # of a run of the emulator
+OF_RISC_V = "muriscv-nn"
+SHIMS = HERE / "muriscv_nn"  # headers
 MORE_SOURCES = (  # beside those that the adapters need
     "Source/FullyConnectedFunctions/arm_fully_connected_s8.c",
     "Source/ConcatenationFunctions/arm_concatenation_s8_x.c",
@@ -56,7 +63,7 @@ class Prepared:
 
     @property
     def calls(self) -> list[Call]:
-        """The call, and the setup's."""
+        """The call that is counted, and the call that prepares it, if there is one."""
         return [call for call in (self.call, self.setup) if call]
 
     def is_right(self, done: Done) -> bool:
@@ -71,15 +78,13 @@ def count(
 ) -> list[int]:
     """Returns the executed instructions, or the estimated `cycles`, of each entry.
 
-    Exits if a result differs from the expected one.
+    Exits if a result of CMSIS-NN differs from the expected one; of muriscv-nn the entry has a count of 0.
     """
-    found = plugin(load_board(board)).library(load_board(board), "cmsis_nn", library)
-    root = Path(library).resolve()
-    extra = [root / name for name in MORE_SOURCES] + sorted((root / "Source").rglob("*_s16*.c"))
-    files = dict.fromkeys((HERE / "library_calls.c", *map(Path, found.sources), *extra))
+    sources, flags = _library(board, library)
+    files = dict.fromkeys((HERE / "library_calls.c", *sources))
     prepared = [_prepared(entry, 2 * i % MARKERS) for i, entry in enumerate(entries)]
     symbols = tuple(dict.fromkeys(call.symbol for p in prepared for call in p.calls))
-    image, counts = Firmware(board, toolchain, tuple(files), symbols, found.cflags), list[int]()
+    image, counts = Firmware(board, toolchain, tuple(files), symbols, flags), list[int]()
     for first in range(0, len(prepared), MARKERS // 2):
         some = prepared[first : first + MARKERS // 2]
         calls = [call for p in some for call in p.calls]
@@ -90,10 +95,31 @@ def count(
             times = cycles_of(image.executed, load_board(board), waits=True)
             by_marker = {marker: round(time) for marker, time in times.items()}
         for entry, p in zip(entries[first:], some, strict=False):
-            if not p.is_right(done[id(p.call)]):
+            right = p.is_right(done[id(p.call)])
+            if not right and library_of(board) != OF_RISC_V:
                 raise SystemExit(f"{board}, {toolchain}: the library's '{entry['name']}' has another result")
-        counts += [by_marker[p.call.marker] - (by_marker[p.setup.marker] if p.setup else 0) for p in some]
+            taken = by_marker[p.call.marker] - (by_marker[p.setup.marker] if p.setup else 0)
+            counts.append(taken if right else 0)
     return counts
+
+
+def _library(board: str, path: str) -> tuple[list[Path], tuple[str, ...]]:
+    """Returns the library's sources, and flags for them and library_calls.c."""
+    loaded, root = load_board(board), Path(path).resolve()
+    if library_of(board) == OF_RISC_V:
+        folders = (SHIMS, root / "Include", root / "Include" / "Internal")
+        flags = [word for folder in folders for word in ("-isystem", str(folder))]
+        vectors = ["-DUSE_VEXT"] if loaded.core.vector_bits else []
+        files = [path for path in sorted((root / "Source").rglob("*.c")) if _CALLED.search(str(path))]
+        return files, (*flags, *vectors, "-w")
+    found = plugin(loaded).library(loaded, "cmsis_nn", path)
+    extra = [root / name for name in MORE_SOURCES] + sorted((root / "Source").rglob("*_s16*.c"))
+    return [*map(Path, found.sources), *extra], found.cflags
+
+
+def library_of(board: str) -> str:
+    """Returns the name of the library that is counted on a board."""
+    return OF_RISC_V if load_board(board).core.isa.startswith("rv") else "CMSIS-NN"
 
 
 def _prepared(entry: Entry, marker: int) -> Prepared:
@@ -140,10 +166,33 @@ def _conv(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray, ma
     return Call("library_conv", arguments, memory, marker), out
 
 
+def _depthwise(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray, marker: int) -> Made:
+    memory, (x,) = Memory(marker), inputs
+    shape = graph.tensors[op.inputs[1]].shape
+    room = 64 * math.prod(shape) + 64 * result.shape[3]
+    given = memory.words(*_shape(op, x, result, (*shape[1:3], x.shape[3]), room))
+    constants = memory.put(_constants("cortex_m_cmsis_nn", "conv_cmsis_nn", graph, op))
+    place, out = memory.put(x), memory.room(result.size)
+    return Call("library_depthwise", (given, constants, place, out, memory.room(room)), memory, marker), out
+
+
+def _pool(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray, marker: int) -> Made:
+    memory, (x,) = Memory(marker), inputs
+    assert isinstance(op.attrs, PoolAttrs)
+    room = 64 * x.shape[3] + 64
+    given = memory.words(*_shape(op, x, result, (*op.attrs.kernel, 1), room))
+    place, out = memory.put(x), memory.room(result.size)
+    arguments = (given, place, out, memory.room(room), int(op.kind is OpKind.AVERAGE_POOL_2D))
+    return Call("library_pool", arguments, memory, marker), out
+
+
 def _shape(
     op: Op, x: np.ndarray, result: np.ndarray, filter_shape: tuple[int, ...], room: int
 ) -> Iterator[int]:
-    """Yields conv_words; `filter_shape`: rows, columns, channels."""
+    """Yields the words of conv_words, which library_calls.c reads.
+
+    `filter_shape` is (rows, columns, channels). `room` is the bytes of scratch.
+    """
     yield from (*x.shape[1:], *result.shape[1:], *filter_shape)
     yield from (op.attrs.pad.top, op.attrs.pad.left, op.attrs.stride[0], room)
 
@@ -221,7 +270,8 @@ def _binary(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray, 
         places = (memory.put(inputs[0]), memory.put(inputs[1]), memory.room(result.size))
         return Call("library_maximum", (*places, memory.words(*result.shape)), memory, marker), places[2]
     channels, own = result.shape[3], inputs[1].shape[3]
-    words = memory.words(result.size // channels, channels, own)
+    runs = (1, result.size, result.size) if inputs[1].shape == result.shape else None
+    words = memory.words(*(runs or (result.size // channels, channels, own)))
     constants = memory.put(_constants("reference", name, graph, op))
     places = (memory.put(inputs[0]), memory.put(inputs[1]), memory.room(result.size))
     arguments = (words, constants, *places, memory.room(channels))
@@ -253,7 +303,11 @@ def _dense(inputs: int, outputs: int, marker: int) -> Prepared:
 
 
 _MAKERS: dict[str, Callable[[Graph, Op, list[np.ndarray], np.ndarray, int], Made]] = {
+    "conv": _conv,
     "grouped": _conv,
+    "depthwise": _depthwise,
+    "multiplied": _depthwise,
+    "pool": _pool,
     "concat": _concat,
     "binary": _binary,
     "softmax": _softmax,
@@ -263,12 +317,14 @@ _MAKERS: dict[str, Callable[[Graph, Op, list[np.ndarray], np.ndarray, int], Made
 }
 
 
-def is_called(entry: Entry) -> bool:
+def is_called(entry: Entry, board: str) -> bool:
     """Whether this file calls the library for an entry, because no adapter does.
 
     This is so for dense layers, groups, concatenations, repeated operands, long softmaxes, maxima, PADs,
-    transpose convolutions and int16.
+    transpose convolutions and int16, and on RISC-V for all.
     """
+    if library_of(board) == OF_RISC_V:
+        return True
     ((kind, given),) = entry["call"].items()
     if kind == "binary":
         return len(given) > 4 or given[0] == "MAXIMUM"

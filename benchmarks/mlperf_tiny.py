@@ -1,8 +1,8 @@
 """Prints the table of docs/guides/mlperf-tiny.md: python benchmarks/mlperf_tiny.py
 
 MLPerf Tiny's four networks, from ../shared, on four boards. The example's firmware for the board's core and
-memory sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of
-an inference. Results have to be LiteRT's. `profile` estimates the cycles of the same plan on the board
+memory sizes runs in QEMU, the example's runner plays performance mode, and QEMU counts the instructions of an
+inference. Results have to equal LiteRT's. `profile` estimates the cycles of the same plan on the board
 (docs/internals/time.md), and has to count as many instructions. Nothing is measured on a board. A second
 table has the estimates beside the best times that were measured on these boards: with kernels and weights in
 flash, and, by the example's own files of boards, in RAM.
@@ -63,7 +63,7 @@ def build(folder: Path, network: str, model: Path, board: str) -> Path:
 
 
 def play(elf: Path, machine: str, sample: runner.Sample, reference: runner.Reference) -> int:
-    """Plays performance mode; returns the executed instructions of one inference."""
+    """Plays MLPerf's performance mode; returns the executed instructions of one inference."""
     counts = elf.with_suffix(".counts")
     plugin = f"{counting_plugin()},isa=arm,out={counts}"
     qemu = f"qemu-system-arm -plugin {plugin} -display none -monitor none -serial stdio -M {machine}"

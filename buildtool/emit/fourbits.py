@@ -1,10 +1,10 @@
-"""Constants whose weights the weight image stores in four bits.
+"""Packs constants whose weights the weight image stores in four bits.
 
-An operator's constants are packed for its kernel as always, or, if its weights are expanded for some output
-channels at a time, once for each slice of its output channels, as if it had only these. Then each packed
-block is encoded: 32 bytes become 16 if each of them is a value from -8 to 7 (see nn_expand_s4 in nn.h). The
-firmware expands a block into scratch before its kernel reads it. So every kernel reads the bytes that it
-always reads.
+An operator's constants are packed for its kernel as always; if its weights are expanded for some output
+channels at a time, once for each slice of output channels, as if the operator had only these. Then each
+packed block is encoded: 32 bytes become 16 if each of them is a value from -8 to 7 (see nn_expand_s4 in
+nn.h). The firmware expands a block into scratch before its kernel reads it. So every kernel reads the bytes
+that it always reads.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ AGAIN = Hint(
 
 
 def encode(block: bytes) -> bytes:
-    """Returns a block of constants, a multiple of 16 bytes, in the form that nn_expand_s4 reads."""
+    """Returns a block of constants in the form that nn_expand_s4 reads. Its length is a multiple of 16
+    bytes.
+    """
     return min((_encode(block, offset) for offset in _OFFSETS), key=len)
 
 
@@ -52,7 +54,9 @@ def _encode(block: bytes, offset: _Offset) -> bytes:
 
 
 def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
-    """Returns the whole pieces of a block, without `offset`."""
+    """Returns the block in pieces of 32 bytes, minus `offset` (at even and at odd addresses); without the
+    rest.
+    """
     whole = len(block) // PIECE * PIECE
     pieces = np.frombuffer(block[:whole], np.uint8).reshape(-1, PIECE).copy()
     pieces[:, ::2] -= np.uint8(offset[0])
@@ -61,16 +65,18 @@ def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
 
 
 def _head(is_wide: npt.NDArray[np.bool_], offset: _Offset = (0, 0)) -> bytes:
-    """Returns what is flipped in a sum, all highest bits but those of weights plus 128, and the map."""
+    """Returns the head of an encoded block: which highest bits are flipped for weights that were stored plus
+    128, and the map of the pieces that are stored whole.
+    """
     flipped = bytes(128 - one for one in offset) * 2
     bitmap = np.packbits(is_wide, bitorder="little").tobytes()
     return flipped.ljust(_MAP_BYTES, b"\0") + bitmap + bytes(-len(bitmap) % _MAP_BYTES)
 
 
 def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
-    """Returns an operator's constants in the weight image: its encoded slices, one after the other.
+    """Returns an operator's constants for the weight image: its encoded slices, one after the other.
 
-    Raises PlanError if these weights need more bytes than the operator's attributes say.
+    Raises PlanError if they need more bytes than the plan, in the operator's attributes, allows.
     """
     assert isinstance(op.attrs, WeightedAttrs)
     blocks = b"".join(map(encode, _blocks(graph, op, kernel, op.attrs.expanded)))
@@ -81,10 +87,11 @@ def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 
 
 def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> int:
-    """Returns the bytes that an operator's constants need if they are expanded by `expanded` channels.
+    """Returns the bytes that an operator's constants need in four bits, if slices of `expanded` channels are
+    expanded.
 
-    They are those of any weights from -8 to 7, where the packing keeps each weight as a byte, and at least
-    those of the operator's own.
+    They are enough for the operator's own weights. If the packing stores each weight as a byte, they are also
+    enough for any weights from -8 to 7.
     """
     own = sum(len(encode(block)) for block in _blocks(graph, op, kernel, expanded))
     shown, any_weights = _with_constants(graph, op), 0
@@ -94,7 +101,7 @@ def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> 
 
 
 def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> int:
-    """Returns the bytes that an operator's constants need if none of them is small."""
+    """Returns the bytes that an operator's encoded constants need if no piece of them fits in four bits."""
     total = 0
     for size, count in slices_of(features(graph, op)["cout"], expanded):
         block = expanded_bytes(kernel, graph, op, size)
@@ -103,7 +110,9 @@ def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> i
 
 
 def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:
-    """Returns the bytes of a block whose weights are `_WEIGHT`, if all pieces with other bytes are wide."""
+    """Returns the encoded bytes of a block whose weights are all `_WEIGHT`: only pieces of weights and zeros
+    are stored in four bits.
+    """
     narrow = np.all((pieces == 0) | (pieces == _WEIGHT), axis=1)
     return len(_head(narrow)) + pieces.size - PIECE // 2 * int(narrow.sum())
 
@@ -122,9 +131,10 @@ def _blocks(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> list[
 
 
 def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
-    """Returns an operator that computes output channels [first, end) of a convolution or a dense layer.
+    """Returns an operator that computes output channels [first, end) of a convolution or a dense layer, and a
+    graph that has only this operator.
 
-    The first axis of its filter counts the output channels. The graph has only this operator.
+    The first axis of its filter counts the output channels.
     """
     assert op.kind in (OpKind.CONV_2D, OpKind.FULLY_CONNECTED)
     tensors = list(graph.tensors)
@@ -138,7 +148,7 @@ def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
 
 
 def _with_constants(graph: Graph, op: Op) -> Graph:
-    """Returns the graph with one value for all of an operator's weights, and one for its biases."""
+    """Returns the graph with all of the operator's weights set to `_WEIGHT`, and its biases to `_BIAS`."""
     tensors = list(graph.tensors)
     for t, value in zip(op.inputs[FILTER : BIAS + 1], (_WEIGHT, _BIAS), strict=False):
         if t >= 0:

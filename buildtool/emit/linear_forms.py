@@ -1,10 +1,10 @@
-"""Finds linear forms that equal a table of outputs, by a search, and proves them by computing every entry.
+"""Searches for linear forms that equal a table of outputs, and proves them by computing every entry.
 
 A kernel that has no instruction for the reference's roundings may compute
 
     clamp(floor((bias + side * lift + x[0] * factors[0] + x[1] * factors[1] + ...) / 2^bits))
 
-instead, if the results are equal for all values of its operands. For operators of bytes these are few enough
+instead, if the results are equal for all values of its operands. For operands of 8 bits these are few enough
 to compute them all. Without such a form, a kernel computes as the reference does. `side` is 1 or -1: two
 roundings with halves away from zero raise values on one side of zero, and lower them on the other.
 """
@@ -39,7 +39,9 @@ class Linear:
     lift: int = 0
 
     def outputs(self, operands: Sequence[Ints], sides: Ints | None, low: int, high: int) -> Ints:
-        """Returns the form's outputs, clamped to low..high. `sides`: 1 or -1 per entry (None: no lift)."""
+        """Returns the form's outputs, clamped to low..high. `sides` is 1 or -1 for each entry (None: there is
+        no lift).
+        """
         total = sum((f * x for f, x in zip(self.factors, operands, strict=True)), np.int64(self.bias))
         lifted = total if sides is None else total + self.lift * sides
         return np.asarray(np.clip(lifted >> self.bits, low, high))
@@ -54,11 +56,12 @@ def linear_form(
     most_sum: int,
     sides: Ints | None = None,
 ) -> Linear | None:
-    """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`, or None.
+    """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`; None if none
+    is found.
 
-    `slopes`: for each operand, how many output steps one of its steps is worth, as a real number. The
-    absolute values of factors stay below `most_factor`, those of partial sums below `most_sum`. With `sides`,
-    the lift is a multiple of LIFTS.
+    `slopes` has, for each operand, by how many output steps one of its steps changes the output, as a real
+    number. The absolute values of factors stay below `most_factor`, those of partial sums below `most_sum`.
+    With `sides`, the lift is a multiple of LIFTS.
     """
     low, high = limits
     inside = (outputs > low) & (outputs < high)
@@ -86,7 +89,9 @@ def linear_form(
 
 
 def _fits(form: Linear, largest: Sequence[int]) -> bool:
-    """Whether all partial sums fit in 32 bits, with one output step added for a kernel's rounding."""
+    """Whether all partial sums fit in 32 bits, even after a kernel has added one output step for rounding.
+    `largest` has the largest absolute value of each operand.
+    """
     terms = sum(abs(f) * x for f, x in zip(form.factors, largest, strict=True))
     return abs(form.bias) + abs(form.lift) + terms + (1 << form.bits) < 1 << 31
 
@@ -111,7 +116,9 @@ def _find_bits(
 def _deciding_entries(
     outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
 ) -> tuple[Flags, Flags]:
-    """Returns which entries are closest to the lower end, and to the upper end, of their output's range."""
+    """Returns two masks: the entries whose real value is closest to the lower end of their output's range,
+    and those that are closest to its upper end. These decide which factors and biases are possible.
+    """
     above, below = outputs > limits[0], outputs < limits[1]
     room_below, room_above = real - outputs, outputs + 1 - real
     for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
@@ -132,7 +139,7 @@ def _find_bias(
 ) -> Linear | None:
     """Returns the form with these factors; None if no bias is right for all deciding entries.
 
-    The bias is the middle of the right ones.
+    Of the possible biases it takes the one in the middle.
     """
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums
@@ -156,7 +163,7 @@ def _find_bias(
 
 
 def _bias_range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
-    """Returns the smallest and the largest bias for which the deciding entries have the right outputs."""
+    """Returns the smallest and the largest bias with which the deciding entries have the right outputs."""
     low = int(least[deciding[0]].max()) if deciding[0].any() else None
     high = int(most[deciding[1]].min()) if deciding[1].any() else None
     if low is None:

@@ -1,4 +1,6 @@
-"""Writes what the kernels of a moving window need: rows, rings, sums and maxima (see `graph.hop`)."""
+"""Writes what the kernels for a network on a moving window need: for copies of rows, ring buffers of rows,
+and sums and maxima over the window (see `graph.hop`).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ Arguments = dict[Argument, str]
 
 
 def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
-    """Returns the declarations and the arguments of an operator's call.
+    """Returns the declarations and the arguments for the call of such an operator.
 
     `address` returns C for the address of a tensor.
     """

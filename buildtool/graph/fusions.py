@@ -1,9 +1,10 @@
-"""Fusions by slices: branches that are joined, mixed by a 1x1 convolution, and read in slices of channels.
+"""Fuses branches with the convolution that mixes them, where its output is read in slices of channels.
 
-The channels of a convolution's output do not depend on each other. So one convolution for each slice computes
-the same bytes, and the whole map is never in memory. Where every slice has the shape of a branch's output,
-the concatenation and these convolutions can advance row by row together. Each slice then overwrites a
-branch's output, and only one row of the joined map is in memory.
+Such a network joins branches by a concatenation, mixes them by a 1x1 convolution, and cuts its output into
+slices. The channels of a convolution's output do not depend on each other. So one convolution for each slice
+computes the same bytes, and the whole output is never in memory. Where every slice has the shape of a
+branch's output, the concatenation and these convolutions can run alternately, row by row. Each slice then
+overwrites a branch's output, and only one row of the joined branches is in memory.
 """
 
 from collections.abc import Iterator, Sequence

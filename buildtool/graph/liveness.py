@@ -1,4 +1,4 @@
-"""Live ranges of a graph's activations in its given operator order, and the largest live sum."""
+"""Live ranges of a graph's activations in its order of operators, and the most bytes live at one operator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,8 +81,8 @@ def state_of(graph: Graph) -> Mapping[int, int]:
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """Returns one range for each set of activations that share their bytes, inputs first, in execution order.
 
-    An output that nothing reads is live at its operator only. An alias is not a reader. A state has a size of
-    0 here and lives to the end.
+    An output that no operator reads is live only at the operator that writes it. An alias is not a reader. A
+    state has a size of 0 here and lives to the end.
     """
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}

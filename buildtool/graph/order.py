@@ -37,7 +37,7 @@ _READY = 4  # typical number of operators that can run next
 
 @dataclass(frozen=True)
 class Order:
-    """An order of a flow's operators (places in Flow.ops), and its peak of live bytes.
+    """An order of a flow's operators (positions in Flow.ops), and its peak of live bytes.
 
     `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, the
     peak of the given order. If the two are equal, `order` is the given order. `nodes` is the number of sets
@@ -83,8 +83,8 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
 def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
     """Searches for a segment's best order. Returns (order, peak, visited sets, proven).
 
-    `proven` tells whether no order has a peak below max(goal, peak). `width` is the beam's width; if it is 0,
-    the budget determines it.
+    The search ends at a peak of at most `goal`, as other segments need that anyway. `proven` tells whether no
+    order has a peak below max(goal, peak). `width` is the beam's width; if it is 0, the budget determines it.
     """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:
@@ -164,9 +164,9 @@ def _segments(uses: Uses) -> list[tuple[int, ...]]:
 
 
 def chains(flow: Flow) -> list[list[int]]:
-    """Returns each chain as places in Flow.ops, in the flow's order.
+    """Returns the flow's chains, sorted by their last operators. A chain is positions in Flow.ops.
 
-    The chains are sorted by their last operators.
+    In a chain, each operator is the only reader of the output of the one before it, and reads nothing else.
     """
     readers: dict[int, list[int]] = {}
     for i, op in enumerate(flow.ops):

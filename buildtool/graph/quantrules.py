@@ -91,18 +91,18 @@ def check_moved_types(graph: Graph, op: Op) -> None:
 
 
 def refuse_integers(graph: Graph, op: Op) -> None:
-    """Refuses the operator: LiteRT's integer kernel is missing or wrong, so only float32 is left."""
+    """Raises QuantError: only float32 is allowed, as LiteRT's integer kernel is missing or wrong."""
     raise QuantError(f"type {graph.tensors[op.outputs[0]].dtype}, expected {DType.FLOAT32}")
 
 
 def is_unscaled(graph: Graph, op: Op) -> bool:
-    """Whether an operator makes int32 numbers that have no scale."""
+    """Whether an operator computes int32 numbers that have no scale."""
     out = graph.tensors[op.outputs[0]]
     return out.dtype is DType.INT32 and out.quant is None
 
 
 def check_unscaled(graph: Graph, op: Op) -> None:
-    """Demands int32 numbers without scales, and no activation. Divisors must be constants other than 0."""
+    """Demands int32 numbers without scales, no fused activation, and constant divisors other than 0."""
     for t in op.inputs:
         check_type(graph.tensors[t], DType.INT32)
         if graph.tensors[t].quant is not None:
@@ -151,7 +151,7 @@ def quants(graph: Graph, op: Op) -> tuple[list[Quantization], Quantization]:
 
 
 def check_product_scales(graph: Graph, op: Op) -> None:
-    """Checks a product's requantisation factor: scale of the first operand * second / output."""
+    """Checks a product's requantisation factor: the product of both operands' scales / the output's scale."""
     (a, b), out = quants(graph, op)
     check_ratio(a.scale * b.scale / out.scale, graph.tensors[op.outputs[0]])
 

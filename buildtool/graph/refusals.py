@@ -15,9 +15,10 @@ QUANTISE = "buildtool quantize NETWORK --data DATA -o OUT"  # in hints; `name_fi
 
 
 def name_files(error: BuildtoolError, path: str) -> BuildtoolError:
-    """Puts the names of files into the hint that has the line QUANTISE, and makes it the last one.
+    """Puts the names of the files into the hint with the line QUANTISE, and moves this hint to the end.
 
-    For builds, another hint sets `model` to the quantised network. Returns `error`.
+    `path` is the network's file. A further hint, for build scripts, sets `model` to the quantised network.
+    Returns `error`.
     """
     lines = [hint for hint in error.hints if QUANTISE in hint.text]
     if lines and path:

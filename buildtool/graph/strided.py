@@ -1,4 +1,4 @@
-"""Boxes and strides: how copies (TRANSPOSE, SLICE, SPLIT, CONCATENATION, ...) and reductions walk memory."""
+"""How copies (TRANSPOSE, SLICE, SPLIT, CONCATENATION, ...) and reductions walk memory: sizes and strides."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -113,8 +113,8 @@ def whole(graph: Graph, op: Op) -> list[Copy]:
 def shift(graph: Graph, op: Op) -> list[Copy]:
     """Returns the copies of a SHIFT, whose state consists of lines.
 
-    The first copy moves the remaining values to the start of each line; it is absent if there are none. The
-    last copy writes the new values behind them.
+    The first copy moves the remaining values to the start of each line; it is absent if no values remain. The
+    last copy writes the new values after them.
     """
     axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
@@ -167,7 +167,7 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns the number of innermost rows that are copied, and the bytes in rows with gaps."""
+    """Returns how many innermost rows an operator copies, and the bytes of those with gaps between bytes."""
     counts = gaps = 0
     for copy in copies(graph, op):
         counts += math.prod(copy.size[:-1])
@@ -210,7 +210,7 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
 
 
 def planes_inside(graph: Graph, op: Op, columns: int) -> Copy:
-    """Returns the copy of this many pixels of one row, from an image's row to planes of its channels."""
+    """Returns the copy of `columns` pixels of one row of an image to the planes of its channels."""
     channels = graph.tensors[op.inputs[0]].nhwc[3]
     plane = graph.tensors[op.inputs[0]].elements // channels
     copy = Copy((channels, columns), (1, channels), (plane, 1))
@@ -240,11 +240,12 @@ def reduction(graph: Graph, op: Op) -> Reduction:
 
 @dataclass(frozen=True)
 class Matmul:
-    """How a BATCH_MATMUL walks its operands (see nn_matmul_geometry). `size` is a box of matrices.
+    """How a BATCH_MATMUL walks its operands (see nn_matmul_geometry). All strides are in elements.
 
-    `matrix` describes one product. It has the numbers of rows, inner elements and columns. Then follow the
-    strides of a row and an inner element in the first operand, and of an inner element and a column in the
-    second. All strides are in elements.
+    `size`: the dimensions of the matrices' batch; `x_stride` and `y_stride` are the operands' strides in
+    these. `matrix` describes one product: the numbers of rows, inner elements and columns, then the strides
+    of a row and an inner element in the first operand, and of an inner element and a column in the second
+    one.
     """
 
     size: tuple[int, ...]

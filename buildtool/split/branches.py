@@ -1,4 +1,4 @@
-"""Finds the blocks of a network, and makes the steps of the split network, on records.
+"""Finds the blocks of a network, and makes the steps of the split network, without Keras.
 
 A cut is a place that only one tensor crosses. Between two cuts lies a segment: one layer of a chain, or a
 residual block. A block ends after a pooling and before a segment with strides, and has at least one
@@ -6,9 +6,9 @@ convolution. The layers before the first convolution, which prepare the input, b
 the head: what follows the global pooling or begins with Flatten, or the last convolution where only softmax
 or pooling follows it.
 
-A region is one block, or all blocks without fusion. It has layers that stay whole, computed once, and layers
-that are divided among the branches. The region's input is whole. A branch's convolution reads all of it or,
-with "slice", the branch's share of its channels.
+What is split at a time is one block, or all blocks if there is no fusion. Its input is whole, and so are some
+of its layers, which are computed once. The other layers are divided among the branches. A branch's
+convolution reads the whole input or, with "slice", the branch's share of its channels.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _find_trunk(parts: list[Segment]) -> list[Segment]:
 
 
 def _cut(trunk: list[Segment]) -> list[list[Segment]]:
-    """Groups the trunk's segments into blocks. Segments without convolution at the end are left out."""
+    """Groups the trunk's segments into blocks. Segments at the end without a convolution are left out."""
     blocks: list[list[Segment]] = []
     current: list[Segment] = []
     for part in trunk:
@@ -148,7 +148,7 @@ def _count_kept(current: list[Segment], strided: Segment) -> int:
 
 
 def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
-    """Returns the block. If no factor can split it, the result has the reason."""
+    """Returns the block. If no factor can split it, its `largest` becomes 1, and `reason` says why."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:
         mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
@@ -203,8 +203,9 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
 class _Network:
     """The split network while it is built.
 
-    `original`: the steps of the original network by name. `steps`: the steps of the split network so far, by
-    name. `values` maps an original step's name to the name of the step that has its whole output.
+    `original`: the steps of the original network by name.
+    `steps`: the steps of the split network so far, by name.
+    `values`: for an original step's name, the name of the step of the split network with its whole output.
     """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
@@ -267,7 +268,7 @@ class _Network:
         return self._choice.first == "slice" and name not in self._raw
 
     def slice_channels(self, name: str, channels: Channels) -> Step:
-        """The step that takes these channels from an original step's whole output. It is added if needed."""
+        """Returns the step that slices these channels from an original step's output; adds it if needed."""
         whole = self.values[name]
         part = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
@@ -278,10 +279,10 @@ class _Network:
         return self.steps[part]
 
     def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
-        """Adds the concatenation of the branches' ends, and the fusion's 1x1 convolution.
+        """Adds the concatenation of the branches' last steps `ends`, and the fusion's 1x1 convolution.
 
         Each branch's end is joined to the earlier ones as soon as it is computed. So each concatenation can
-        overwrite the one before it, and only one end needs memory besides. A single concatenation would need
+        overwrite the one before it, and only one further end is in memory. A single concatenation would need
         memory for all ends and for itself.
         """
         joined = ends[0]
@@ -326,7 +327,7 @@ class _Branch:
         self.parts[step.name] = self._network.add(own)
 
     def _share(self, name: str) -> Channels:
-        """The branch's share of the channels of an original step."""
+        """Returns the branch's share of the channels of an original step."""
         return partition(self._network.original[name].channels, self._factor)[self._index]
 
     def _mix(self, step: Step) -> ChannelUse:

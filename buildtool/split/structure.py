@@ -1,12 +1,12 @@
-"""Builds the Keras model of a choice, with the weights of the original or of a network trained later.
+"""Builds the Keras model of a choice, with the weights of the original network or of one trained later.
 
 A branch has the slices of its own channels from every layer. Kernels are sliced by output channels and, where
-the branch reads a part of the input, by input channels too. Biases, batch normalisation and whatever else has
-one number per channel are sliced by output channels.
+the branch reads a part of the input, by input channels too. Other weights with one number per channel, such
+as biases and batch normalisation, are sliced by output channels.
 
-Inside a block a layer's channels may have any order: the layer's kernel and its readers are reordered with
+Inside a block, a layer's channels may have any order: the layer's kernel and its readers are reordered with
 them, and the 1x1 convolution at the block's end restores the outputs' order. So channels with large weights
-between them are put into one branch (`orders`), which keeps the heaviest weights.
+between them are put into the same branch (`orders`), which keeps the largest weights.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def build(
     """Builds the Keras model of a choice. Its layers have the same names in every process.
 
     `model` is the original network, with `blocks`. `weights` is a network trained later, whole or split. A
-    layer gets the weights of the same layer of `weights`. If there is none, it gets a slice of the whole
-    layer of `weights`, or if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
-    identity. With `grouped`, each channel goes to the branch where it keeps the most weight, and the fusion
-    restores the order. `model` is not changed, and the result shares no layer with it.
+    layer gets the weights of the same layer of `weights`. If that has no such layer, it gets a slice of the
+    whole layer of `weights` or, if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
+    identity. With `grouped`, each channel is put into the branch where it keeps the most weight, and the
+    fusion restores the order. `model` is not changed, and the result shares no layer with it.
     """
     import keras
 
@@ -125,14 +125,14 @@ class _WeightLoader:
             self._orders = orders(steps, self._original, self._read_kernel, trained)
 
     def _read_kernel(self, name: str) -> NDArray[Any]:
-        """The kernel of a convolution or dense layer, as (..., in, out)."""
+        """Returns the kernel of a convolution or dense layer, as (..., in, out)."""
         kind = self._original[name].kind
         weights = next(store for store in self._stores if name in store)[name].get_weights()
         kernel = weights[1 if kind == "SeparableConv2D" else 0]
         return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
-        """The weights for the layer of a step. They have these shapes."""
+        """Returns the weights for the layer of a step, which have these shapes."""
         for store in self._stores:
             weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
@@ -225,8 +225,8 @@ def is_part(step: Step) -> bool:
 class _Spaces:
     """Sets of steps whose channels have one common order: a convolution and the channelwise steps after it.
 
-    Each set has the name of one of its original steps. `sizes`: the number of channels in each branch's part,
-    by step. `settled`: the sets whose order must not change.
+    Each set has the name of one of its original steps. `sizes`: for each step, the number of channels in each
+    branch. `settled`: the sets whose order must not change.
     """
 
     def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
@@ -246,13 +246,13 @@ class _Spaces:
                 self.settled.add(self.of(source))
 
     def of(self, name: str) -> str:
-        """The name of the set that contains an original step."""
+        """Returns the name of the set that contains an original step."""
         while name in self._above:
             name = self._above[name]
         return name
 
     def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
-        """Unites a step's set with the sets of its inputs, or adds it to `settled`.
+        """Unites a step's set with those of its inputs, or adds it to `settled` if its order must stay.
 
         `inner`: for each input, whether it is a branch's part.
         """
@@ -283,7 +283,7 @@ class _Link(NamedTuple):
 def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
-    """Returns the links, and for each set the current group of each channel.
+    """Returns the links, and for each set the branch of each channel in the original order.
 
     A tensor that step STEP reads whole is a set with the name " STEP".
     """
@@ -318,7 +318,11 @@ def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
 def _raise_weight(
     groups: dict[str, Groups], free: Sequence[str], links: Sequence[_Link], sizes: Mapping[str, Channels]
 ) -> dict[str, Groups]:
-    """Improves the groups of one set of channels at a time, SWEEPS times or until nothing improves."""
+    """Returns better branches for the channels of the sets `free`, one set at a time.
+
+    It goes over all sets SWEEPS times, or until nothing improves. `groups`: the branch of each channel, by
+    set.
+    """
     total = _sum_weight(links, groups)
     for _ in range(SWEEPS):
         before = total
@@ -339,9 +343,10 @@ def _raise_weight(
 
 
 def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
-    """Assigns channels to groups of these sizes. `worth`: the weight of each channel in each group.
+    """Assigns channels to branches of these sizes; returns the branch of each channel.
 
-    Channels that lose most in another group are assigned first. Then pairs of channels are swapped.
+    `worth`: the weight that each channel has in each branch. Channels that lose most in another branch are
+    assigned first. Then pairs of channels are swapped.
     """
     ranked = np.sort(worth, axis=1)
     room = list(sizes)
@@ -352,9 +357,9 @@ def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
         room[group] -= 1
     rows = np.arange(len(worth))
     for _ in range(len(worth)):
-        there = worth[:, groups]  # of each channel in the group of each other
-        here = worth[rows, groups]
-        gain = there + there.T - here[:, None] - here[None, :]
+        exchanged = worth[:, groups]  # of each channel in the group of each other
+        own = worth[rows, groups]
+        gain = exchanged + exchanged.T - own[:, None] - own[None, :]
         one, other = np.unravel_index(int(gain.argmax()), gain.shape)
         if gain[one, other] <= GAIN:
             break

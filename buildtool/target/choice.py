@@ -21,12 +21,14 @@ MOST_ARENAS = 2
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
-    """Returns the choice itself, or the choice of a board without other settings."""
+    """Returns `target` if it is a TargetChoice; otherwise a TargetChoice of that board without other
+    settings.
+    """
     return target if isinstance(target, TargetChoice) else TargetChoice(target)
 
 
 def load_board(board: Named) -> Board:
-    """Loads a board by its name, or from the user's file."""
+    """Returns the board with a known name, or that of the user's file."""
     from buildtool.target import registry
 
     file = to_file(board, BOARD_SUFFIXES)
@@ -38,21 +40,24 @@ def load_board(board: Named) -> Board:
 
 
 def link_of(choice: TargetChoice, board: Board) -> str:
-    """Returns the link by which test firmware answers: "serial", "rtt", "semihosting", or "" for files."""
+    """Returns the link by which test firmware answers: "serial", "rtt" or "semihosting"; "" if it reads and
+    writes files instead.
+    """
     if choice.wire != ANY_WIRE:
         return choice.wire
     return "serial" if board.uart is not None else "rtt"
 
 
 def answers_by_files(choice: TargetChoice, board: Board) -> bool:
-    """Whether the test firmware of a choice reads and writes files, through an emulator or debugger."""
+    """Whether the test firmware reads and writes files, which an emulator or a debugger provides."""
     return link_of(choice, board) in ("", "semihosting")
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
-    """Returns the board with its kernels, best first; those of a chosen library precede them.
+    """Returns the board with its kernels, best first; those of a chosen library come before all others.
 
-    A session remembers the target if no library is chosen: it cannot tell whether a library's files changed.
+    A session remembers the target, unless a library is chosen: it cannot tell whether a library's files
+    changed.
     """
     from buildtool.target.registry import make_target
 
@@ -79,8 +84,8 @@ def arena_memories(board: Board) -> list[str]:
 def with_arena_in(board: Board, names: str | None) -> Board:
     """Returns the board with its arena in one or two memories, whose names are separated by a comma.
 
-    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory or one
-    that cannot hold an arena.
+    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory, for one
+    that cannot hold an arena, and for two memories if constants are loaded into the arena.
     """
     if names is None:
         return board
@@ -117,8 +122,8 @@ def with_arena_in(board: Board, names: str | None) -> Board:
 
 
 def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """Returns hints with settings that put an arena of `size` bytes into another memory. `state` is as in
-    `Board.kept`.
+    """Returns hints with settings that put an arena of `size` bytes into another memory with enough room.
+    `state` are the bytes that the network keeps between invokes.
     """
     hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
@@ -129,7 +134,7 @@ def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hin
 
 
 def loads(board: Board) -> bool:
-    """Whether a loader copies constants into the arena."""
+    """Whether a loader copies constants into the arena on this board."""
     return board.memory(board.weights).bandwidth > 0
 
 
@@ -154,7 +159,9 @@ def _copies_into_ram(board: Board) -> bool:
 
 
 def with_weights_in(board: Board, name: str | None) -> Board:
-    """Returns the board with its weights in memory `name` (None: its file's choice); raises UsageError."""
+    """Returns the board with its weights in the memory `name` (None: that of its file). Raises UsageError if
+    this memory does not exist or cannot hold weights.
+    """
     if name is None or name == board.weights:
         return board
     usable = [memory.name for memory in board.memories if holds_weights(board, memory)]
@@ -192,7 +199,9 @@ def with_kernels_in(board: Board, name: str | None) -> Board:
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """Returns the board with `threads` threads in use (None: all). UsageError if it has fewer or only one."""
+    """Returns the board with `threads` threads of its core in use (None: all). Raises UsageError if the core
+    has fewer threads, or only one.
+    """
     most = board.core.threads
     if threads is None:
         return board

@@ -53,40 +53,47 @@ static inline int8x16_t line_sixteen(int8x16_t a, int8x16_t b, int32x4_t factor1
     return result;
 }
 
-/* `single`: the second operand is one element; it is part of the offset then. */
-static inline __attribute__((always_inline)) void add_line(line l, const int8_t *a, const int8_t *b,
-                                                           int8_t *out, int32_t count, int single,
-                                                           int clamped) {
+/* `single`: the second operand's pixels are one element, which is part of the offset then. */
+static inline __attribute__((always_inline)) void add_line(const void *plan, const nn_mve_strip *s,
+                                                           int single, int clamped) {
+    line l = *(const line *)plan;
     const int32x4_t factor1 = vdupq_n_s32(l.factor1);
-    if (single) {
-        l.offset += nn_high_multiply(*b * (1 << 24), l.factor2);
-    }
-    for (; count >= 16; count -= 16, a += 16, out += 16) {
-        const int8x16_t first = vldrbq_s8(a), second = single ? first : vldrbq_s8(b);
-        vstrbq_s8(out, line_sixteen(first, second, factor1, &l, single, clamped));
-        b += single ? 0 : 16;
-    }
-    if (count > 0) { /* nothing outside is read or written */
-        const mve_pred16_t some = vctp8q((uint32_t)count);
-        const int8x16_t first = vldrbq_z_s8(a, some);
-        const int8x16_t second = single ? first : vldrbq_z_s8(b, some);
-        vstrbq_p_s8(out, line_sixteen(first, second, factor1, &l, single, clamped), some);
+    const int8_t *a_pixel = s->a, *b_pixel = s->b;
+    int8_t *out_pixel = s->out;
+    for (int32_t i = s->pixels; i > 0; i--) {
+        const int8_t *a = a_pixel, *b = b_pixel;
+        int8_t *out = out_pixel;
+        int32_t count = s->count;
+        if (single) {
+            l.offset = ((const line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
+        }
+        for (; count >= 16; count -= 16, a += 16, out += 16) {
+            const int8x16_t first = vldrbq_s8(a), second = single ? first : vldrbq_s8(b);
+            vstrbq_s8(out, line_sixteen(first, second, factor1, &l, single, clamped));
+            b += single ? 0 : 16;
+        }
+        if (count > 0) { /* nothing outside is read or written */
+            const mve_pred16_t some = vctp8q((uint32_t)count);
+            const int8x16_t first = vldrbq_z_s8(a, some);
+            const int8x16_t second = single ? first : vldrbq_z_s8(b, some);
+            vstrbq_p_s8(out, line_sixteen(first, second, factor1, &l, single, clamped), some);
+        }
+        a_pixel += s->a_step;
+        b_pixel += s->b_step;
+        out_pixel += s->out_step;
     }
 }
 
-static NN_NOINLINE void add_line_plain(const void *plan, const int8_t *a, const int8_t *b,
-                                       int8_t *out, int32_t count) {
-    add_line(*(const line *)plan, a, b, out, count, 0, 0);
+static NN_NOINLINE void add_line_plain(const void *plan, const nn_mve_strip *s) {
+    add_line(plan, s, 0, 0);
 }
 
-static NN_NOINLINE void add_line_clamped(const void *plan, const int8_t *a, const int8_t *b,
-                                         int8_t *out, int32_t count) {
-    add_line(*(const line *)plan, a, b, out, count, 0, 1);
+static NN_NOINLINE void add_line_clamped(const void *plan, const nn_mve_strip *s) {
+    add_line(plan, s, 0, 1);
 }
 
-static NN_NOINLINE void add_line_single(const void *plan, const int8_t *a, const int8_t *b,
-                                        int8_t *out, int32_t count) {
-    add_line(*(const line *)plan, a, b, out, count, 1, 1);
+static NN_NOINLINE void add_line_single(const void *plan, const nn_mve_strip *s) {
+    add_line(plan, s, 1, 1);
 }
 
 static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const nn_view *in2,
@@ -95,12 +102,12 @@ static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const
     const line straight = {k->factor1, k->factor2, k->offset, low, high};
     const line turned = {k->factor2, k->factor1, k->offset, low, high};
     if (in1->channels != channels) { /* the operands change places */
-        nn_mve_for_runs(add_line_single, &turned, in2, in1, out, window);
+        nn_mve_for_strips(1, add_line_single, &turned, in2, in1, out, window);
     } else if (in2->channels != channels) {
-        nn_mve_for_runs(add_line_single, &straight, in1, in2, out, window);
+        nn_mve_for_strips(1, add_line_single, &straight, in1, in2, out, window);
     } else {
-        nn_mve_for_runs(low > -128 || high < 127 ? add_line_clamped : add_line_plain, &straight,
-                        in1, in2, out, window);
+        nn_mve_for_strips(1, low > -128 || high < 127 ? add_line_clamped : add_line_plain,
+                          &straight, in1, in2, out, window);
     }
 }
 
@@ -162,37 +169,51 @@ static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const addition *c, i
 
 /* What networks are made of: elements in a row of both operands, the first one halved, and sums
  * that are shifted right. */
-static NN_NOINLINE void add_halved(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                                   int32_t count) {
+static NN_NOINLINE void add_halved(const void *plan, const nn_mve_strip *s) {
     const addition c = *(const addition *)plan;
     const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
     const int32x4_t shift = vdupq_n_s32(c.second.shift), result_shift = vdupq_n_s32(c.result.shift);
-    for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
-        const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
-        vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
-    }
-    if (count > 0) { /* nothing outside is read or written */
-        const mve_pred16_t some = vctp16q((uint32_t)count);
-        const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
-        vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
+    const int8_t *a_pixel = s->a, *b_pixel = s->b;
+    int8_t *out_pixel = s->out;
+    for (int32_t i = s->pixels; i > 0; i--) {
+        const int8_t *a = a_pixel, *b = b_pixel;
+        int8_t *out = out_pixel;
+        int32_t count = s->count;
+        for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
+            const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
+            vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
+        }
+        if (count > 0) { /* nothing outside is read or written */
+            const mve_pred16_t some = vctp16q((uint32_t)count);
+            const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
+            vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
+        }
+        a_pixel += s->a_step;
+        b_pixel += s->b_step;
+        out_pixel += s->out_step;
     }
 }
 
 /* Any addition; an operand's step is 0 if it is one element. */
-static NN_NOINLINE void add_any(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                                int32_t count) {
+static NN_NOINLINE void add_any(const void *plan, const nn_mve_strip *s) {
     const addition c = *(const addition *)plan;
     const uint32x4_t lanes = vidupq_n_u32(0, 1);
     const uint32x4_t a_lanes = vmulq_n_u32(lanes, c.first.step);
     const uint32x4_t b_lanes = vmulq_n_u32(lanes, c.second.step);
     const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
-    for (; count > 0; count -= 4, a += 4 * c.first.step, b += 4 * c.second.step, out += 4) {
-        const mve_pred16_t some = vctp32q((uint32_t)count);
-        int32x4_t sums = rescale(vldrbq_gather_offset_z_s32(a, a_lanes, some), &c.first);
-        const int32x4_t more = rescale(vldrbq_gather_offset_z_s32(b, b_lanes, some), &c.second);
-        sums = rescale(vmlaq_n_s32(sums, more, c.second.sign), &c.result);
-        const int16x8_t result = nn_mve_narrow(sums, sums, c.zero_point, low, high);
-        vstrbq_p_s32(out, vmovlbq_s16(result), some);
+    for (int32_t i = 0; i < s->pixels; i++) {
+        const int8_t *a = s->a + i * s->a_step, *b = s->b + i * s->b_step;
+        int8_t *out = s->out + i * s->out_step;
+        for (int32_t count = s->count; count > 0; count -= 4, out += 4) {
+            const mve_pred16_t some = vctp32q((uint32_t)count);
+            int32x4_t sums = rescale(vldrbq_gather_offset_z_s32(a, a_lanes, some), &c.first);
+            const int32x4_t more = rescale(vldrbq_gather_offset_z_s32(b, b_lanes, some), &c.second);
+            sums = rescale(vmlaq_n_s32(sums, more, c.second.sign), &c.result);
+            const int16x8_t result = nn_mve_narrow(sums, sums, c.zero_point, low, high);
+            vstrbq_p_s32(out, vmovlbq_s16(result), some);
+            a += 4 * c.first.step;
+            b += 4 * c.second.step;
+        }
     }
 }
 
@@ -219,8 +240,8 @@ static void add_in_steps(const nn_add_constants *k, const nn_view *in1, const nn
     c.zero_point = k->output_zero_point;
     c.low = k->clamp_min;
     c.high = k->clamp_max;
-    nn_mve_for_runs(plain && (half1 || half2) ? add_halved : add_any, &c, turned ? in2 : in1,
-                    turned ? in1 : in2, out, window);
+    nn_mve_for_strips(1, plain && (half1 || half2) ? add_halved : add_any, &c, turned ? in2 : in1,
+                      turned ? in1 : in2, out, window);
 }
 
 void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,

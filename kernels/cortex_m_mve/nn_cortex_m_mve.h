@@ -87,6 +87,12 @@ void nn_max_pool_s16_mve(const nn_pool_geometry *geometry, const void *constants
                          const nn_view *out, const nn_window *window);
 void nn_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                        const nn_view *out, const nn_window *window, void *scratch);
+void nn_grouped_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,
+                               const nn_view *in, const nn_view *out, const nn_window *window,
+                               void *scratch);
+void nn_transpose_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
 void nn_depthwise_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
                                  void *scratch);

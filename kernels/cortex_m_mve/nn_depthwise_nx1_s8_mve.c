@@ -2,6 +2,7 @@
  * one column, Helium: rows and columns exchanged, as a kernel of one row. Rows that meet padding
  * are computed one by one. Constants: those of nn_depthwise_conv2d_s8_mve. */
 #include "nn_mve_depthwise_line.h"
+#include "nn_turned.h"
 
 #define FEW 4 /* rows for which one after the other is as fast */
 
@@ -12,19 +13,12 @@ int32_t nn_depthwise_nx1_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, 
     return nn_mve_line_scratch(geometry->kernel_h);
 }
 
-/* The only column of a view as its only row. */
-static inline nn_view turned(const nn_view *view) {
-    const nn_view row = {view->data,    0, view->row_stride, 1, view->ring_rows, 0, 1, view->height,
-                         view->channels};
-    return row;
-}
-
 void nn_depthwise_nx1_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch) {
     const int32_t taps = geometry->kernel_h, top = geometry->pad_top;
     const nn_conv_geometry row = {1, taps, 1, 1, 1, 1, 0, top, 1};
-    const nn_view from = turned(in), to = turned(out);
+    const nn_view from = nn_turned(in), to = nn_turned(out);
     const int32_t first = nn_clamp(top, window->y0, window->y1);
     const int32_t last =
         nn_clamp(in->height - 4 * nn_mve_line_words(taps) + top + 1, first, window->y1);

@@ -1,4 +1,6 @@
 /* MAXIMUM, with broadcasting, Helium. */
+#define NN_MVE_CHOOSE "vmax.s8"
+
 #include "nn_mve_chosen.h"
 
 static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b) {

@@ -22,49 +22,54 @@ static inline int16x8_t multiply(int16x8_t a, int16x8_t b, const nn_mul_constant
     return nn_mve_narrow(even, odd, c->output_zero_point, low, high);
 }
 
-/* `count` elements; `single`: the second operand is one element. */
-static inline void multiply_as(const nn_mul_constants *constants, const int8_t *a, const int8_t *b,
-                               int8_t *out, int32_t count, int single, int general) {
-    const nn_mul_constants c = *constants;
+/* `single`: the second operand's pixels are one element. */
+static inline void multiply_as(const void *plan, const nn_mve_strip *s, int single, int general) {
+    const nn_mul_constants c = *(const nn_mul_constants *)plan;
     const int16_t a_zero = (int16_t)c.input1_zero_point, b_zero = (int16_t)c.input2_zero_point;
     const int16x8_t low = vdupq_n_s16((int16_t)c.clamp_min);
     const int16x8_t high = vdupq_n_s16((int16_t)c.clamp_max);
-    int16x8_t second = vdupq_n_s16((int16_t)(*b - b_zero));
-    for (; count >= 8; count -= 8, a += 8, out += 8) {
-        const int16x8_t first = vsubq_n_s16(vldrbq_s16(a), a_zero);
-        if (!single) {
-            second = vsubq_n_s16(vldrbq_s16(b), b_zero);
-            b += 8;
+    const int8_t *a_pixel = s->a, *b_pixel = s->b;
+    int8_t *out_pixel = s->out;
+    for (int32_t i = s->pixels; i > 0; i--) {
+        const int8_t *a = a_pixel, *b = b_pixel;
+        int8_t *out = out_pixel;
+        int32_t count = s->count;
+        int16x8_t second = vdupq_n_s16((int16_t)(*b - b_zero));
+        for (; count >= 8; count -= 8, a += 8, out += 8) {
+            const int16x8_t first = vsubq_n_s16(vldrbq_s16(a), a_zero);
+            if (!single) {
+                second = vsubq_n_s16(vldrbq_s16(b), b_zero);
+                b += 8;
+            }
+            vstrbq_s16(out, multiply(first, second, &c, low, high, general));
         }
-        vstrbq_s16(out, multiply(first, second, &c, low, high, general));
+        if (count > 0) { /* nothing outside is read or written */
+            const mve_pred16_t some = vctp16q((uint32_t)count);
+            const int16x8_t first = vsubq_n_s16(vldrbq_z_s16(a, some), a_zero);
+            second = single ? second : vsubq_n_s16(vldrbq_z_s16(b, some), b_zero);
+            vstrbq_p_s16(out, multiply(first, second, &c, low, high, general), some);
+        }
+        a_pixel += s->a_step;
+        b_pixel += s->b_step;
+        out_pixel += s->out_step;
     }
-    if (count > 0) { /* nothing outside is read or written */
-        const mve_pred16_t some = vctp16q((uint32_t)count);
-        const int16x8_t first = vsubq_n_s16(vldrbq_z_s16(a, some), a_zero);
-        second = single ? second : vsubq_n_s16(vldrbq_z_s16(b, some), b_zero);
-        vstrbq_p_s16(out, multiply(first, second, &c, low, high, general), some);
-    }
 }
 
-/* What networks are made of, and the rest; nn_mve_run_of_two. */
-static NN_NOINLINE void plain(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
-                              int32_t count) {
-    multiply_as((const nn_mul_constants *)c, a, b, out, count, 0, 0);
+/* What networks are made of, and the rest; nn_mve_compute_strip. */
+static NN_NOINLINE void plain(const void *c, const nn_mve_strip *s) {
+    multiply_as(c, s, 0, 0);
 }
 
-static NN_NOINLINE void plain_single(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
-                                     int32_t count) {
-    multiply_as((const nn_mul_constants *)c, a, b, out, count, 1, 0);
+static NN_NOINLINE void plain_single(const void *c, const nn_mve_strip *s) {
+    multiply_as(c, s, 1, 0);
 }
 
-static NN_NOINLINE void any(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
-                            int32_t count) {
-    multiply_as((const nn_mul_constants *)c, a, b, out, count, 0, 1);
+static NN_NOINLINE void any(const void *c, const nn_mve_strip *s) {
+    multiply_as(c, s, 0, 1);
 }
 
-static NN_NOINLINE void any_single(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
-                                   int32_t count) {
-    multiply_as((const nn_mul_constants *)c, a, b, out, count, 1, 1);
+static NN_NOINLINE void any_single(const void *c, const nn_mve_strip *s) {
+    multiply_as(c, s, 1, 1);
 }
 
 void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
@@ -80,8 +85,8 @@ void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2
         c.input2_zero_point = zero_point;
     }
     if (c.output_shift <= 0) {
-        nn_mve_for_runs(single ? plain_single : plain, &c, in1, in2, out, window);
+        nn_mve_for_strips(1, single ? plain_single : plain, &c, in1, in2, out, window);
     } else {
-        nn_mve_for_runs(single ? any_single : any, &c, in1, in2, out, window);
+        nn_mve_for_strips(1, single ? any_single : any, &c, in1, in2, out, window);
     }
 }

@@ -12,6 +12,7 @@
 #include <arm_mve.h>
 #include <stddef.h>
 
+#define NN_RINGS_ARE_RARE
 #include "nn_area.h"
 #include "nn_cortex_m_mve.h"
 
@@ -44,80 +45,60 @@ static inline int16x8_t nn_mve_narrow(int32x4_t first, int32x4_t second, int32_t
     return vminq_s16(vmaxq_s16(both, low), high);
 }
 
-/* Calls `compute` for runs that cover the window: element i of a run is made of the elements i of
- * both operands, or of the only one that an operand with one channel has. Where something lies
- * between the pixels of a view, or an operand repeats itself, a run is one pixel. */
-typedef void nn_mve_run_of_two(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                               int32_t count);
+/* `pixels` of the output, each with `count` elements: element i of a pixel is made of the elements
+ * i of both operands' pixels, or of the only one that an operand with one channel has. Steps are
+ * bytes from pixel to pixel. */
+typedef struct {
+    const int8_t *a, *b;
+    int8_t *out;
+    int32_t count, pixels, a_step, b_step, out_step;
+} nn_mve_strip;
 
-static inline __attribute__((always_inline)) void
-nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
-                const nn_view *in2, const nn_view *out, const nn_window *window) {
-    const int moves1 = in1->ring_cols > 1,
-              moves2 = in2->ring_cols > 1; /* else one column serves all */
-    const int32_t channels = out->channels;
-    const int32_t step1 = moves1 ? in1->pixel_stride : 0, step2 = moves2 ? in2->pixel_stride : 0;
-    const int joined = step1 == channels && step2 == channels && nn_dense(out);
+typedef void nn_mve_compute_strip(const void *plan, const nn_mve_strip *strip);
+
+/* Where a window's elements begin in the view if they lie one after the other with nothing between
+ * them, `dense` bytes a pixel; else NULL. */
+static inline const int8_t *nn_mve_block(const nn_view *view, int32_t dense,
+                                         const nn_window *window) {
+    const int32_t row = nn_in_ring(window->y0, view->ring_rows), rows = window->y1 - window->y0;
+    const int32_t columns = window->x1 - window->x0;
+    const int whole = view->pixel_stride == dense && view->x0 == window->x0 &&
+                      view->ring_cols == columns && row + rows <= view->ring_rows &&
+                      (rows == 1 || view->row_stride == columns * dense);
+    return whole ? view->data + row * view->row_stride : NULL;
+}
+
+/* Calls `compute` for strips that cover the window; elements have `bytes` bytes. Where nothing lies
+ * between the pixels of any view, a strip is one long pixel. */
+static NN_NOINLINE void nn_mve_for_strips(int32_t bytes, nn_mve_compute_strip *compute,
+                                          const void *plan, const nn_view *in1, const nn_view *in2,
+                                          const nn_view *out, const nn_window *window) {
+    const int32_t channels = out->channels, dense = bytes * channels;
+    nn_mve_strip s;
+    s.pixels = 1;
+    if ((s.a = nn_mve_block(in1, dense, window)) != NULL &&
+        (s.b = nn_mve_block(in2, dense, window)) != NULL &&
+        nn_mve_block(out, dense, window) != NULL) {
+        s.out = nn_out_pixel(out, window->y0, window->x0);
+        s.count = (window->y1 - window->y0) * (window->x1 - window->x0) * channels;
+        compute(plan, &s);
+        return;
+    }
+    s.a_step = in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
+    s.b_step = in2->ring_cols > 1 ? in2->pixel_stride : 0;
+    s.out_step = out->pixel_stride;
+    const int joined = s.a_step == dense && s.b_step == dense && s.out_step == dense;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
-            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            int8_t *result = nn_out_pixel(out, y, x);
+            s.a = nn_pixel(in1, y, x);
+            s.b = nn_pixel(in2, y, x);
+            s.out = nn_out_pixel(out, y, x);
             run = nn_run(out, x, window->x1 - x);
-            run = moves1 ? nn_run(in1, x, run) : run;
-            run = moves2 ? nn_run(in2, x, run) : run;
-            if (joined) {
-                compute(plan, a, b, result, run * channels);
-                continue;
-            }
-            for (int32_t i = run; i > 0; i--) {
-                compute(plan, a, b, result, channels);
-                a += step1;
-                b += step2;
-                result += out->pixel_stride;
-            }
-        }
-    }
-}
-
-/* The rows from y on, at most `wanted`, that lie one after the other with nothing between them. */
-static inline int32_t nn_mve_joined_rows(const nn_view *view, int32_t y, int32_t wanted) {
-    const int joined = view->row_stride == view->ring_cols * view->pixel_stride;
-    return joined ? nn_min(wanted, view->ring_rows - y % view->ring_rows) : nn_min(wanted, 1);
-}
-
-/* The same of elements of `bytes` bytes; a run may be of several rows. */
-static NN_NOINLINE void nn_mve_for_runs_of(int32_t bytes, nn_mve_run_of_two *compute,
-                                           const void *plan, const nn_view *in1, const nn_view *in2,
-                                           const nn_view *out, const nn_window *window) {
-    const int32_t channels = out->channels, dense = bytes * channels;
-    const int32_t step1 =
-        in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
-    const int32_t step2 = in2->ring_cols > 1 ? in2->pixel_stride : 0;
-    const int32_t columns = window->x1 - window->x0;
-    const int joined = step1 == dense && step2 == dense && out->pixel_stride == dense;
-    const int full = joined && in1->ring_cols == columns && in2->ring_cols == columns &&
-                     out->ring_cols == columns;
-    for (int32_t y = window->y0, rows; y < window->y1; y += rows) {
-        rows = full ? nn_mve_joined_rows(in1, y, window->y1 - y) : 1;
-        rows = nn_mve_joined_rows(in2, y, rows);
-        rows = nn_mve_joined_rows(out, y, rows);
-        for (int32_t x = window->x0, run; x < window->x1; x += run) {
-            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            int8_t *result = nn_out_pixel(out, y, x);
-            run = nn_run(out, x, window->x1 - x);
-            run = step1 != 0 ? nn_run(in1, x, run) : run;
-            run = step2 != 0 ? nn_run(in2, x, run) : run;
-            rows = run == columns ? rows : 1;
-            if (joined) {
-                compute(plan, a, b, result, rows * run * channels);
-                continue;
-            }
-            for (int32_t i = run; i > 0; i--) {
-                compute(plan, a, b, result, channels);
-                a += step1;
-                b += step2;
-                result += out->pixel_stride;
-            }
+            run = s.a_step != 0 ? nn_run(in1, x, run) : run;
+            run = s.b_step != 0 ? nn_run(in2, x, run) : run;
+            s.pixels = joined ? 1 : run;
+            s.count = joined ? run * channels : channels;
+            compute(plan, &s);
         }
     }
 }
@@ -136,7 +117,7 @@ typedef struct {
 static inline __attribute__((always_inline)) int32_t nn_mve_grids(const nn_area *area,
                                                                   nn_mve_grid *grids) {
     const nn_view *const in = area->in;
-    const int32_t row = area->y % in->ring_rows, column = nn_column(in, area->x);
+    const int32_t row = nn_in_ring(area->y, in->ring_rows), column = nn_column(in, area->x);
     const int32_t rows = nn_min(area->rows, in->ring_rows - row);
     const int32_t columns = nn_min(area->columns, in->ring_cols - column);
     const nn_mve_grid first = {in->data + row * in->row_stride + column * in->pixel_stride, rows,

@@ -2,6 +2,7 @@
  *
  * A kernel that includes this says which of two elements is put out:
  *     static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
+ *     #define NN_MVE_CHOOSE "vmax.s8" or another instruction, the same
  */
 #ifndef NN_MVE_CHOSEN_H
 #define NN_MVE_CHOSEN_H
@@ -10,16 +11,22 @@
 
 static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
 
-static NN_NOINLINE void nn_mve_choose_each(const void *plan, const int8_t *a, const int8_t *b,
-                                           int8_t *out, int32_t count) {
+static NN_NOINLINE void nn_mve_choose_each(const void *plan, const nn_mve_strip *s) {
     (void)plan;
-#pragma GCC unroll 4
-    for (; count >= 16; count -= 16, a += 16, b += 16, out += 16) {
-        vstrbq_s8(out, nn_mve_chosen(vldrbq_s8(a), vldrbq_s8(b)));
-    }
-    if (count > 0) { /* nothing outside is read or written */
-        const mve_pred16_t some = vctp8q((uint32_t)count);
-        vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), vldrbq_z_s8(b, some)), some);
+    for (int32_t i = 0; i < s->pixels; i++) {
+        const int8_t *a = s->a + i * s->a_step, *b = s->b + i * s->b_step;
+        int8_t *out = s->out + i * s->out_step;
+        const int32_t count = s->count;
+        __asm volatile("wlstp.8 lr, %[count], 2f\n"
+                       "1:\n"
+                       "vldrb.u8 q0, [%[a]], #16\n"
+                       "vldrb.u8 q1, [%[b]], #16\n" NN_MVE_CHOOSE " q0, q0, q1\n"
+                       "vstrb.8 q0, [%[out]], #16\n"
+                       "letp lr, 1b\n"
+                       "2:\n"
+                       : [a] "+r"(a), [b] "+r"(b), [out] "+r"(out)
+                       : [count] "r"(count)
+                       : "q0", "q1", "lr", "memory");
     }
 }
 
@@ -30,19 +37,24 @@ typedef struct {
     int32_t step;
 } nn_mve_pattern;
 
-/* The second operand is what `plan` says, or, where that is NULL, one element. */
-static NN_NOINLINE void nn_mve_choose_repeated(const void *plan, const int8_t *a, const int8_t *b,
-                                               int8_t *out, int32_t count) {
+/* The second operand is what `plan` says, or, where that is NULL, one element a pixel. */
+static NN_NOINLINE void nn_mve_choose_repeated(const void *plan, const nn_mve_strip *s) {
     const nn_mve_pattern *const p = (const nn_mve_pattern *)plan;
-    const int8x16_t second = p != NULL ? vldrbq_s8(p->elements) : vdupq_n_s8(*b);
     const int32_t step = p != NULL ? p->step : 16;
-    for (; step == 16 && count > 0; count -= 16, a += 16, out += 16) {
-        const mve_pred16_t some = vctp8q((uint32_t)count);
-        vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
-    }
-    for (; count > 0; count -= step, a += step, out += step) {
-        const mve_pred16_t some = vctp8q((uint32_t)nn_min(count, step));
-        vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
+    for (int32_t i = 0; i < s->pixels; i++) {
+        const int8x16_t second =
+            p != NULL ? vldrbq_s8(p->elements) : vdupq_n_s8(s->b[i * s->b_step]);
+        const int8_t *a = s->a + i * s->a_step;
+        int8_t *out = s->out + i * s->out_step;
+        int32_t count = s->count;
+        for (; step == 16 && count > 0; count -= 16, a += 16, out += 16) {
+            const mve_pred16_t some = vctp8q((uint32_t)count);
+            vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
+        }
+        for (; count > 0; count -= step, a += step, out += step) {
+            const mve_pred16_t some = vctp8q((uint32_t)nn_min(count, step));
+            vstrbq_p_s8(out, nn_mve_chosen(vldrbq_z_s8(a, some), second), some);
+        }
     }
 }
 
@@ -53,7 +65,7 @@ static inline int nn_mve_fits_pattern(const nn_view *in) {
 
 static inline void nn_mve_choose_all(const nn_view *in1, const nn_view *in2, const nn_view *out,
                                      const nn_window *window) {
-    nn_mve_run_of_two *compute = nn_mve_choose_each;
+    nn_mve_compute_strip *compute = nn_mve_choose_each;
     const void *plan = NULL;
     nn_mve_pattern pattern;
     if (in1->channels != out->channels ||
@@ -74,7 +86,7 @@ static inline void nn_mve_choose_all(const nn_view *in1, const nn_view *in2, con
     } else if (in2->channels != out->channels) {
         compute = nn_mve_choose_repeated;
     }
-    nn_mve_for_runs_of(1, compute, plan, in1, in2, out, window);
+    nn_mve_for_strips(1, compute, plan, in1, in2, out, window);
 }
 
 #endif

@@ -7,6 +7,8 @@
 
 #define MAX_ROWS 12 /* of a kernel whose rows' places are remembered; they lie on the stack */
 
+#define SMALL 512 /* bytes of a patch that is filled as a whole, if any of it is padding */
+
 /* The patches of a row of outputs. */
 typedef struct {
     const nn_conv_geometry *geometry;
@@ -96,18 +98,21 @@ static NN_NOINLINE void nn_mve_gather(const nn_mve_patches *p, int32_t left, int
         nn_mve_gather_taps(p, left, patch);
         return;
     }
+    const int32_t size = g->kernel_h * p->segment, small = size <= SMALL;
+    if (small && (!p->inside || bytes < p->segment)) {
+        nn_mve_fill(patch, p->zero_point, size);
+    }
     for (int32_t ky = 0; ky < g->kernel_h; ky++, patch += p->segment) {
-        if (p->row[ky] == NULL) {
+        if (!small && p->row[ky] == NULL) {
             nn_mve_fill(patch, p->zero_point, p->segment);
-        } else {
-            const int8_t *from = p->row[ky] + column * in->pixel_stride;
+        } else if (!small) {
             nn_mve_fill(patch, p->zero_point, before);
-            if (p->dense) {
-                nn_mve_copy(patch + before, from, bytes);
-            } else {
-                nn_mve_copy_columns(p, patch + before, from, count);
-            }
             nn_mve_fill(patch + before + bytes, p->zero_point, p->segment - before - bytes);
+        }
+        if (p->row[ky] != NULL && p->dense) {
+            nn_mve_copy(patch + before, p->row[ky] + column * in->pixel_stride, bytes);
+        } else if (p->row[ky] != NULL) {
+            nn_mve_copy_columns(p, patch + before, p->row[ky] + column * in->pixel_stride, count);
         }
     }
 }

@@ -51,33 +51,39 @@ static inline int16x8_t nn_mve_clamp(int16x8_t values, const nn_mve_pair_plan *p
     return vminq_s16(vmaxq_s16(values, low), high);
 }
 
-static inline void nn_mve_pairs_as(const void *plan, const int8_t *first, const int8_t *second,
-                                   int8_t *result, int32_t count, int plain) {
+static inline void nn_mve_pairs_as(const void *plan, const nn_mve_strip *s, int plain) {
     const nn_mve_pair_plan p = *(const nn_mve_pair_plan *)plan;
-    const int16_t *a = (const int16_t *)(const void *)first;
-    const int16_t *b = (const int16_t *)(const void *)second;
-    int16_t *out = (int16_t *)(void *)result;
-    int16x8_t x = vdupq_n_s16(*a), y = vdupq_n_s16(*b);
-    for (; plain && count >= 8; count -= 8, a += 8, b += 8, out += 8) {
-        vst1q_s16(out, nn_mve_clamp(nn_mve_eight(vld1q_s16(a), vld1q_s16(b), &p, plain), &p));
-    }
-    for (; count > 0; count -= 8, a += 8, b += 8, out += 8) {
-        const mve_pred16_t some = vctp16q((uint32_t)count); /* nothing outside is read or written */
-        x = plain || p.step1 != 0 ? vldrhq_z_s16(a, some) : x;
-        y = plain || p.step2 != 0 ? vldrhq_z_s16(b, some) : y;
-        vstrhq_p_s16(out, nn_mve_clamp(nn_mve_eight(x, y, &p, plain), &p), some);
+    const int8_t *a_pixel = s->a, *b_pixel = s->b;
+    int8_t *out_pixel = s->out;
+    for (int32_t i = s->pixels; i > 0; i--) {
+        const int16_t *a = (const int16_t *)(const void *)a_pixel;
+        const int16_t *b = (const int16_t *)(const void *)b_pixel;
+        int16_t *out = (int16_t *)(void *)out_pixel;
+        int16x8_t x = vdupq_n_s16(*a), y = vdupq_n_s16(*b);
+        int32_t count = s->count;
+        for (; plain && count >= 8; count -= 8, a += 8, b += 8, out += 8) {
+            vst1q_s16(out, nn_mve_clamp(nn_mve_eight(vld1q_s16(a), vld1q_s16(b), &p, plain), &p));
+        }
+        for (; count > 0; count -= 8, a += 8, b += 8, out += 8) {
+            const mve_pred16_t some =
+                vctp16q((uint32_t)count); /* nothing outside is read or written */
+            x = plain || p.step1 != 0 ? vldrhq_z_s16(a, some) : x;
+            y = plain || p.step2 != 0 ? vldrhq_z_s16(b, some) : y;
+            vstrhq_p_s16(out, nn_mve_clamp(nn_mve_eight(x, y, &p, plain), &p), some);
+        }
+        a_pixel += s->a_step;
+        b_pixel += s->b_step;
+        out_pixel += s->out_step;
     }
 }
 
-/* nn_mve_run_of_two: of two operands without a shift to the left, and any. */
-static NN_NOINLINE void nn_mve_plain_pairs(const void *plan, const int8_t *a, const int8_t *b,
-                                           int8_t *out, int32_t count) {
-    nn_mve_pairs_as(plan, a, b, out, count, 1);
+/* nn_mve_compute_strip: of two operands without a shift to the left, and any. */
+static NN_NOINLINE void nn_mve_plain_pairs(const void *plan, const nn_mve_strip *s) {
+    nn_mve_pairs_as(plan, s, 1);
 }
 
-static NN_NOINLINE void nn_mve_any_pairs(const void *plan, const int8_t *a, const int8_t *b,
-                                         int8_t *out, int32_t count) {
-    nn_mve_pairs_as(plan, a, b, out, count, 0);
+static NN_NOINLINE void nn_mve_any_pairs(const void *plan, const nn_mve_strip *s) {
+    nn_mve_pairs_as(plan, s, 0);
 }
 
 /* `plain`: besides what is tested here. */
@@ -87,7 +93,7 @@ static inline void nn_mve_all_pairs(nn_mve_pair_plan *p, int plain, const nn_vie
     p->step1 = in1->channels == out->channels;
     p->step2 = in2->channels == out->channels;
     plain = plain && p->step1 && p->step2 && p->left == 0;
-    nn_mve_for_runs_of(2, plain ? nn_mve_plain_pairs : nn_mve_any_pairs, p, in1, in2, out, window);
+    nn_mve_for_strips(2, plain ? nn_mve_plain_pairs : nn_mve_any_pairs, p, in1, in2, out, window);
 }
 
 #endif

@@ -33,6 +33,31 @@ static void compute_row(nn_mve_pairs *p, const nn_mve_patches *patches, const nn
     }
 }
 
+/* The outputs of a phase that has only column x: pairs of rows, `row` is the first one's. */
+static NN_NOINLINE void compute_column(nn_mve_pairs *p, nn_mve_patches *patches,
+                                       const nn_conv_geometry *g, const nn_view *out, int32_t row,
+                                       int32_t y, int32_t end, int32_t x, int8_t *scratch) {
+    int8_t *const second = scratch + ((p->inputs + 15) & ~15);
+    const int32_t left = (x + g->pad_left) / g->stride_w - (patches->geometry->kernel_w - 1);
+    for (int32_t next; y < end; y = next) {
+        next = y + g->stride_h;
+        nn_mve_find_rows(patches, row++);
+        nn_mve_gather(patches, left, scratch);
+        p->out = nn_out_pixel(out, y, x);
+        p->x0 = scratch;
+        const int32_t apart = next < end ? (int32_t)(nn_out_pixel(out, next, x) - p->out) : 0;
+        if (apart <= 0 || apart > NN_MVE_MAX_APART) { /* the last row, or before a ring's end */
+            nn_mve_run_single(p);
+            continue;
+        }
+        nn_mve_find_rows(patches, row++);
+        nn_mve_gather(patches, left, second);
+        p->x1 = second;
+        nn_mve_run(p, apart, 1);
+        next += g->stride_h;
+    }
+}
+
 int32_t nn_transpose_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out) {
     const int32_t rows = taps_of(geometry->kernel_h, geometry->stride_h, 0);
@@ -62,8 +87,13 @@ void nn_transpose_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
         p.out_step *= g->stride_w;
         p.weights = weights == NULL ? p.weights : weights;
         weights = p.weights + channels * (8 + ((p.inputs + 15) & ~15));
-        for (int32_t y = first_of(window->y0, g->pad_top, g->stride_h, i); y < window->y1;
-             y += g->stride_h) {
+        int32_t y = first_of(window->y0, g->pad_top, g->stride_h, i);
+        const int32_t row = (y + g->pad_top) / g->stride_h - (taps.kernel_h - 1);
+        if (x < window->x1 && x + g->stride_w >= window->x1) {
+            compute_column(&p, &patches, g, out, row, y, window->y1, x, (int8_t *)scratch);
+            continue;
+        }
+        for (; y < window->y1; y += g->stride_h) {
             nn_mve_find_rows(&patches, (y + g->pad_top) / g->stride_h - (taps.kernel_h - 1));
             compute_row(&p, &patches, g, out, y, x, window->x1, (int8_t *)scratch);
         }

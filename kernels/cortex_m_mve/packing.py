@@ -43,7 +43,10 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
-    """Returns the values of channel_table. A multiplier of 0 gets a right shift, as all modes allow one."""
+    """Returns the values of channel_table.
+
+    A multiplier of 0 gets a right shift, which all modes allow.
+    """
     common, table = channel_table(graph, op, fold=fold)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
@@ -56,7 +59,10 @@ def _head(channels: _Channels, mode: int) -> bytes:
 
 
 def _pack_factors(factors: Int32s) -> bytes:
-    """Packs multipliers, shifts (and lows) of every four channels; the last four are padded with zeros."""
+    """Packs the multipliers of four channels, then their shifts (and lows), and so on for all channels.
+
+    Zeros are added to the last four.
+    """
     padded = np.pad(factors, ((0, -len(factors) % GROUP), (0, 0)))
     return padded.reshape(-1, GROUP, factors.shape[1]).transpose(0, 2, 1).astype("<i4").tobytes()
 
@@ -83,7 +89,7 @@ def _conv_head(channels: _Channels) -> bytes:
 
 
 def _pack_pairs(weights: Int8s, bias: Int32s) -> list[bytes]:
-    """Packs tiles of three channels, for two pixels."""
+    """Packs the weights and biases of a convolution in tiles of three channels, for two pixels at a time."""
     return _pack_tiles(weights, bias, CONV_TILE, 2, 1)
 
 
@@ -166,14 +172,14 @@ ELEMENTS = np.arange(-128, 128, dtype=np.int8)
 
 @dataclass(frozen=True)
 class _Line:
-    """An addition as one rounded sum of a term for each operand; see nn_add_s8_mve.c."""
+    """An addition as one rounded sum of an offset and a term for each operand (see nn_add_s8_mve.c)."""
 
     factor1: int
     factor2: int
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """Returns the sum's terms: those for the 256 values of the first operand, and of the second one."""
+        """Returns the sum's terms for the 256 values of the first operand, and those of the second one."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
@@ -210,10 +216,18 @@ def _find_line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_add_s8_mve: those of the plain kernel, and then the line."""
-    plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
+    """Packs the constants of nn_add_s8_mve: those of the plain kernel, then the line's.
+
+    If there is no exact line, they are zeros.
+    """
+    plain = _plain(graph, op, "add")
     line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
+
+
+def _plain(graph: Graph, op: Op, packing: str) -> bytes:
+    """Packs the constants of a plain kernel."""
+    return packings(kernels_root() / "reference" / "packing.py")[packing](graph, op)
 
 
 PACKINGS: dict[str, Packing] = {
@@ -225,4 +239,5 @@ PACKINGS: dict[str, Packing] = {
     "fully_connected_mve": _dense,
     "transpose_conv_mve": _transpose_conv,
     "grouped_conv_mve": by_group(_conv),
+    "wide_grouped_conv_mve": by_group(lambda graph, op: _plain(graph, op, "wide_conv")),
 }

@@ -20,10 +20,12 @@ typedef int32_t nn_conv_scratch(const nn_conv_geometry *geometry, const nn_view 
                                 const nn_view *out);
 
 /* Group by group where the tensors share no memory. Otherwise row by row, because a row of one
- * group's output may lie over rows of input that another group still reads for earlier rows. */
-static inline void nn_groups_walk(const nn_conv_geometry *geometry, const void *constants,
-                                  const nn_view *in, const nn_view *out, const nn_window *window,
-                                  void *scratch, nn_conv_kernel *kernel) {
+ * group's output may lie over rows of input that another group still reads for earlier rows.
+ * `bytes`: of an element. */
+static inline void nn_groups_walk_of(int32_t bytes, const nn_conv_geometry *geometry,
+                                     const void *constants, const nn_view *in, const nn_view *out,
+                                     const nn_window *window, void *scratch,
+                                     nn_conv_kernel *kernel) {
     const int32_t groups = geometry->groups;
     const int32_t rows = nn_apart(in, out) ? nn_max(window->y1 - window->y0, 1) : 1;
     nn_conv_geometry one = *geometry;
@@ -41,10 +43,16 @@ static inline void nn_groups_walk(const nn_conv_geometry *geometry, const void *
         for (int32_t group = 0; group < groups; group++) {
             kernel(&one, block, &from, &to, &part, scratch);
             block += head->block_bytes;
-            from.data += from.channels;
-            to.data += to.channels;
+            from.data += bytes * from.channels;
+            to.data += bytes * to.channels;
         }
     }
+}
+
+static inline void nn_groups_walk(const nn_conv_geometry *geometry, const void *constants,
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch, nn_conv_kernel *kernel) {
+    nn_groups_walk_of(1, geometry, constants, in, out, window, scratch, kernel);
 }
 
 /* Bytes of scratch: those of one group. */

@@ -129,9 +129,17 @@ static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_chan
     return (int16_t)nn_clamp(total < 0 ? -result : result, common->clamp_min, common->clamp_max);
 }
 
+/* Vectors of at most 32 bits cannot hold such sums; what the compiler makes with them is slower. */
+#if defined(__riscv_vector) && defined(__clang__)
+#define NN_WIDE_SCALAR _Pragma("clang loop vectorize(disable)")
+#else
+#define NN_WIDE_SCALAR
+#endif
+
 /* The sum of products of `count` elements that lie one after the other. */
 static inline int64_t nn_wide_dot(const int16_t *x, const int8_t *w, int32_t count) {
     int64_t sum = 0;
+    NN_WIDE_SCALAR
     for (; count > 0; count--) {
         sum += *x++ * *w++;
     }
@@ -143,6 +151,7 @@ static inline void nn_wide_dot4(int64_t sums[4], const int16_t *x, const int8_t 
                                 int32_t count) {
     const int8_t *w1 = w + apart, *w2 = w1 + apart, *w3 = w2 + apart;
     int64_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+    NN_WIDE_SCALAR
     for (; count > 0; count--) {
         const int32_t value = *x++;
         s0 += (int64_t)value * *w++;

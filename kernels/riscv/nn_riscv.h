@@ -21,7 +21,13 @@ void nn_grouped_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *co
 int32_t nn_grouped_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out);
 
-/* Any height, at most as many columns as the name says; depth multiplier 1, no dilation across
+void nn_transpose_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch);
+int32_t nn_transpose_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry,
+                                                   const nn_view *in, const nn_view *out);
+
+/* Any height, at most as many columns as the name says; any depth multiplier, no dilation across
  * columns, column stride 1 or 2. Each row of a channel's weights is filled up to that width. */
 void nn_depthwise_w3_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
                               const nn_view *in, const nn_view *out, const nn_window *window,
@@ -33,6 +39,12 @@ void nn_depthwise_w7_s8_riscv(const nn_conv_geometry *geometry, const void *cons
                               const nn_view *in, const nn_view *out, const nn_window *window,
                               void *scratch);
 
+/* One column of at most seven taps over one column of inputs, with the constants of a kernel of one
+ * row; the output lies elsewhere than the input. */
+void nn_depthwise_nx1_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                               const nn_view *in, const nn_view *out, const nn_window *window,
+                               void *scratch);
+
 void nn_fully_connected_s8_riscv(const void *constants, const nn_view *in, const nn_view *out,
                                  const nn_window *window, void *scratch);
 
@@ -40,6 +52,12 @@ void nn_add_s8_riscv(const void *constants, const nn_view *in1, const nn_view *i
                      const nn_view *out, const nn_window *window);
 void nn_mul_s8_riscv(const void *constants, const nn_view *in1, const nn_view *in2,
                      const nn_view *out, const nn_window *window);
+
+void nn_maximum_s8_riscv(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                         const nn_window *window);
+void nn_minimum_s8_riscv(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                         const nn_window *window);
+void nn_copy_s8_riscv(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 
 void nn_lut_s8_riscv(const void *constants, const nn_view *in, const nn_view *out,
                      const nn_window *window);

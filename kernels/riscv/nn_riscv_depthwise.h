@@ -24,7 +24,7 @@ typedef struct {
     const nn_riscv_head *head;
     const nn_riscv_channel *channels;
     const int8_t *weights;
-    int32_t out_step;
+    int32_t out_step, channel_step; /* from pixel to pixel, from channel to channel */
 } nn_riscv_row;
 
 /* The sum of `count` weights. */
@@ -45,9 +45,9 @@ NN_OUTLINE void nn_riscv_put_general(const nn_conv_constants *common,
     }
 }
 
-/* All channels of a tile of `pixels` (template), `count` of which are wanted, from `column` of the
- * column window on: where every column lies in the tensor, one after the other (`regular`), or
- * where the row's table says. */
+/* One output of all channels, of a tile of `pixels` (template), `count` of which are wanted, from
+ * `column` of the column window on: where every column lies in the tensor, one after the other
+ * (`regular`), or where the row's table says. */
 static inline __attribute__((always_inline)) void
 nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
               const int32_t width, const int32_t pixels, const int32_t stride, const int regular) {
@@ -59,7 +59,7 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
     const int odd = r->head->mode != NN_RISCV_PLAIN, general = r->head->mode == NN_RISCV_GENERAL;
     const int8_t *first = r->at.data + column * step, *ring_end = r->at.ring_end, *w = r->weights;
     const nn_riscv_channel *channel = r->channels, *last = channel + r->at.in->channels;
-    for (; channel != last; channel++, first++, out++) {
+    for (; channel != last; channel++, first++, out += r->channel_step) {
         int32_t sums[NN_RISCV_LONG], bias = channel->bias;
         const int8_t *row = first;
         if (above + below != 0) {
@@ -123,6 +123,22 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
 /* What computes all channels of a tile of `count` pixels. */
 typedef void nn_riscv_compute(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count);
 
+/* Has a tile computed for each output of a channel in turn: constants are in this order. `weights`:
+ * bytes of those of one output of all channels. */
+static inline void nn_riscv_each(nn_riscv_compute *compute, nn_riscv_row *r, int32_t weights,
+                                 int32_t column, int8_t *out, int32_t count) {
+    const nn_riscv_channel *const channels = r->channels;
+    const int8_t *const of_first = r->weights;
+    compute(r, column, out, count);
+    for (int32_t i = 1; i < r->channel_step; i++) {
+        r->channels += r->at.in->channels;
+        r->weights += weights;
+        compute(r, column, out + i, count);
+    }
+    r->channels = channels;
+    r->weights = of_first;
+}
+
 typedef struct {
     nn_riscv_compute *regular, *whole, *narrow;
 } nn_riscv_tiles;
@@ -134,28 +150,28 @@ static inline void nn_riscv_depthwise(const nn_riscv_tiles *tiles, int32_t width
                                       const nn_window *window) {
     const int32_t most = g->stride_w == 1 ? NN_RISCV_LONG : NN_RISCV_TILE; /* in the middle */
     const int32_t reach = (most - 1) * g->stride_w + width;
+    const int32_t weights = in->channels * g->kernel_h * width;
     nn_riscv_row r;
     nn_tile_open(&r.at, g, in);
     r.head = (const nn_riscv_head *)constants;
     r.channels = nn_riscv_channels(constants);
-    r.weights = (const int8_t *)(r.channels + in->channels);
+    r.weights = (const int8_t *)(r.channels + out->channels);
     r.out_step = out->pixel_stride;
+    r.channel_step = g->groups;
     for (int32_t y = window->y0; y < window->y1; y++) {
         nn_tile_seek(&r.at, y);
         for (int32_t x = window->x0, count; x < window->x1; x += count) {
             const int32_t left = x * g->stride_w - g->pad_left;
             count = nn_run(out, x, nn_min(window->x1 - x, most));
             if (count == most && nn_tile_regular(in, left, reach)) {
-                tiles->regular(&r, nn_column(in, left), nn_out_pixel(out, y, x), count);
+                nn_riscv_each(tiles->regular, &r, weights, nn_column(in, left),
+                              nn_out_pixel(out, y, x), count);
                 continue;
             }
             count = nn_min(count, NN_RISCV_TILE);
             nn_tile_columns(&r.at, left, count);
-            if (count > NN_RISCV_NARROW) {
-                tiles->whole(&r, 0, nn_out_pixel(out, y, x), count);
-            } else {
-                tiles->narrow(&r, 0, nn_out_pixel(out, y, x), count);
-            }
+            nn_riscv_each(count > NN_RISCV_NARROW ? tiles->whole : tiles->narrow, &r, weights, 0,
+                          nn_out_pixel(out, y, x), count);
         }
     }
 }

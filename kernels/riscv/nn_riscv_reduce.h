@@ -1,10 +1,13 @@
-/* Poolings and means: eight channels at a time, each in a register; the last ones one by one. */
+/* Poolings and means: eight channels at a time, each in a register; the last ones four,
+ * three or one at a time. */
 #ifndef NN_RISCV_REDUCE_H
 #define NN_RISCV_REDUCE_H
 
 #include "nn_area.h"
 
 #define NN_RISCV_WIDE 8
+#define NN_RISCV_FOUR 4
+#define NN_RISCV_THREE 3 /* images have three channels */
 
 /* Adds `count` elements, `step` bytes apart, to the totals of `wide` channels side by side; or
  * keeps the greatest. */
@@ -56,6 +59,13 @@ nn_riscv_for_blocks(nn_riscv_pool_block *compute, const nn_area *area,
     int32_t c = 0;
     for (; c + NN_RISCV_WIDE <= channels; c += NN_RISCV_WIDE) {
         compute(area, constants, out, c, NN_RISCV_WIDE);
+    }
+    for (; c + NN_RISCV_FOUR <= channels; c += NN_RISCV_FOUR) {
+        compute(area, constants, out, c, NN_RISCV_FOUR);
+    }
+    if (c + NN_RISCV_THREE == channels) {
+        compute(area, constants, out, c, NN_RISCV_THREE);
+        return;
     }
     for (; c < channels; c++) {
         compute(area, constants, out, c, 1);

@@ -17,13 +17,15 @@ from buildtool.emit.blocks import (
     Packing,
     align,
     by_group,
+    by_phase,
     channel_head,
     channel_table,
     filter_weights,
     without_weights,
     words,
 )
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.geometry import attributes
+from buildtool.graph.types import DepthwiseAttrs, Graph, Op
 
 Int = npt.NDArray[np.int64]
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_riscv_mode
@@ -39,12 +41,19 @@ def conv_tiles(graph: Graph, op: Op) -> bytes:
     return head + _pack_tiles(remaining, TILE)
 
 
-def depthwise_rows(graph: Graph, op: Op) -> bytes:
-    """Packs the rows of taps channel by channel, each row padded with zeros to 3, 5 or 7 taps."""
+def depthwise_rows(graph: Graph, op: Op, *, turned: bool = False) -> bytes:
+    """Packs the rows of taps channel by channel, each row padded with zeros to 3, 5 or 7 taps.
+
+    With a depth multiplier, the first output of every channel comes first, then the second of every channel.
+    If `turned`, the only column of taps is packed as a row.
+    """
     flat = _by_channel(graph, op)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
+    if turned:
+        rows, columns = columns, rows
     width = max(3, columns + 1 - columns % 2)
-    head, remaining = _scalar_block(graph, op, flat, 1)
+    times = attributes(op, DepthwiseAttrs).depth_multiplier
+    head, remaining = _scalar_block(graph, op, flat, 1, times)
     padded = np.pad(remaining.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
     return head + padded.tobytes()
 
@@ -82,9 +91,9 @@ def _pack_tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
 
 
 def _mode(head: Int, shift: Int) -> int:
-    """Returns the layer's mode.
+    """Returns the layer's mode, which says how the kernel may requantise.
 
-    If outputs may be below the zero point, the mode depends on how negative halves are rounded.
+    If outputs may be below the zero point, it depends on how negative halves are rounded.
     """
     if head[2] >= head[1]:
         return GENERAL if (shift > 0).any() else PLAIN
@@ -92,13 +101,15 @@ def _mode(head: Int, shift: Int) -> int:
 
 
 def _scalar_block(
-    graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
+    graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int, times: int = 1
 ) -> tuple[bytes, npt.NDArray[np.int8]]:
     """Returns nn_riscv_head with channels padded to a multiple of `tile`, and the weights.
 
-    Channels with a constant output have weights of 0.
+    Channels with a constant output have weights of 0. Every `times` neighbouring channels are distributed.
     """
     head, columns = channel_table(graph, op)
+    order = np.arange(len(columns)).reshape(-1, times).T.ravel()
+    columns, weights = columns[order], weights[order]
     columns, weights = without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T
     exponent = np.clip(-shift, 0, 30)
@@ -128,10 +139,13 @@ def _vector_block(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: i
 PACKINGS: dict[str, Packing] = {
     "conv_tiles": conv_tiles,
     "depthwise_rows": depthwise_rows,
+    "depthwise_column": lambda graph, op: depthwise_rows(graph, op, turned=True),
     "fully_connected_tiles": fully_connected_tiles,
     "conv_vector": conv_vector,
     "depthwise_vector": depthwise_vector,
     "fully_connected_vector": fully_connected_vector,
     "grouped_conv_tiles": by_group(conv_tiles),
     "grouped_conv_vector": by_group(conv_vector),
+    "transpose_conv_tiles": by_phase(conv_tiles),
+    "transpose_conv_vector": by_phase(conv_vector),
 }

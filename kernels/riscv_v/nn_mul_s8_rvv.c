@@ -43,5 +43,5 @@ void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2
     nn_run_of_two *const run = in1->channels < out->channels   ? multiply_one_first
                                : in2->channels < out->channels ? multiply_one_second
                                                                : multiply_both;
-    nn_for_runs(run, constants, in1, in2, out, window);
+    nn_for_blocks(1, run, constants, in1, in2, out, window);
 }

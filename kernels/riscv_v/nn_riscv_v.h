@@ -23,6 +23,12 @@ void nn_grouped_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *cons
 int32_t nn_grouped_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                                const nn_view *out);
 
+void nn_transpose_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_transpose_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+
 /* As nn_conv2d_s8_rvv, or a depthwise convolution of any multiplier, in groups of at most 8 input
  * and 8 output channels; no scratch. */
 void nn_narrow_groups_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
@@ -34,6 +40,11 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch);
 
+/* The same of one column of taps and of inputs; the output lies elsewhere than the input. */
+void nn_depthwise_nx1_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+
 void nn_fully_connected_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
 
@@ -42,6 +53,17 @@ void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
+
+void nn_maximum_s8_rvv(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
+void nn_minimum_s8_rvv(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
+void nn_add_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_mul_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
+                    const nn_view *out, const nn_window *window);
+void nn_copy_s8_rvv(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
+void nn_fill_s8_rvv(const void *constants, int8_t *out, int32_t bytes);
 
 const void *nn_expand_s4_rvv(const void *stored, int8_t *out, int32_t bytes);
 void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,

@@ -1,11 +1,12 @@
 """Packs constants for the kernels in this folder, for XMOS's vector unit.
 
 A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
-weights. A record has the constants with which the vector unit requantises its group. Where the unit would not
-be exact for every possible sum, it has the scalar code's constants.
+weights. A record has the constants with which the vector unit requantises its group. If the unit would not be
+exact for every possible sum, the record has the scalar code's constants.
 
-Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). An output steps at at most 255 sums
-of a channel. If both step at the same sums, all outputs are equal, and the constants are used.
+Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). So a channel's output changes
+(steps) at no more than 255 sums. If both have the same steps, all outputs are equal, and the constants are
+used.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class _Channels:
 
 @dataclass(frozen=True)
 class _Steps:
-    """The sums at which outputs increase (channels x steps), and which of these sums are possible."""
+    """The sums at which outputs increase (channels x steps), and whether these sums are possible."""
 
     outputs: Int  # for each step, the output that begins there
     sums: Int  # the first sum with this output
@@ -89,7 +90,11 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The vector unit's constants of each channel: 16-bit elements, except for `offset` and `centre`."""
+    """The vector unit's constants for each channel: 16-bit elements, except `offset` and `centre`.
+
+    The unit subtracts `centre` from a sum, splits the difference into an upper and a lower part, multiplies
+    both, and adds `offset` (see nn_vpu_requantise.h).
+    """
 
     centre: Int  # is subtracted from the bias
     shift: Int
@@ -114,7 +119,7 @@ class _Fit:
 
 @dataclass(frozen=True)
 class _Ways:
-    """Parameters of the search for each channel's constants. Arrays of one element are for all channels."""
+    """Parameters of the search for each channel's constants. An array of one element is for all channels."""
 
     bits: Int  # bits of the factor's upper half
     more: Int  # further bits by which a sum is shifted
@@ -147,7 +152,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """Returns the steps of nn_dense_output. It is symmetric: steps below 0 follow from those above 0."""
+    """Returns the steps of nn_dense_output, which is symmetric: steps below 0 follow from those above 0."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -177,7 +182,11 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
-    """Returns the unit's outputs for channels x sums (see nn_vpu_requantise.h), clamped only to int8."""
+    """Returns the unit's outputs for these sums (channels x sums), clamped only to int8.
+
+    nn_vpu_requantise.h describes the arithmetic. `whole`: for each channel, whether its group's outputs are
+    adjacent.
+    """
     fields = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
     centred = sums - fields["centre"]
     upper = _upper(centred, fields["shift"])
@@ -200,7 +209,8 @@ def _upper(centred: Int, shift: Int) -> Int:
 def _near(fit: _Fit, upper: Int) -> Int:
     """Returns the part of a scaled sum's lower half that does not depend on the sum's lower bits.
 
-    It adds the product with the factor's last bits, the offset's lower half and the jump.
+    It is the product with the factor's last bits, plus the offset's lower half, plus the jump. `upper`: the
+    sums' upper parts.
     """
     half = (fit.offset & 0xFFFF)[:, None]
     half = np.where(half < WORST, half, half - (WORST << 1))
@@ -223,7 +233,7 @@ def _word(values: Int) -> Int:
 
 
 def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
-    """Returns the middle of the intercepts for which a line of `slope` has exactly these steps."""
+    """Returns the middle of the range of intercepts for which a line of `slope` has exactly these steps."""
     sums = steps.sums
     jump_size = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
     above = steps.outputs + jump_size[:, None] * (sums < 0)
@@ -238,7 +248,7 @@ def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
 
 
 def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
-    """Returns the unit's constants for outputs on a line of `slope`."""
+    """Returns the unit's constants for outputs on a line of `slope`, outputs per unit of the sum."""
     low, high = _relevant(channels, steps)
     first, last = _reachable_range(steps)
     middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
@@ -259,7 +269,10 @@ def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _W
 
 
 def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
-    """Returns `fit` with an offset, and with a centre near the middle that leaves room in the lower half."""
+    """Returns `fit` with an offset, and a centre with which a scaled sum's lower half does not overflow.
+
+    It is the `nth` such centre near the middle. `low` and `high` are the smallest and largest relevant sums.
+    """
     moves = np.arange(2 * MOVES)
     moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
     fraction = fit.down + 8
@@ -282,10 +295,11 @@ def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """Returns the smallest and the largest addition to the offset's lower half, for the relevant sums.
+    """Returns the smallest and the largest number that relevant sums add to the offset's lower half.
 
-    `_near` is a line in the upper part, with a step near 0. Its extremes can be at both ends, at 0 and on
-    both sides of 0. The line without the step counts, too, because both saturate, one after the other.
+    `_near` is a linear function of the upper part, with a jump near 0. Its extremes can be at both ends, at 0
+    and on both sides of 0. The function without the jump counts, too, because the unit saturates after each
+    of the two additions.
     """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
@@ -297,7 +311,7 @@ def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
 
 
 def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
-    """Returns the first and the last relevant sum; beyond them, outputs are equal to the channel's limits."""
+    """Returns the first and the last relevant sum. Beyond them, the output is the channel's limit."""
     first, last = _reachable_range(steps)
     least, greatest = channels.common[2:4]
     first = np.where(steps.ends[:, 0] > least, channels.low, first)
@@ -359,7 +373,7 @@ def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bo
 
 
 def _find_constants(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """Returns for each channel whether all its sums give the same output, and this output."""
+    """Returns for each channel whether its output is the same for all its sums, and this output."""
     _, zero_point, least, greatest = channels.common
     first, last = (
         np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
@@ -381,27 +395,30 @@ def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
     return np.sign(sums) * np.minimum(np.array(sizes, np.float64), 1 << 20).astype(np.int64)
 
 
-def _add_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
-    """Returns `fit` with constants for the channels in `alone`, whose output is always `output`."""
-    fields = {name: np.where(alone, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
-    fields["offset"] = np.where(alone, (output << 16) + (1 << 15) * ~whole, fit.offset)
-    fields["down"] = np.where(alone, 8, fit.down)
+def _add_constants(fit: _Fit, constant: Bools, output: Int, whole: Bools) -> _Fit:
+    """Returns `fit` with constants for the channels that always have the output `output`.
+
+    `constant` is a mask of these channels.
+    """
+    fields = {name: np.where(constant, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
+    fields["offset"] = np.where(constant, (output << 16) + (1 << 15) * ~whole, fit.offset)
+    fields["down"] = np.where(constant, 8, fit.down)
     return _Fit(**fields)
 
 
 def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels, and whether they are exact for each output.
+    """Returns the constants of all channels, and a mask of those that are exact for each sum.
 
-    If the factor's own constants are not exact, slopes near it are tried.
+    If the constants for a factor are not exact, slopes near it are tried. `fine`: see `_Fit`.
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
-    alone, output = _find_constants(channels, dense)
+    constant, output = _find_constants(channels, dense)
     span = np.maximum(np.subtract(*_relevant(channels, steps)[::-1]), 1)
     fit = _fit(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
     is_exact = _is_exact(channels, steps, fit, whole)
     first_try = 1
     while first_try < TURNS:
-        remaining = np.flatnonzero(~is_exact & ~alone & steps.exact)
+        remaining = np.flatnonzero(~is_exact & ~constant & steps.exact)
         if not len(remaining):
             break
         tries = np.arange(first_try, min(first_try + max(TOGETHER // len(remaining), 1), TURNS))
@@ -416,7 +433,7 @@ def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0)
             getattr(fit, name)[remaining[solved]] = getattr(candidate, name)[from_row]
         is_exact[remaining[solved]] = True
         first_try += len(tries)
-    return _add_constants(fit, alone, output, whole), is_exact | alone
+    return _add_constants(fit, constant, output, whole), is_exact | constant
 
 
 def _ways(tries: Int, fine: int) -> _Ways:
@@ -432,7 +449,7 @@ def _ways(tries: Int, fine: int) -> _Ways:
 
 
 def _select_channels(table: _Table, rows: Int) -> _Table:
-    """Returns the table for some of the channels; fields that are for all channels stay the same."""
+    """Returns the table for the channels `rows`. Fields that all channels share stay the same."""
     shared = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
     return replace(table, **{name: value[rows] for name, value in fields.items() if name not in shared})
@@ -443,9 +460,9 @@ def _select_channels(table: _Table, rows: Int) -> _Table:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The channels that are computed together: groups x 16, -1 for none.
+    """The channels of each group, which the unit computes together: groups x 16, -1 for no channel.
 
-    `whole`: whether a group's outputs are adjacent; otherwise they alternate with a second group's.
+    `whole`: whether a group's outputs are adjacent. Otherwise they alternate with those of a second group.
     """
 
     lanes: Int
@@ -457,8 +474,8 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
     common, table = channel_table(graph, op)
     channels = _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
     whole = np.zeros(len(weights), np.bool_)
-    alone = groups.lanes[groups.whole]
-    whole[alone[alone >= 0]] = True
+    adjacent = groups.lanes[groups.whole]
+    whole[adjacent[adjacent >= 0]] = True
     fit, is_exact = _fit_groups(channels, op.kind is OpKind.FULLY_CONNECTED, whole, groups)
     kinds = np.where(groups.whole, 0, OF_PAIR).tolist()
     records = [
@@ -468,7 +485,10 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
 
 
 def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels. Groups that are not exact otherwise get `fine` ones."""
+    """Returns the constants of all channels, and a mask of those that are exact.
+
+    Groups that are not exact otherwise get constants with `fine`.
+    """
     fit, is_exact = _fit_channels(channels, dense, whole)
     remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
     if not remaining:
@@ -534,9 +554,9 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
 
 
 def pairs(count: int) -> _Groups:
-    """Returns two groups for every 32 channels: the even and the odd ones.
+    """Returns two groups for every 32 of `count` channels: the even and the odd ones.
 
-    Up to 16 last channels form one group.
+    If at most 16 channels remain, they form one group.
     """
     groups: list[Int] = []
     for first in range(0, count, PAIR):
@@ -563,7 +583,10 @@ def _matrix(graph: Graph, op: Op) -> bytes:
 
 
 def channels_of(count: int) -> _Groups:
-    """Returns the groups of a depthwise convolution; the last group has the last 16 channels, if possible."""
+    """Returns the groups of a depthwise convolution of `count` channels.
+
+    The last group has the last 16 channels, and may overlap the one before it.
+    """
     firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
     lanes = firsts[:, None] + np.arange(LANES)
     lanes = np.where(lanes < count, lanes, -1)
@@ -590,7 +613,7 @@ MOST_SUM = (1 << 31) - (1 << 20)
 
 
 def _plain(name: str, graph: Graph, op: Op) -> bytes:
-    """Packs the constants of the plain kernel."""
+    """Packs the constants of the plain kernel with the packing `name`."""
     return packings(kernels_root() / "reference" / "packing.py")[name](graph, op)
 
 
@@ -601,7 +624,10 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits; the same as nn_vpu_can_clamp with steps of 256, cut off."""
+    """Whether the unit can clamp to these limits.
+
+    It is nn_vpu_can_clamp for outputs in steps of 256 that are cut off, not rounded.
+    """
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low
     return down <= 32767 and up >= -32767 and up - down >= -32768

@@ -1,7 +1,7 @@
 """Packs constants of the vector unit's kernels with records that requantise in 16 bits, and bounds the error.
 
-The blocks are those of the exact family. A group of 16 channels keeps its exact record if the error of the
-unit's 16-bit multipliers would be too large.
+The blocks are those of the exact family (xcore_vpu). A group of 16 channels keeps its exact record if the
+error of the unit's 16-bit multipliers would be too large.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Int = npt.NDArray[np.int64]
 
 
 def lanes_of(op: Op, channels: int) -> tuple[Int, npt.NDArray[np.bool_]]:
-    """Returns the channels of each group (-1: none), and whether a group's outputs are adjacent."""
+    """Returns the channels of each group (-1: none), and for each group whether its outputs are adjacent."""
     groups = (EXACT.channels_of if op.kind is OpKind.DEPTHWISE_CONV_2D else EXACT.pairs)(channels)
     return groups.lanes, groups.whole
 
@@ -55,7 +55,7 @@ def factors_of(graph: Graph, op: Op) -> Factors:
 
 
 def bound(graph: Graph, op: Op) -> Bound:
-    """Returns the proven bound of an operator's error."""
+    """Returns a proven bound for the error of an operator's outputs."""
     factors, channels = factors_of(graph, op), len(channel_scales(graph, op))
     lanes = lanes_of(op, channels)[0].reshape(-1)
     rounded = len(set(lanes[factors.rounded].tolist()) - {-1})
@@ -79,7 +79,7 @@ def _with_records(exact: Packing) -> Packing:
 
 
 def _record(factors: Factors, lanes: slice, whole: bool) -> bytes:
-    """Packs nn_vpu_record of one group; `whole`: its outputs are adjacent."""
+    """Packs nn_vpu_record of one group. `whole`: whether its outputs are adjacent."""
     half = 0 if whole else HALF
     start = factors.start[lanes]
     arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)

@@ -200,6 +200,7 @@ def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it():
     assert limited == {"max_f", "segments", "hand_off"}
 
 
+@pytest.mark.slow
 def test_an_objective_is_refused_where_a_strategy_makes_one_plan():
     options = {"strategy": "xcore-strips", "objective": "ram"}
     with pytest.raises(UsageError, match="makes one plan") as caught:
@@ -266,6 +267,7 @@ def no_compiler(monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CLANG", "/nonexistent/clang")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compiler):
     base, value = EFFECTS[name]
@@ -283,6 +285,7 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compi
 # ---- files ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path):
     data = zoo.build(NET)
     path = tmp_path / "net.tflite"

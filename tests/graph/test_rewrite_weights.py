@@ -1,4 +1,4 @@
-"""Other weights, same bytes: channels with a negative scale, depthwise convolutions of one channel."""
+"""Other weights, same bytes: negative scales, depthwise convolutions of one channel, taps without effect."""
 
 import dataclasses
 
@@ -129,3 +129,28 @@ def test_other_depthwise_convolutions_stay():
     two = net.conv(x, 0, kernel=(3, 3), depth_multiplier=3)
     assert isinstance(rewrite(net.graph([two])).ops[0].attrs, DepthwiseAttrs)
     assert isinstance(rewrite(network(1, 0, depth_multiplier=1)).ops[0].attrs, DepthwiseAttrs)
+
+
+# ---- taps that meet nothing but padding ---------------------------------------------------------------
+
+UNMET = {  # image, kernel, stride, dilation, padding: the kernel that is left
+    "one column": ((9, 1), (3, 3), (1, 1), (1, 1), Pad(1, 1, 1, 1), (3, 1)),
+    "a wide kernel": ((3, 3), (7, 7), (1, 1), (1, 1), Pad(3, 3, 3, 3), (5, 5)),
+    "an even kernel": ((2, 2), (4, 4), (1, 1), (1, 1), Pad(1, 2, 1, 2), (3, 3)),
+    "a stride over the image": ((1, 8), (3, 3), (2, 2), (1, 1), Pad(1, 2, 0, 1), (1, 3)),
+    "dilation": ((4, 3), (3, 3), (1, 1), (4, 2), Pad(4, 4, 2, 2), (1, 3)),
+    "all taps are met": ((4, 4), (3, 3), (2, 2), (1, 1), Pad(0, 1, 0, 1), (3, 3)),
+    "no tap is met": ((1, 4), (2, 1), (4, 1), (3, 1), Pad(2, 4, 0, 0), (2, 1)),
+}
+
+
+@pytest.mark.parametrize("multiplier", [0, 2])
+@pytest.mark.parametrize("case", UNMET)
+def test_taps_that_meet_only_padding_are_dropped(case, multiplier):
+    image, kernel, stride, dilation, pad, left = UNMET[case]
+    net = NetBuilder(3)
+    more = {"depth_multiplier": multiplier, "pad": pad, "stride": stride, "dilation": dilation}
+    graph = net.graph([net.conv(net.input((1, *image, 3)), 4, kernel=kernel, **more)])
+    for seed in range(3):
+        after = litert.rewritten(graph, inputs_for(graph, seed))
+        assert after.tensors[after.ops[0].inputs[1]].shape[1:3] == left

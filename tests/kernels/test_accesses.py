@@ -170,6 +170,7 @@ WIDE_CONVOLUTIONS = (
     {"image": (5, 6, 4), "filters": 6, "kernel": (1, 1)},
     {"image": (7, 5, 3), "filters": 5, "kernel": (3, 3), "same": True},
     {"image": (6, 9, 6), "filters": 7, "kernel": (3, 2), "stride": (2, 2)},
+    {"image": (5, 6, 8), "filters": 6, "kernel": (3, 2), "same": True, "groups": 2},
     {"image": (6, 7, 5), "filters": 0, "kernel": (3, 3), "same": True, "depth_multiplier": 1},
     {"image": (9, 5, 16), "filters": 0, "kernel": (1, 5), "stride": (2, 1), "depth_multiplier": 1},
     {"image": (4, 5, 3), "filters": 0, "kernel": (3, 3), "same": True, "depth_multiplier": 5},

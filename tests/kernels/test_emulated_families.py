@@ -14,6 +14,7 @@ from largecases import (
     extreme,
     grouped,
     large_windows,
+    one_column,
     spread_depthwise,
     taps,
 )
@@ -35,6 +36,7 @@ STRATEGIES = {
     "large factors": large["large factors"],
     "filled pool": large["filled pool"],
     "spread depthwise": spread_depthwise(),
+    "transpose_convolution": small["transpose_convolution"],
     "wide": large["elementwise"],
     **extreme,
 }
@@ -65,10 +67,12 @@ KINDS = {
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,
     },
-    "riscv": {kind: strategy for kind, strategy in STRATEGIES.items() if kind != "spread depthwise"},
-    "riscv_v": STRATEGIES,
+    "riscv": STRATEGIES | {"extremes": EXTREMES, "one column": one_column()},
+    "riscv_v": STRATEGIES | {"extremes": EXTREMES, "one column": one_column()},
     "mul32": {
-        kind: strategy for kind, strategy in STRATEGIES.items() if kind not in ("table", "spread depthwise")
+        kind: strategy
+        for kind, strategy in STRATEGIES.items()
+        if kind not in ("table", "spread depthwise", "transpose_convolution")
     },
 }
 # Every core and every compiler; only one core has both, because the cores' instructions are the same. Vector

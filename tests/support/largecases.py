@@ -121,6 +121,11 @@ def spread_depthwise(draw) -> Case:
     return draw_layer(draw, DEPTHWISE, rows, columns, count, count * multiplier)
 
 
+def one_column() -> st.SearchStrategy[Case]:
+    """Depthwise layers with one column of two to nine taps, on up to 40 rows, strides 1 and 2."""
+    return st.integers(2, 9).flatmap(lambda rows: depthwise_rows((rows, 1), most_size=(40, 1)))
+
+
 @st.composite
 def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -> Case:
     """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).

@@ -1,4 +1,7 @@
-"""Checks whether the project's own compiler compiles for a board's core, by the macros that it predefines."""
+"""Asks for the description of a board, and checks whether the project's compiler suits the board.
+
+It suits a board if the macros that it predefines are those of the board's core.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def describe(
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths are the same compiler by the same name: a program may do what its name says."""
+    """Whether two paths lead to the same compiler under the same name. Compilers may act on their name."""
     return Path(one).name == Path(other).name and os.path.realpath(one) == os.path.realpath(other)
 
 
@@ -106,8 +109,8 @@ _FLOATS = re.compile(r"FP|FMA|FLOAT|FLT|DBL|float|flen")
 def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str:
     """Raises UsageError if the compiler cannot compile for the core, or if its flags select another core.
 
-    Returns a note if the flags select no core, since a project may add such flags to its targets later, or
-    else "". `native` says whether the board is this machine.
+    Returns a note if the flags select no core, since a project may add such flags to its targets later; else
+    "". `native` says whether the board is this machine.
     """
     board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
     if native:

@@ -1,8 +1,9 @@
 """Checks a network's inputs by content in every build, because Ninja and Make only compare times.
 
-`run.py check FILE` reads FILE, which the configuration has written. It writes two records beside it, which
-change only if their content changes: FILE.inputs (the network's files and buildtool's code) and FILE.compiler
-(the compiler that its name stands for). The network's targets depend on these records.
+`run.py check FILE` reads FILE, which was written when CMake configured the project. It writes two records
+beside FILE, and changes a record only if its content changes: FILE.inputs (the network's files and
+buildtool's code) and FILE.compiler (the compiler that its name stands for). The network's targets depend on
+these records.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _indices(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the names of the first and the last layer. It omits a common end, and repeats no common folder.
+    """Returns the names of the first and the last layer, without a common end or a repeated common folder.
 
     If both names do not fit into the column, it returns the first name and the number of layers that follow.
     """
@@ -139,7 +139,7 @@ _LEGEND = {
 
 
 class Run(NamedTuple):
-    """Regions that tables show as one: a streamed region, or neighbours that are not streamed."""
+    """Regions that tables show as one row: a streamed region, or neighbours that are not streamed."""
 
     first: int
     last: int

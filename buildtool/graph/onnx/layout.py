@@ -66,7 +66,10 @@ def place_in_memory(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, 
 
 
 def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
-    """Returns the strides of these dimensions in elements, the last one's first, then the element count."""
+    """Returns the strides of dimensions of these sizes in elements, the last one first.
+
+    The number of all elements follows.
+    """
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 

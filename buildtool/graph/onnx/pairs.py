@@ -1,4 +1,4 @@
-"""Operators on two operands that broadcast: sums, products and other functions of two numbers."""
+"""Emits operators on two operands that broadcast: sums, products and other functions of two numbers."""
 
 import math
 from collections.abc import Sequence

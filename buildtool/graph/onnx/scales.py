@@ -1,4 +1,4 @@
-"""Scales and zero points of QuantizeLinear and DequantizeLinear, of constants and of biases."""
+"""Scales and zero points: those of QuantizeLinear and DequantizeLinear, of constants and of biases."""
 
 import math
 from collections.abc import Sequence
@@ -61,9 +61,9 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
 
 
 def centre(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights whose zero points are subtracted, or with one zero point for all of them.
+    """Returns int8 weights with at most one zero point for all of them.
 
-    Refuses weights with several zero points that do not fit int8 without these.
+    Several zero points are subtracted from the weights. Refuses weights that do not fit int8 then.
     """
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
@@ -82,7 +82,7 @@ def centre(value: Quantized, name: str) -> Quantized:
 
 
 def to_floats(value: Constant | Quantized, name: str = "") -> Constant:
-    """Returns a constant as float32, with DequantizeLinear's product if it is quantised."""
+    """Returns a constant as float32. A quantised one is dequantised as DequantizeLinear does it."""
     if isinstance(value, Quantized):
         scale, zero = _broadcast(value.quant, value.data)
         return Constant((value.data.astype(np.int64) - zero).astype(np.float32) * scale)

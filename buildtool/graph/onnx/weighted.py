@@ -1,4 +1,7 @@
-"""Conv, ConvTranspose, Gemm, MatMul and BatchNormalization. Weights are permuted, activations are not."""
+"""Reads Conv, ConvTranspose, Gemm, MatMul and BatchNormalization.
+
+Their weights are permuted to fit activations in memory, which are not moved.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -41,9 +44,10 @@ def _read_bias(ctx: Context, node: Node) -> Constant | Quantized | None:
 class _Layer:
     """An operator with weights.
 
-    Its result has the shape `shape` in the file and `memory` in memory, where channels are last. `x` is the
-    number of its input. `data` and `quant` are the filter. `attrs` have no fused activation. `layout` is the
-    result's, if it is not the usual one of its kind. Without `quant` it computes in float32.
+    `x`: the number of its input. `data` and `quant`: its filter. Without `quant` it computes in float32.
+    `attrs`: its attributes, without a fused activation. `shape`: the result's shape in the file. `memory`:
+    the result's shape in memory, where channels are last. `layout`: that of the result, if it is not the
+    usual one.
     """
 
     ctx: Context
@@ -83,7 +87,10 @@ class _Layer:
         return ActivationValue(tensor, self.shape, self.layout or usual, out)
 
     def _make_bias(self, bias: Constant | Quantized, name: str) -> int:
-        """Adds the bias in steps of input scale times weight scale, or as floats, and returns its number."""
+        """Adds the bias and returns its number.
+
+        It is in steps of input scale times weight scale, or in floats if the layer computes in float32.
+        """
         build, channels = self.ctx.build, self.memory[-1]
         if self.quant is None:
             data = scales.to_floats(bias, name).data.reshape(-1)
@@ -292,7 +299,7 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
 
 
 def _scale_floats(ctx: Context, node: Node, factor: Array, shift: Array) -> Pending:
-    """Returns a float32 operand with each channel multiplied by a factor, then increased by an offset."""
+    """Returns operand 0 in float32 with each channel multiplied by a factor, then increased by an offset."""
     x = ctx.held(node)
     if len(x.shape) < 2 or factor.size != x.shape[1]:
         raise ModelError(f"{factor.size} factors for a tensor of shape {list(x.shape)}")
@@ -330,7 +337,7 @@ def scale_channels(ctx: Context, node: Node, position: int, factor: Array, shift
 
 
 def scale_elements(ctx: Context, x: ActivationValue, factor: Array, shift: Array) -> Pending:
-    """Returns `x` times `factor` plus `shift`, which have the shape of `x` with some dimensions of size 1.
+    """Returns `x` times `factor` plus `shift`, which broadcast: some of their dimensions may have size 1.
 
     It becomes a DEPTHWISE_CONV_2D of one tap, whose channels are the dimensions in which the factors differ.
     """

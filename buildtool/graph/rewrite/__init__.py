@@ -6,6 +6,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite import blocks, crops, edges, islands, joins, moves, pads, transposes, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, fuse_lookups
+from buildtool.graph.rewrite.taps import drop_taps
 from buildtool.graph.states import settle_states
 from buildtool.graph.types import Graph
 
@@ -19,6 +20,7 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     moves.pool_extremes,
     pads.simplify_pads,
     crops.fold_crops,
+    drop_taps,
     pads.widen_additions,
     moves.slice_channels,
     moves.shuffle_channels,
@@ -60,7 +62,7 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
 
 
 def _settle(draft: Draft) -> None:
-    """Applies all passes until nothing changes."""
+    """Applies all passes, in rounds, until a round changes nothing."""
     while draft.changed:
         draft.changed = False
         for apply in _PASSES:

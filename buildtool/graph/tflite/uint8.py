@@ -103,7 +103,7 @@ class Int8Network:
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _cast_to_floats(self, op: Op) -> None:
-        """Adds a DEQUANTIZE of the stored numbers, which have a scale of 1."""
+        """Replaces a CAST to float32 by a DEQUANTIZE, for which the stored numbers have a scale of 1."""
         t = self._twins.get(op.inputs[0], op.inputs[0])
         name = f"{self.tensors[t].name}/stored"
         stored = self.add(replace(_shift(replace(self.tensors[t], quant=_STORED)), name=name, source=None))
@@ -158,7 +158,10 @@ class Int8Network:
         return next(fitting, nearest)
 
     def _rescale(self, t: int, out: int) -> int:
-        """Returns a CONCATENATION's operand in the result's quantisation. Adds a QUANTIZE if needed."""
+        """Returns operand `t` of a CONCATENATION in the quantisation of its output `out`.
+
+        Adds a QUANTIZE if that is needed.
+        """
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t

@@ -1,8 +1,8 @@
 """Blocks of elements that can be one group of a streamed region, and the forms in which a block can run.
 
-Each element of a block feeds the next one and nothing else, or the block is a section of branches.
-Forms differ in the pixels that an operator hands to the next one per call: fewer pixels need less memory
-and more calls.
+Elements are the operators that run. Each element of a block feeds the next one and nothing else, or the block
+is a section of branches. The forms of a block differ in the hand-off: the pixels that an operator computes
+before the next one runs. Fewer pixels need less memory and more calls.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ ROW = 0  # Group.hand_off: a whole row
 
 @dataclass(frozen=True)
 class Block:
-    """Elements [first, last] as one group that computes `step` rows per step.
+    """Elements [first, last] (operators) as one group that computes `step` rows per step.
 
-    `axis` relates the rows of its output to those of its input. `sums`: aligned bytes of its accumulators and
-    of what its branches or bands keep from step to step. `work`: multiply-accumulates of all its steps.
-    `section`: its branches, if any. `bands`: how it keeps the rows that its next step reads again. `ahead`:
-    then its number of steps before its first row. `pixels`: the hand-off for which all this holds (None: for
-    every hand-off).
+    axis: relates the rows of its output to those of its input.
+    sums: aligned bytes of its accumulators and of what its branches or bands keep from step to step.
+    work: multiply-accumulates of all its steps.
+    section: its branches, if any.
+    bands: how it keeps the rows that its next step reads again.
+    ahead: with bands, the number of steps before the step that makes its first row.
+    pixels: the hand-off for which all this holds; None: for every hand-off.
     """
 
     first: int
@@ -58,10 +60,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Form:
-    """A block that runs as `group`. `window`: the aligned bytes of its windows and scratch.
+    """A block that runs as `group`.
 
-    `late` has a bit for each operator; the lowest bit is the last operator's. The bit is 1 if the operator
-    still runs after the first pixels of an output row are computed.
+    `window`: the aligned bytes of its windows and scratch. `late` has a bit for each operator; the lowest bit
+    is the last operator's. The bit is 1 if the operator still runs after the first pixels of an output row
+    are computed.
     """
 
     block: Block
@@ -72,9 +75,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a graph. `hand_offs`: possible numbers of pixels that a call hands over, ascending.
+    """All blocks of a graph.
 
-    `session` caches the forms of equal chains.
+    `hand_offs`: the numbers of pixels that a call may hand over, ascending. `session` caches the forms of
+    equal chains.
     """
 
     e: Elements
@@ -83,12 +87,12 @@ class Blocks:
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
-        """Element -> the section that ends there; None if none does."""
+        """Returns element -> the section that ends with it; None if no section does."""
         return tuple(section(self.e, last) for last in range(self.e.count))
 
     @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
-        """Returns the blocks with this last element, for all promising first elements and steps."""
+        """Returns the blocks whose last element is `last`, for all promising first elements and steps."""
         blocks, branches = [*self._chains(last)], self.sections[last]
         if branches is not None:
             work = self._section_work(branches, self.e.heights[last])
@@ -96,7 +100,7 @@ class Blocks:
         return tuple(blocks)
 
     def _chains(self, last: int) -> Iterator[Block]:
-        """The blocks that end at `last` and in which each element feeds the next one."""
+        """Yields the blocks that end with `last` and in which each element feeds the next one."""
         if not self.e.by_rows[last] or self.e.uneven[last]:
             return
         height, sums = self.e.heights[last], 0
@@ -118,12 +122,12 @@ class Blocks:
                 yield from self._bands(first, last, axis, sums)
 
     def leaps(self, first: int, last: int) -> bool:
-        """Whether an element of a chain skips columns of its input, so that hand-offs decide the work."""
+        """Returns whether an element of a chain skips columns of its input, so that hand-offs decide work."""
         inner = (self.e.axes_of[e][1] for e in range(first + 1, last + 1))
         return any(axis.kernel < axis.stride for axis in inner)
 
     def _keeps(self, first: int, last: int) -> bool:
-        """Whether a chain can be a group of bands that keeps rows (see `schedule.bands`)."""
+        """Returns whether a chain can be a group of bands, and has rows to keep (see `schedule.bands`)."""
         e = self.e
         again = any(e.axes_of[k][0].kernel > e.axes_of[k][0].stride for k in range(first + 1, last + 1))
         return (
@@ -133,7 +137,10 @@ class Blocks:
         )
 
     def _bands(self, first: int, last: int, through: Axis, sums: int) -> Iterator[Block]:
-        """A chain as groups of bands, one row per step. `sums`: aligned bytes of its accumulators."""
+        """Yields the blocks that run a chain as a group of bands, one row per step.
+
+        `through`: the row axis of the chain. `sums`: aligned bytes of its accumulators.
+        """
         e, after = self.e, Axis()
         for k in range(last, first, -1):
             after = after.after(e.axes_of[k][0])
@@ -150,7 +157,11 @@ class Blocks:
                     yield replace(block, bands=Bands.SWAPPED, sums=lasting, pixels=pixels)
 
     def alternatives(self, block: Block) -> tuple[Block, ...]:
-        """The block, or blocks that do the same as one that swaps, by copies or with other hand-offs."""
+        """Returns the blocks that may take a block's place: only itself, unless it swaps rows.
+
+        For a block that swaps, these are the groups of bands of the same elements: with copies or swaps, and
+        any hand-off.
+        """
         if block.bands is not Bands.SWAPPED:
             return (block,)
         first, last = block.first, block.last
@@ -158,7 +169,10 @@ class Blocks:
 
     @remembered
     def _band_works(self, last: int, rows: int) -> list[int]:
-        """As `_works`, of groups of bands: no row is made twice."""
+        """Returns the multiply-accumulates of groups of bands that compute `rows` output rows.
+
+        Item i is for the chain of i + 1 elements that ends with `last`. No row is made twice.
+        """
         columns, work, works = self.e.widths[last], 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
             if not self.e.fed_in_parts[e]:
@@ -171,7 +185,7 @@ class Blocks:
         return works
 
     def _axis(self, first: int, last: int) -> Axis | None:
-        """The row axis of a block; None if an addition reads the block's input at another stride."""
+        """Returns the row axis of a block; None if an addition in it reads its input with another stride."""
         axis = self._through(last)[last - first]
         for e in range(first, last + 1):
             if self.e.main[first] in self.e.beside[e]:
@@ -183,14 +197,17 @@ class Blocks:
 
     @remembered
     def _through(self, last: int) -> list[Axis]:
-        """Returns row axes from a chain's input to its output; item i is for the chain of i + 1 elements."""
+        """Returns row axes from a chain's input to its output.
+
+        Item i is for the chain of i + 1 elements that ends with `last`.
+        """
         through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
             through.append(through[-1].after(self.e.axes_of[e][0]))
         return through
 
     def _firsts(self, last: int) -> Iterator[int]:
-        """First elements of the blocks that end at `last`."""
+        """Yields the first elements of the blocks that end with `last`, from `last` backwards."""
         first = last
         yield first
         while (
@@ -208,12 +225,12 @@ class Blocks:
 
     @cached_property
     def lowest(self) -> tuple[int, ...]:
-        """Last element -> the first element of the longest chain that ends there."""
+        """Returns last element -> the first element of the longest chain that ends with it."""
         by_rows = self.e.by_rows
         return tuple(min(self._firsts(last)) if by_rows[last] else last for last in range(self.e.count))
 
     def work_of(self, block: Block, rows: int) -> int:
-        """Multiply-accumulates of a block that computes `rows` rows."""
+        """Returns the multiply-accumulates of a block that computes `rows` rows."""
         if rows == self.e.heights[block.last]:
             return block.work
         if block.section is not None:
@@ -224,10 +241,10 @@ class Blocks:
 
     @remembered
     def _works(self, last: int, step: int, rows: int, pixels: int) -> list[int]:
-        """Returns multiply-accumulates for `rows` output rows; item i is for the chain of i + 1 elements.
+        """Returns the multiply-accumulates of chains that compute `rows` output rows.
 
-        Steps are clipped at the borders. A global pooling outputs nothing until the end. `pixels`: the
-        hand-off.
+        Item i is for the chain of i + 1 elements that ends with `last`. Steps are clipped at the borders. A
+        global pooling outputs nothing until the end. `step`: rows per step. `pixels`: the hand-off.
         """
         ranges, (columns, _) = in_steps(rows, step), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()
@@ -245,14 +262,14 @@ class Blocks:
         return sum(self._work(e, rows * self.e.widths[e]) for e, rows in made_by)
 
     def _work(self, element: int, pixels: int) -> int:
-        """Multiply-accumulates of an element for this number of output pixels."""
+        """Returns the multiply-accumulates of an element for this number of output pixels."""
         once = self.e.work_before[element + 1] - self.e.work_before[element]
         return once * pixels // (self.e.heights[element] * self.e.widths[element])
 
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """Returns the forms with the least memory, at most one for each value of `late`."""
+        """Returns the forms of a block with the least memory, at most one for each value of `Form.late`."""
         if block.bands:
             return self._lean_bands(block)
         *cached, rows = self.groups(block)
@@ -300,7 +317,7 @@ class Blocks:
         return [form for _, form in undominated]
 
     def _form(self, block: Block, group: Group) -> Form:
-        """The form of a block that runs as this group."""
+        """Returns the form of a block that runs as this group."""
         if block.section is not None:
             elements = slice(block.first, block.last + 1)
             return Form(
@@ -315,14 +332,14 @@ class Blocks:
         return ChainEnds(self.e, self.lowest)
 
     def groups(self, block: Block) -> Iterator[Group]:
-        """The groups of a block, one for each hand-off; whole rows come last, but not for bands."""
+        """Yields the groups of a block, one for each hand-off; whole rows come last, but not for bands."""
         every = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
         for pixels in every if block.pixels is None else (block.pixels,):
             if pixels or not block.bands:
                 yield self.group(block, pixels)
 
     def _hand_offs(self, first: int, last: int) -> Iterator[int]:
-        """The hand-offs to try for a chain, in ascending order; whole rows come last."""
+        """Yields the hand-offs to try for a chain, in ascending order; whole rows come last."""
         if first < last:
             # pixels of the chain's output, or of its input if that is wider
             stride = math.prod(self.e.axes_of[e][1].stride for e in range(first + 1, last + 1))
@@ -332,7 +349,7 @@ class Blocks:
         yield ROW
 
     def group(self, block: Block, pixels: int) -> Group:
-        """The group of a block whose operators hand over `pixels` pixels per call (ROW: whole rows)."""
+        """Returns the group of a block whose operators hand over `pixels` pixels per call (or ROW)."""
         if block.section is not None:
             return block.section.group
         ops = self.e.positions[block.first : block.last + 1]
@@ -346,7 +363,7 @@ class Blocks:
     # ---- costs -----------------------------------------------------------------------------------
 
     def block_cost(self, block: Block, group: Group, rows: int | None = None) -> float:
-        """The estimated cost of all steps of a block that computes `rows` rows (None: all)."""
+        """Returns the estimated cost of all steps of a block that computes `rows` rows (None: all rows)."""
         rows = self.e.heights[block.last] if rows is None else rows
         if block.section is not None:
             return self._section_cost(block.last, rows)

@@ -1,4 +1,4 @@
-"""Linker scripts for bare-metal boards, for ld.lld and GNU ld alike."""
+"""Writes linker scripts for bare-metal boards, for both ld.lld and GNU ld."""
 
 from __future__ import annotations
 
@@ -129,9 +129,10 @@ _ARENA = """\
 
 
 def _weights_start(board: Board) -> str:
-    """Returns the start of .nn_weights in linker script syntax, if they follow the firmware in flash.
+    """Returns the address of .nn_weights in linker script syntax, for weights that follow the firmware in
+    flash.
 
-    They begin at an erase block after the firmware; "" where their memory has no erase blocks.
+    They begin at the first erase block after the firmware. It is "" if their memory has no erase blocks.
     """
     memory = board.memory(board.weights)
     if partitions.weights_start(board) is not None or not memory.erase:

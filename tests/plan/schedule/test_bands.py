@@ -30,6 +30,7 @@ TARGET = make_target(scratch="5 * cin")
 IMAGES = ("overwritable", "stream")
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.data(), chains(), st.sampled_from(IMAGES))
 def test_nothing_is_made_twice_and_every_byte_is_there(data, graph, image):

@@ -173,6 +173,7 @@ def forked_regions(draw):
     return Region(tuple(made)), network
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.one_of(signal_regions(), forked_regions()), st.integers(600, 900))
 def test_advances_in_the_middle_of_a_signal_are_repeated(drawn, samples):

@@ -80,6 +80,7 @@ def _above(a, b, c):
     return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
 
 
+@pytest.mark.slow
 def test_the_least_cost_under_limits_on_memory_and_work(case):
     _, _, found, sequences = case
     limited = 0

@@ -1,0 +1,1 @@
+/* muriscv-nn includes this header, and uses nothing of it. */

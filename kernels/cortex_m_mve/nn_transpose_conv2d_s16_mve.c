@@ -1,0 +1,10 @@
+/* TRANSPOSE_CONV on int16: each phase of its outputs as a convolution. Constants as
+ * nn_transpose_conv2d_s16's. */
+#include "nn_cortex_m_mve.h"
+#include "nn_phases.h"
+
+void nn_transpose_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch) {
+    nn_phases_walk(geometry, constants, in, out, window, scratch, nn_conv2d_s16_mve);
+}

@@ -1,0 +1,18 @@
+/* TRANSPOSE_CONV: each phase of its outputs as a convolution. */
+#include "nn_phases.h"
+#include "nn_riscv.h"
+
+#define PIXELS 4 /* whose taps are in scratch */
+
+int32_t nn_transpose_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry,
+                                                   const nn_view *in, const nn_view *out) {
+    const int32_t rows = nn_phase_taps(geometry->kernel_h, geometry->stride_h, 0);
+    (void)out;
+    return PIXELS * rows * nn_phase_taps(geometry->kernel_w, geometry->stride_w, 0) * in->channels;
+}
+
+void nn_transpose_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch) {
+    nn_phases_walk(geometry, constants, in, out, window, scratch, nn_conv2d_s8_riscv);
+}
