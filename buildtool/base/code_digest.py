@@ -53,8 +53,8 @@ def code_digest() -> str:
 
     The C of kernels and start-up code does not count: it decides no plan, and the build system tracks it. C
     that planning compiles and runs on this machine counts: a .c file with the stem of a module beside it, and
-    NAME_ask.h. Every file of a package of another distribution that offers boards counts. Unchanged files are
-    not read again.
+    NAME_ask.h. If another distribution offers boards, all files of its package count. Unchanged files are not
+    read again.
     """
     from buildtool.base.digests import Digests  # callers that only need a folder load no msgpack
 

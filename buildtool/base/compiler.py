@@ -169,8 +169,10 @@ def _find_spaced_files(line: str) -> Iterator[str]:
 
 def _find_script_files(files: Iterable[str]) -> set[str]:
     """Returns the files that scripts among `files` name by an absolute path, and those that such scripts name
-    in turn. A script may run a program for some sources only, or after the compiler, whose output does not
-    name it.
+    in turn.
+
+    The output of the compiler does not name a program that a script runs for some sources only, or after the
+    compiler.
     """
     paths: set[str] = set()
     queue = list(files)
@@ -246,11 +248,12 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """Returns the facts that decide which headers a compilation reads and what they contain. `files` are
-    those that it has read.
+    """Returns (path, digest) of each file that decides what a compilation reads ("": the file does not
+    exist).
 
-    A header in one of the compiler's folders gives a fact for the same name in each of these folders: a file
-    that appears there later may hide the present one. Raises OSError if a file cannot be read.
+    `files` are those that the compilation has read. For a header in one of the compiler's folders, the path
+    of the same name in each of these folders is listed, too: a file that appears there later may hide the
+    present header. Raises OSError if a file cannot be read.
     """
     paths: set[str] = set()
     for path in files:

@@ -197,8 +197,9 @@ class Digests:
 
     def of_content(self, path: str, content: str, make: Callable[[str], str], how: str) -> str:
         """Returns the result of `make` for the file at `path`, which has the digest `content`. `how`
-        identifies the function in the records. It is called once for each path and content, whatever the
-        file's times are.
+        identifies `make` in the records.
+
+        `make` is called once for each path and content, whatever the file's times are.
         """
         key = f"{how}:{content}:{path}"
         self._used.add(key)

@@ -193,8 +193,8 @@ class Reads:
     def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
         """Whether `flag`, one of the compiler's `flags`, may change the object.
 
-        A flag -DNN_... cannot, if neither the files nor the values of the `flags` mention its macro. Every
-        other flag may.
+        Every flag may, except one that defines a macro NN_... whose name appears neither in the files nor in
+        the values of `flags`.
         """
         if not flag.startswith("-DNN_"):
             return True
@@ -203,10 +203,11 @@ class Reads:
         return _is_mentioned(flag, self.names | within)
 
     def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether `others` mention a macro of `flags` that neither these files nor the flags mention.
+        """Whether one of `flags` defines a macro that may matter although `asks_for` says that it does not.
 
-        `others` are the other files that the compiler read: headers that a flag includes, and the compiler's
-        own headers. Raises OSError if one of them cannot be read.
+        It may matter if one of `others` mentions it: the other files that the compiler read, which are
+        headers that a flag includes and the compiler's own headers. Raises OSError if one of them cannot be
+        read.
         """
         flags = tuple(flags)
         unused = [flag for flag in flags if not self.asks_for(flag, flags)]
@@ -215,8 +216,9 @@ class Reads:
 
 
 def _is_mentioned(flag: str, names: Collection[str]) -> bool:
-    """Whether the macro that `flag` defines is in `names`. True as well if a name is followed by ##, which
-    may build any other name.
+    """Whether the macro that `flag` defines is in `names`, or might be.
+
+    It might be if one of the names ends with ##, which can build any other name.
     """
     name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
     return name in names or any(other.endswith("##") for other in names)

@@ -207,12 +207,14 @@ def power(least: int, most: int) -> Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """Marks a field of a dataclass as the key of a TOML table. `meaning` is a sentence about the key.
+    """Marks a field of a dataclass as the key of a TOML table.
 
-    `without` says what applies where the key is missing ("": the field's default, if any). `name` is the key
-    if it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. If `name`
-    is BESIDE, the field is a dataclass whose keys are in the same table; the field keeps its default where
-    the first of these keys is missing. If `needed`, files must have the key although the field has a default.
+    `meaning`: a sentence about the key.
+    `without`: what applies where the key is missing ("": the field's default, if any).
+    `name`: the key, if it differs from the field's name; "roles.code" is the key `code` of the inner table
+    `roles`. If it is BESIDE, the field is a dataclass whose keys are in the same table; the field keeps its
+    default where the first of these keys is missing.
+    `needed`: whether files must have the key although the field has a default.
     """
 
     meaning: str
@@ -229,8 +231,8 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """Returns, by the name of the field, the first annotation of the type `mark` of each field of a class.
-    Fields without such an annotation are left out.
+    """Returns the fields of a class that have an annotation of the type `mark`: name of the field -> first
+    such annotation.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])

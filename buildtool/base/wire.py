@@ -70,8 +70,9 @@ class Decoder:
 
     @property
     def missing(self) -> int:
-        """The number of bytes that are still missing: from the length of the next frame, or once the length
-        is known, from that frame.
+        """The number of bytes that are still missing from the frame that is arriving.
+
+        As long as the frame's length has not arrived completely, only the missing bytes of this length count.
         """
         held = len(self._buffer)
         if held < _LENGTH.size:

@@ -1,8 +1,10 @@
 """The budget of work that a request may spend on placing its plans, in deterministic units.
 
-A unit is one buffer that the search for offsets looks at. The first use of a remembered value costs a request
-as much as computing it. So the budget ends at the same place, and the answer is the same, whatever was
-requested before. A value that the end of a budget cut short is not remembered.
+A unit is one buffer that the search for offsets looks at. Values that the session remembers cost the same as
+new ones: the first time that a request uses a value, the work that once computed it is subtracted from the
+request's budget; the value is then paid for. So the budget ends at the same place, and the answer is the
+same, whatever was requested before. A value is not remembered if the end of a budget has cut its computation
+short.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ PLANNING = 100_000_000
 
 @dataclass
 class Spent:
-    """The units that were spent on one value.
+    """The work on one value.
 
     `value`: the hash of the value's key.
-    `asked`: the units before the last call of `goes_on` while it was computed; -1 without such a call.
+    `units`: the units of work (see the module) that were spent on the value itself.
+    `asked`: how many of these had been spent at the last call of `goes_on`; -1 without such a call.
     """
 
     value: int
@@ -34,7 +37,7 @@ class Account:
     """The work on a value that is being computed.
 
     `value`: the hash of the value's key.
-    `is_paid`: whether the request has already paid for the value.
+    `is_paid`: whether the request has paid for the value before, so that computing it again is free.
     `denied`: how often `goes_on` had returned False before the work began.
     `spent`: the work on this value and on the values that it needs, in order.
     """
@@ -45,16 +48,16 @@ class Account:
     spent: list[Spent]
 
     def add(self, more: Iterable[Spent]) -> None:
-        """Adds the work on another value that this value needs, without parts that have already been
-        added.
+        """Adds the work `more` on another value, which this value needs. Work that was added before is left
+        out.
         """
         values = {spent.value for spent in self.spent}
         self.spent += (spent for spent in more if spent.value not in values)
 
 
 class Work:
-    """A budget of `most` units. A search may begin while any unit is left, so the last search may exceed the
-    budget.
+    """A budget of `most` units of work. A search may begin while any unit is left, so the last search may
+    exceed the budget.
     """
 
     def __init__(self, most: float = math.inf) -> None:
@@ -67,8 +70,8 @@ class Work:
     def share(self, part: float, *, first: bool = False) -> Iterator[None]:
         """A context that may use this `part` (0 to 1) of the remaining budget; the rest is for later work.
 
-        `first` says that the work will be done again later. The searches that the context skips then do not
-        count for `ended`.
+        `first` says that the same work is done again later. Searches that the budget does not allow in this
+        context then do not count for `ended`.
         """
         reserved, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
         self.left -= reserved
@@ -84,8 +87,9 @@ class Work:
         return self.denied > 0
 
     def goes_on(self) -> bool:
-        """Returns whether a search may begin: units are left, or the value that is being computed is already
-        paid for.
+        """Returns whether the budget allows another search.
+
+        It does while units are left, and for a value that the request has already paid for.
         """
         if self._open:
             spent = self._latest()
@@ -98,7 +102,7 @@ class Work:
         return False
 
     def spend(self, units: int) -> None:
-        """Subtracts units from the budget, unless they are spent on a value that is already paid for."""
+        """Subtracts units of work from the budget, unless they are for a value that is already paid for."""
         if self._open:
             self._latest().units += units
             if any(account.is_paid for account in self._open):
@@ -112,13 +116,14 @@ class Work:
         return account.spent[-1]
 
     def begin(self, value: Hashable) -> None:
-        """Begins the work on a value, which `value`, its key, identifies. `end` ends it."""
+        """Begins the work on a value, whose key is `value`. The work ends with a call of `end`."""
         number = hash(value)
         self._open.append(Account(number, number in self._paid, self.denied, []))
 
     def end(self) -> tuple[Spent, ...] | None:
-        """Ends the work on the value begun last. Returns that work; None if the end of the budget cut it
-        short.
+        """Ends the work on the value that was begun last, and returns this work.
+
+        Returns None if the end of the budget cut the work short: the value must then not be remembered.
         """
         account = self._open.pop()
         if self._open:
@@ -129,8 +134,11 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Subtracts the work on a remembered value from the budget. Returns False and changes nothing if the
-        budget would have cut that work short.
+        """Subtracts the work that once computed a remembered value from the budget, if it is not paid for
+        yet.
+
+        Returns False and changes nothing if the budget would have ended during that work: the value must then
+        be computed again.
         """
         left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)

@@ -85,7 +85,10 @@ def read_command(words: Sequence[str], folder: Path) -> Command | None:
 
 
 def _renames(word: str) -> bool:
-    """Whether a flag renames folders in debug information. It has no effect, as these objects have none."""
+    """Whether a flag renames folders in debug information.
+
+    Objects that are looked up in the cache have no debug information, so the flag does not change them.
+    """
     return word.startswith(("-ffile-prefix-map=", "-fdebug-prefix-map=", "-fmacro-prefix-map="))
 
 

@@ -81,8 +81,9 @@ class Link:
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
         """Sends a request and returns the last message about it: an answer or an error.
 
-        `listen` gets all messages before it. Raises AbsentError if the daemon or its worker ends, or if the
-        daemon sends nothing for too long.
+        `cache` says whether the daemon uses its cache: on, off or renew. `listen` gets all messages before
+        the last one. Raises AbsentError if the daemon or its worker ends, or if the daemon sends nothing for
+        too long.
         """
         # the environment decides which compilers are found; the shared cache decides nothing
         variables = _without_remote() if needs(request) is Needs.COMPILERS else {}
@@ -149,7 +150,7 @@ class Link:
 
 
 def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-    """Returns the daemon's answer.
+    """Returns the daemon's answer to a request; `cache` and `listen` are those of `Link.request`.
 
     Raises the BuildtoolError that the daemon sent, or AbsentError if no daemon answers.
     """

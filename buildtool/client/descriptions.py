@@ -113,8 +113,9 @@ class _Facts:
             return [path]
 
     def _program(self, path: str) -> list[Any]:
-        """Returns the state of the program that a name leads to, and of its folder, which has its other
-        programs.
+        """Returns the state of a program's file and of its folder, which also contains its helper programs.
+
+        `path` is the program's name or path; symbolic links are followed.
         """
         real = os.path.realpath(shutil.which(path) or path)
         return [path, real, *self._stamp(real), self._folder(str(Path(real).parent))]

@@ -88,7 +88,7 @@ class Endpoint:
     def connect(self, seconds: float) -> socket.socket | None:
         """Returns a connection to the daemon, or None if no process accepts it within `seconds`.
 
-        That is so if no process of this user listens, or if too many clients wait to be accepted.
+        No process accepts it if none of this user listens, or if too many clients wait to be accepted.
         """
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)

@@ -54,7 +54,7 @@ class BuildLock:
     def end(self) -> None:
         """Records that this build was not killed, and releases the lock.
 
-        The caller's own record then has all files of the build.
+        Call it after the build system has written its own record of the files that the build made.
         """
         if self._handle is not None and self._process == os.getpid():  # not in a forked child
             with contextlib.suppress(OSError):
@@ -90,9 +90,9 @@ def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
 
 
 def look(folder: str) -> BuildLock:
-    """Returns a BuildLock that only has the killed builds of `folder`, for a build that writes no files.
+    """Returns which builds of `folder` were killed, as a BuildLock that does not hold the lock.
 
-    It does not wait.
+    It is for a build that writes no files, which need not wait for another build.
     """
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)

@@ -175,14 +175,15 @@ class Connection:
 class Clients(set[Connection]):
     """The open connections, and their limits.
 
-    There is always room for a client that sends a control word ("status", "stop"): another client that waits
-    for no answer is disconnected, the one that was silent for longest.
+    If there are too many, a new client still gets in: of the clients that wait for no answer, the one that
+    was idle for longest is disconnected. So a control word ("status", "stop") can always be sent.
     """
 
     def to_make_room(self) -> Connection | None:
         """Returns the client to disconnect for a new one; None if all clients wait for answers.
 
-        It is the one that was idle for longest. Clients with a lease come last.
+        Of the clients that wait for no answer it is the one that was idle for longest. Clients with a lease,
+        which have asked the daemon to stay, come last.
         """
         idle = (client for client in self if client.job is None)
         return min(idle, key=lambda c: (c.leased, c.wants_to_write, c.used), default=None)
@@ -198,8 +199,8 @@ class Clients(set[Connection]):
     def surplus(self) -> list[Connection]:
         """Returns the clients to disconnect so that the others hold at most MOST_BYTES together.
 
-        They are those that have not read for longest. If only one client is left, it may hold more, because a
-        single answer about a large network may be larger.
+        Clients that have not read for longest come first. The last client stays, even if it holds more: a
+        single answer about a large network may be that large.
         """
         chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]

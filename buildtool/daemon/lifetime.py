@@ -29,10 +29,11 @@ _KILLED = "it ended without a message, as a killed process does"
 
 
 class Life:
-    """A running daemon's files: its endpoint `at` with the lock, which it holds while it lives, and its
-    socket.
+    """A running daemon's files: its lock, which it holds until it ends, its socket and its record.
 
-    `code` is the digest of its code. `last_end` says why the daemon before it ended.
+    - `at`: the daemon's endpoint.
+    - `code`: the digest of its code.
+    - `last_end`: why the daemon before it ended.
     """
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
@@ -88,10 +89,10 @@ class Life:
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Returns whether the folder of the cache is still the same one.
+        """Returns whether the folder of the cache is still the one that this method has seen before.
 
-        The first entry makes the folder, and only a folder that was seen can be missing later. So this has to
-        be called whenever an entry may have been written.
+        The folder is created with the first cache entry. Call this whenever an entry may have been written:
+        otherwise the daemon would not notice later that the folder is gone.
         """
         if self._cache is None:
             return True
@@ -157,8 +158,9 @@ Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 class Succession:
     """Starts the next daemon after an edit of buildtool or a plugin, and sends it requests to prepare.
 
-    The next daemon takes over the idle time. It starts no further daemon before a client sends it a request.
-    Errors here do no harm: the next client would start the new daemon, which asks the old one to end.
+    The next daemon learns how long no client has sent a request. After a further edit, it starts a daemon
+    itself only if a client has sent it a request meanwhile. Errors here do no harm: the next client would
+    start the new daemon, which asks the old one to end.
 
     - `code`: the digest of this daemon's code.
     - `wake`: a function that another thread calls when `is_stale` becomes true.

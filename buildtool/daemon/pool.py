@@ -229,7 +229,10 @@ class Pool:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends a worker and returns its exit status. It does not wait for a worker that prepares: 0."""
+        """Ends a worker and returns its exit status.
+
+        If the worker only prepares answers, returns 0 without waiting until it has ended.
+        """
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)

@@ -59,7 +59,8 @@ class Preparation:
     - `ahead`: whether to prepare what may be asked for after this request, instead of its answer.
     - `subject`: identifies it without the content of its files; a later preparation with the same subject
       replaces it.
-    - `needs`: CPU seconds that must be left before it begins; twice what it used if it was ended for that.
+    - `needs`: the CPU seconds that must be left in the budget before it begins. If it was ended because it
+      exceeded the budget, this is twice the time that it used.
     """
 
     job: Job
@@ -92,7 +93,7 @@ class Preparer:
     def add(self, job: Job, *, ahead: bool = False) -> None:
         """Adds a preparation, which begins as soon as the budget allows it.
 
-        Of the preparations with `ahead`, a network on a board has at most one.
+        With `ahead`, it replaces an earlier preparation for the same network and board.
         """
         if self._share <= 0:
             return
@@ -105,7 +106,7 @@ class Preparer:
         """Handles a client's new request: ends the running preparation, which waits again, and restarts the
         budget.
 
-        The preparation of the answer to this request is dropped, also if its files had other content.
+        A waiting preparation of this request's answer is dropped, even if the files have changed since.
         """
         self.stop()
         self.budget.begin()

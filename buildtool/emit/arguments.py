@@ -1,9 +1,9 @@
-"""Writes the C of calls of the functions that a catalogue describes, and of their arguments: views and
-geometry.
+"""Writes the C of calls of kernels and routines, as a catalogue describes them, and of their arguments.
 
-`invocation` writes every call of a kernel or a routine, on whole tensors and on windows. A view's strides are
-in bytes, its channels in elements. For tensors with one byte per element these are the same, and the short
-form of the functions for views is written.
+Arguments are mainly views (nn_view: the place of a tensor in memory) and a geometry, the constant struct with
+an operator's shapes, strides and padding. `invocation` writes every call, on whole tensors and on windows. A
+view's strides are in bytes, its channels in elements. For tensors with one byte per element the two units are
+equal; then the shorter functions of nn_view.h are called, which take no size of an element.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
 
 
 def _sized_call(name: str, numbers: str, dtype: DType) -> str:
-    """Returns the call of the function `name` in nn_view.h; for elements of several bytes, that of its wide
-    form.
+    """Returns the C of a call of the function `name` in nn_view.h with the arguments `numbers`.
+
+    If elements of `dtype` have several bytes, it calls NAME_wide instead, which also takes their size.
     """
     return f"{name}({numbers})" if dtype.size == 1 else f"{name}_wide({numbers}, {dtype.size})"
 
@@ -83,8 +84,10 @@ def repeating_view(address: str, own: tuple[int, int, int], height: int, width: 
 
 
 def part_view(view: str, first: str, channels: str, dtype: DType) -> str:
-    """Returns C for a view of `channels` channels, from `first` on, of another view. `view` is C for its
-    address.
+    """Returns C for a view of some channels of another view.
+
+    `view`: C for the address of that view. `first`, `channels`: C for the first channel and the number of
+    channels. `dtype`: of the tensor.
     """
     return _sized_call("nn_part", f"{view}, {first}, {channels}", dtype)
 
@@ -103,7 +106,7 @@ def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], st
 
 
 def trace_window(tensor: int, dtype: DType) -> str:
-    """Returns the statement that traces the window of a tensor that has just been computed."""
+    """Returns the statement that reports a tensor's window in a trace build, when it has been computed."""
     numbers = f"{tensor}, &tensor_{tensor}, &window"
     return f"NN_TRACE_WINDOW({numbers});" if dtype.size == 1 else f"NN_TRACE_WIDE({numbers}, {dtype.size});"
 
@@ -154,8 +157,10 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
 
 
 def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
-    """Returns the struct's fields for the `sides` of a window, each as (rows, columns), and for its padding
-    at the top and left.
+    """Returns the fields (name, value) of a geometry that describe a kernel's window and its padding.
+
+    `sides`: the beginning of the fields' names, such as "stride" -> (rows, columns). Of `pad`, the top and
+    the left are written.
     """
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]

@@ -82,10 +82,10 @@ POOL_LIMITS = 2  # numbers in a pair of limits of a pooling
 
 
 def pool_limits(graph: Graph, op: Op) -> bytes:
-    """Packs the limits of a pooling's output, and what a folded PAD needs.
+    """Packs the smallest and the largest output value of a pooling, and what it needs for a folded PAD.
 
-    For a maximum pooling these are the limits for windows that meet the padding (see `bordered`); for an
-    average pooling, the padding's value and the number of elements of a window.
+    With a folded PAD, a maximum pooling also needs the limits for windows that meet the padding (see
+    `bordered`), and an average pooling the padding's value and the number of elements of a window.
     """
     (low, high), attrs = clamp(graph, op), op.attrs
     if not isinstance(attrs, FilledPoolAttrs):
@@ -116,7 +116,7 @@ def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
 
 
 def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
-    """Returns the bias of every output channel in the model; zeros if there is no bias."""
+    """Returns the bias of every output channel, as the model has it; zeros if the model has no bias."""
     index = op.inputs[2] if len(op.inputs) > 2 else -1
     if index < 0:
         return np.zeros(channels, np.int64)
@@ -182,10 +182,10 @@ def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
 
 
 def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, Int8s]:
-    """Returns the channels' rows and weights (channels x taps), where channels with a constant output have
-    weights of 0.
+    """Returns the channels' rows and weights (channels x taps), with weights of 0 for each constant channel.
 
-    `common` and `table` are from `channel_table`.
+    A channel is constant if its output is the same for every input; its row then makes this output. `common`
+    and `table` are from `channel_table`.
     """
     bias, multiplier, shift = table.T
     zero_point, limits = int(common[1]), (int(common[2]), int(common[3]))
@@ -237,7 +237,8 @@ def wide_head(graph: Graph, op: Op) -> bytes:
 def _dense_factors(graph: Graph, op: Op) -> Ints:
     """Returns the requantisation factors of a dense layer with int16 activations, one row per output channel.
 
-    A row is four words: 53 bits in two words, the right shift, 0.
+    A row is four words: the factor's 53 significant bits in two words (the low one first), the right shift,
+    and 0.
     """
     rows = []
     for scale in channel_scales(graph, op):

@@ -31,8 +31,9 @@ _PARAMETERS = {
 
 
 def with_bordered(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels; those of maximum poolings with a folded PAD have the emitted functions as their
-    symbols.
+    """Returns the kernels, where each maximum pooling with a folded PAD calls the function emitted for it.
+
+    `kernels`: one per operator, None for aliases.
     """
     return tuple(
         replace(kernel, symbol=f"bordered_{position}")

@@ -57,7 +57,7 @@ At = Callable[[str, int], str]
 
 @dataclass(frozen=True)
 class Call:
-    """A step that computes one operator, and C expressions for it."""
+    """One step, which computes a whole operator, with the C expressions that its calls need."""
 
     network: Network
     kernel: KernelVariant
@@ -169,10 +169,9 @@ def _fully_connected(call: Call) -> list[str]:
 
 
 def _several(call: Call) -> list[str]:
-    """Returns the lines for operators such as ADD, PRELU and SELECT_V2, whose operands broadcast over the
-    output.
+    """Returns the lines for operators whose operands broadcast over the output: ADD, PRELU, SELECT_V2 etc.
 
-    Some of their kernels have only one operand, whose values they look up in a table.
+    Some of their kernels have only one operand: they look up each of its values in a table.
     """
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
@@ -220,8 +219,9 @@ def _check_leading(call: Call, tensor: Tensor) -> None:
 
 
 def _copy_lines(call: Call) -> list[str]:
-    """Returns the lines for an operator that copies boxes. A part that already lies in its place is not
-    copied.
+    """Returns the lines for an operator that copies boxes (parts of tensors), such as a concatenation.
+
+    A box that already lies in its place is not copied.
     """
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):

@@ -36,8 +36,9 @@ def can_expand(kernel: KernelVariant) -> bool:
 
 
 def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels; those whose weights are stored in four bits have the functions that expand them as
-    symbols.
+    """Returns the kernels, where operators with weights in four bits call functions that expand these.
+
+    `kernels`: one per operator, None for aliases.
     """
     return tuple(
         replace(kernel, symbol=f"expanded_{position}") if kernel and expands(graph.ops[position]) else kernel

@@ -17,8 +17,8 @@ from buildtool.graph.types import Graph
 class Golden:
     """An input whose output is known.
 
-    `seed`, `data`: the bytes of the input are `data`; if that is empty, they are made from `seed`.
-    `crc32`: the CRC-32 of all outputs, one after the other.
+    seed, data: the bytes of the input are `data`. If `data` is empty, they are made from `seed`.
+    crc32: the CRC-32 of all outputs, one after the other.
     """
 
     seed: int
@@ -59,8 +59,9 @@ def split_bytes(graph: Graph, data: bytes) -> list[npt.NDArray[np.generic]]:
 
 
 def crc_of_outputs(graph: Graph, data: bytes) -> int:
-    """Returns the CRC-32 of the reference's outputs, one after the other, for the inputs in `data` after a
-    reset.
+    """Returns the CRC-32 of the outputs that the reference computes from the inputs in `data`.
+
+    The outputs follow each other in the network's order. States have their initial values, as after a reset.
     """
     values = execute(graph, split_bytes(graph, data))
     crc = 0

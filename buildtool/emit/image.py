@@ -42,12 +42,13 @@ _STATE = "state"  # an entry with a state's initial value, or with the byte that
 class ImageLayout:
     """Where the parts of a weight image lie, as byte offsets. They do not depend on the weights' values.
 
-    `constants`: the offset of each operator's block, by the operator's position.
-    `sizes`: the block's bytes.
-    `tensors`: the offset of each constant operand's values, by tensor.
-    `operands`: the inputs that each operator's kernel reads as tensors, by the operator's position.
-    `states`: the offset of the initial value of each state of the graph.
-    `entries`: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
+    size: bytes of the whole image.
+    constants: operator's position -> the offset of its block of packed constants.
+    sizes: operator's position -> the bytes of this block.
+    tensors: constant operand (tensor) -> the offset of its values.
+    operands: operator's position -> the inputs that its kernel reads as tensors.
+    states: the offset of the initial value of each state of the graph.
+    entries: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
 
     An operator of a second pass (recomputation) reads the parts of its first run, and has no entries.
     """
@@ -117,10 +118,11 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 
 
 def _same_constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
-    """Returns, for a network on a moving window, the operators that read the constants of an earlier
-    operator, which the result gives: both compute rows of one tensor.
+    """Returns operator -> an earlier operator with the same constants, for a network on a moving window.
 
-    They have the same place in the file, operands and kernel. Padding and dilation of rows may differ.
+    In such a network, several operators may compute different rows of one tensor of the window. They come
+    from one operator of the model's file, and have the same operands and the same kernel. Only their padding
+    and dilation may differ. Other operators are left out; for other networks the result is empty.
     """
     firsts: dict[tuple[object, ...], int] = {}
     same = {}

@@ -1,7 +1,8 @@
 """Writes the functions of the network's interface, and the variables that they share with its regions.
 
-While one of the functions runs, `running` is set, and functions that would change what it uses fail. So a
-function of the application that the network calls back cannot change its arena or its weights.
+During an invoke the network may call functions of the application. These must not change the arena or the
+weights. So each function of the interface sets `running` while it runs, and functions that would change
+something in use return an error while `running` is set.
 """
 
 from __future__ import annotations
@@ -304,8 +305,10 @@ def state_memory(network: Network) -> list[str]:
 
 
 def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[str]:
-    """Returns statements that copy `size` bytes of the weight image, from the offset `place`, and wait for
-    them.
+    """Returns statements that copy bytes of the weight image, and wait until the copy has ended.
+
+    `target`: C for the address to which they are copied. `place`: their offset in the weight image. `size`:
+    their number.
     """
     if network.plan.loads:
         return [f"load({target}, {place}, {size});", "loaded();"]

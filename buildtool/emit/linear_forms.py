@@ -56,12 +56,16 @@ def linear_form(
     most_sum: int,
     sides: Ints | None = None,
 ) -> Linear | None:
-    """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`; None if none
-    is found.
+    """Returns a form whose outputs, clamped to `limits`, equal `outputs`; None if none is found.
 
-    `slopes` has, for each operand, by how many output steps one of its steps changes the output, as a real
-    number. The absolute values of factors stay below `most_factor`, those of partial sums below `most_sum`.
-    With `sides`, the lift is a multiple of LIFTS.
+    They are equal for all entries. An entry is one combination of operand values.
+
+    operands: for each operand, its value in each entry.
+    slopes: for each operand, the number of output steps (a real number) by which the output changes when the
+        operand changes by 1.
+    most_factor: the absolute values of factors stay below this.
+    most_sum: the absolute values of partial sums stay below this.
+    sides: as in `Linear.outputs`. If they are given, the lift is a multiple of LIFTS.
     """
     low, high = limits
     inside = (outputs > low) & (outputs < high)
@@ -103,7 +107,11 @@ def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 def _find_bits(
     slopes: Sequence[float], middle: float, largest: Sequence[int], most_factor: int, most_sum: int
 ) -> int | None:
-    """Returns the largest number of fraction bits that the limits allow; None if they allow too few."""
+    """Returns the largest number of fraction bits that the limits allow; None if they allow too few.
+
+    middle: the bias as a real number of output steps. largest: the largest absolute value of each operand.
+    slopes, most_factor, most_sum: as in `linear_form`.
+    """
     total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
     spare = (_SPAN + 1) * sum(largest)
     for bits in range(_MOST_BITS, 8, -1):
@@ -116,8 +124,12 @@ def _find_bits(
 def _deciding_entries(
     outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
 ) -> tuple[Flags, Flags]:
-    """Returns two masks: the entries whose real value is closest to the lower end of their output's range,
-    and those that are closest to its upper end. These decide which factors and biases are possible.
+    """Returns the entries that decide which factors and biases are possible, as two masks over the entries.
+
+    An entry gives its output if its value before rounding down lies from this output to below the next one.
+    The first mask has the entries whose value is closest to the lower end of this range, the second mask
+    those closest to its upper end. `real`: the value of each entry as a real number. The other arguments are
+    as in `linear_form`.
     """
     above, below = outputs > limits[0], outputs < limits[1]
     room_below, room_above = real - outputs, outputs + 1 - real
@@ -137,9 +149,10 @@ def _find_bias(
     deciding: tuple[Flags, Flags],
     sides: Ints | None,
 ) -> Linear | None:
-    """Returns the form with these factors; None if no bias is right for all deciding entries.
+    """Returns the form with these factors and a suitable bias (and lift); None if there is no such bias.
 
-    Of the possible biases it takes the one in the middle.
+    The bias gives the right outputs for all entries in `deciding`, the result of `_deciding_entries`. If
+    several biases do, the middle one is taken. The other arguments are as in `linear_form`.
     """
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums
@@ -163,7 +176,11 @@ def _find_bias(
 
 
 def _bias_range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
-    """Returns the smallest and the largest bias with which the deciding entries have the right outputs."""
+    """Returns the smallest and the largest bias with which the deciding entries have the right outputs.
+
+    `least`, `most`: for each entry alone, the smallest and the largest such bias. `deciding`: the result of
+    `_deciding_entries`. There is no such bias if the first number is above the second.
+    """
     low = int(least[deciding[0]].max()) if deciding[0].any() else None
     high = int(most[deciding[1]].min()) if deciding[1].any() else None
     if low is None:

@@ -49,7 +49,7 @@ class Loading:
     def prologue(self, index: int) -> list[str]:
         """Returns the statements at the start of the region `index`.
 
-        They wait for the region's constants, and begin the loads for later regions.
+        They wait for the region's constants, and begin to load constants of later regions.
         """
         own = [load for load in self.begun[index] if load in self.needed[index]]
         lines = [line for load in own for line in self._begin(load)]
@@ -60,7 +60,7 @@ class Loading:
         return lines
 
     def ahead(self, index: int) -> list[str]:
-        """Returns the statements, in the region `index`, that begin to load constants of later regions."""
+        """Returns only the statements of the region `index` that begin to load later regions' constants."""
         later = [load for load in self.begun[index] if load not in self.needed[index]]
         return [line for load in later for line in self._begin(load)]
 
@@ -236,8 +236,9 @@ class StreamedLoads:
         return lines
 
     def _rows(self, op: int, loads: Sequence[Load]) -> list[int]:
-        """Returns the rows of an operator's group at which its constants are loaded to the next place, for
-        each of `loads`.
+        """Returns for each of `loads` the row with which an operator's group begins to compute after it.
+
+        `loads`: those of the operator `op`, which copy its constants to one place after the other.
         """
         timeline = self.network.timeline
         group = parts(self._run, timeline, group_of(self.region, op))

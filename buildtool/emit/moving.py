@@ -14,9 +14,10 @@ Arguments = dict[Argument, str]
 
 
 def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
-    """Returns the declarations and the arguments for the call of such an operator.
+    """Returns C for the kernel call of an operator that only networks on a moving window have.
 
-    `address` returns C for the address of a tensor.
+    The result is the lines of declarations, and the arguments. `address` returns C for the address of a
+    tensor.
     """
     match attrs := op.attrs:
         case RowsAttrs():

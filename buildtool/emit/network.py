@@ -21,12 +21,13 @@ from buildtool.target.types import Argument, KernelVariant, Target
 class Network:
     """A network to emit.
 
-    `net`: the prefix of its names in C.
-    `kernels`: the operators' kernels; None for aliases.
-    `image`: its weight image.
-    `holders`: the buffer of each tensor; for a tensor that moves, its first buffer (see `after`).
-    `timeline`: the plan's steps.
-    `checks`: what it checks in the field.
+    net: the prefix of its names in C.
+    kernels: the operators' kernels; None for aliases.
+    image: its weight image.
+    holders: tensor -> its buffer in the arena. If the tensor moves to other buffers, this is the first one
+        (see `after`).
+    timeline: the plan's steps.
+    checks: what the network checks in the field.
     """
 
     net: str
@@ -70,7 +71,7 @@ class Network:
 
     @property
     def window_rows(self) -> int:
-        """The rows of the moving window, for a network on one."""
+        """The rows of the moving window, for a network that runs on one."""
         assert self.graph.window is not None
         return self.graph.window.rows
 
@@ -178,8 +179,9 @@ class Network:
         }
 
     def lines(self, position: int) -> Buffer | None:
-        """Returns the buffer for the rows of an operator's output that are kept for the next band of rows;
-        None if there is none.
+        """Returns the buffer for rows of an operator's output that a group of bands keeps from step to step.
+
+        None if there are no such rows.
         """
         lines = (b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
         return next(lines, None)

@@ -82,7 +82,12 @@ def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) 
 
 
 def _without_filling(op: Op) -> Op:
-    """Returns the operator as its kernel sees it, without the constant operand for missing channels."""
+    """Returns the operator as its kernel sees it.
+
+    An ADD whose second operand has fewer channels has a third, constant operand for the channels that are
+    missing. Its kernel is called on parts of the channels, with two operands only, so the result has only
+    these.
+    """
     op = op.as_seen
     if not isinstance(op.attrs, WidenedAttrs):
         return op

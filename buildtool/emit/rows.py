@@ -20,10 +20,9 @@ from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
 
 
 class Scale(NamedTuple):
-    """A formula for needed rows: for its first n > 0 rows, an operator needs (n * rows + offset) / of input
-    rows.
+    """A formula for the input rows that an operator needs for its first n rows, if n is above 0.
 
-    The result is limited to the number of input rows.
+    It is (n * rows + offset) / of, rounded down, but at most the number of input rows.
     """
 
     rows: int
@@ -53,7 +52,8 @@ def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
 def table_high(variable: str, position: int, axis: AxisTable, height: int, *, some: bool) -> str:
     """Returns C for the number of input rows that an operator needs for its first `variable` rows.
 
-    It may exceed `height`, the rows of the input. `some` says that `variable` is known to be above 0.
+    The value may exceed `height`, the number of input rows. `position` is the operator's. `axis` says which
+    input rows it reads. `some`: whether `variable` is certainly above 0, which makes the C simpler.
     """
     scale = find_scale(axis, height)
     if scale is None:
@@ -195,7 +195,11 @@ def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
 
 
 def _high(position: int, read: Read) -> str:
-    """Returns C for the input rows that an operator needs for the rows that are needed of it; at least 0."""
+    """Returns C for the number of input rows, at least 0, that an operator of a group of branches needs.
+
+    They are for the rows of its own output that later operators need: the C variable need_N, where N is
+    `position`. `read`: the input.
+    """
     variable, axis = f"need_{position}", read.axis
     if isinstance(axis, AxisTable):
         return table_high(variable, position, axis, read.height, some=False)

@@ -33,7 +33,7 @@ from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 @dataclass(frozen=True)
 class Sources:
-    """Emitted files by name. `c_files` are those to compile; kernels and runtime are not among them."""
+    """Emitted files by name. `c_files` are those to compile, without kernels and runtime."""
 
     net: str
     files: dict[str, bytes]

@@ -25,6 +25,7 @@ from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.delivery import portions
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
 from buildtool.plan.schedule.schedule import column_ranges, first_column, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
@@ -58,8 +59,9 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
 
 
 def _zeros(every: Sequence[str]) -> list[str]:
-    """Returns lines that declare counters with the value 0, several per line. A name may have another value
-    ("x = 2").
+    """Returns lines that declare counters with the value 0, several per line.
+
+    An item of `every` is a counter's name, or a name with another first value ("x = 2").
     """
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
     values = ([name if "=" in name else f"{name} = 0" for name in row] for row in rows)
@@ -67,7 +69,10 @@ def _zeros(every: Sequence[str]) -> list[str]:
 
 
 def _row_counter(network: Network, group: Group) -> list[str]:
-    """Returns the name of a group's row counter, with its first value if that is not 0."""
+    """Returns the declaration of a group's row counter, for `_zeros`.
+
+    It is the counter's name, with its first value if that is not 0.
+    """
     begin, name = first_row(network.graph, group), f"row_{group.ops[-1]}"
     return [f"{name} = {begin}" if begin else name]
 
@@ -146,8 +151,16 @@ def _views(network: Network, region: Region) -> list[str]:
     return lines
 
 
+def _step_end(pace: Pace, row: str) -> str:
+    """Returns C for pace.end(row)."""
+    end = f"nn_least({pace.height}, {row} + {pace.step})"
+    if pace.last > pace.step:
+        end = f"{pace.height} - {row} <= {pace.last} ? {pace.height} : {row} + {pace.step}"
+    return end if pace.first == pace.step else f"{row} == 0 ? {pace.end(0)} : {end}"
+
+
 def _high(variable: str, axis: Axis) -> str:
-    """Returns C for axis.high(variable): the end of the inputs that the first `variable` outputs need."""
+    """Returns C for one past the last input row that the first `variable` output rows need: axis.high."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
 
 
@@ -156,7 +169,7 @@ def _low(variable: str, axis: Axis) -> str:
 
 
 def _first(variable: str, axis: Axis) -> str:
-    """Returns C for axis.low(variable): the first input that the output number `variable` needs."""
+    """Returns C for the first input row that the output row number `variable` needs: axis.low."""
     return plus(times(variable, axis.stride), -axis.pad)
 
 
@@ -220,7 +233,7 @@ class _Loops:
             reach = _high(end, link.axis)
         body = [
             f"const int32_t {start} = {row};",
-            f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
+            f"const int32_t {end} = {_step_end(link.pace, row)};",
             *self.of(index - 1, f"nn_least({link.input_height}, {reach})"),
             *self.coming.before(link.group, start),
             *_group(self.network, link.group, start, end),
@@ -289,9 +302,10 @@ def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[st
 
 
 def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Returns lines that declare the rows that each operator computes, in a group that keeps rows from one
-    band of rows to the next: from those computed before to those needed for rows [start, end) of the last
-    operator.
+    """Returns lines that declare the rows that each operator of a group of bands computes in a step.
+
+    Such a group keeps rows from step to step. So an operator computes the rows from those that it has
+    computed before up to those that are needed for rows [start, end) of the last operator.
     """
     last, before, after = group.ops[-1], start, end
     lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
@@ -313,12 +327,12 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
 def _band_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns an operator's call in a group that keeps rows from one band of rows to the next. The call is
-    left out if there are no rows to compute.
+    """Returns an operator's call in a group of bands, and copies of the rows that are kept for the next step.
 
-    The last `kept` rows of its output are read again by the next band. Before the call, those of the previous
-    band are copied from their line buffer into the operator's window; after it, the new ones are copied back.
-    `columns_made` is C for the columns of the call.
+    The next step reads the last `kept` rows of the operator's output again. Before the call, the kept rows of
+    the step before are copied from their line buffer into the operator's window; after it, the new ones are
+    copied back. The call is left out if there are no rows to compute. `columns_made` is C for the columns of
+    the call.
     """
     low, high = f"low_{position}", f"high_{position}"
     if not kept:
@@ -346,8 +360,10 @@ def _band_call(
 def _swap_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns the same as `_band_call`, in a group that swaps: the columns that leave the window take the
-    place, in the line buffer, of those that come in.
+    """Returns an operator's call in a group that swaps the rows that it keeps from step to step.
+
+    A kept row is partly in the window, partly in a line buffer. Before the call, the columns that leave the
+    window and those that come in change places. The arguments are as in `_band_call`.
     """
     low, high = f"low_{position}", f"high_{position}"
     lines = block(f"if ({low} < {high})", call)

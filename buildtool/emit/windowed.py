@@ -100,7 +100,10 @@ def _accumulate(network: Network, position: int) -> list[str]:
 
 
 def _scatter(network: Network, position: int, in_part: bool) -> list[str]:
-    """Returns code that copies some pixels of the input to an output with a plane for each channel."""
+    """Returns code that copies pixels of an image into planes: the output has a plane for each channel.
+
+    `in_part`: whether the C variable `window` has only some columns of the input.
+    """
     graph, kernel = network.graph, network.kernels[position]
     op = graph.ops[position]
     (source,), (result,) = op.inputs, op.outputs

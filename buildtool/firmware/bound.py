@@ -99,9 +99,9 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     """Estimates the footprint on a core for which there is no compiler: 1.5 times the code for RV32IMAC.
 
-    This is not a bound. A kernel without a size for RV32IMAC counts as the largest reference kernel, assembly
-    by its lines. Returns None if code and arena are in different memories, because the code then takes
-    nothing from the arena.
+    This is not a bound. A kernel without a size for RV32IMAC counts as much as the largest reference kernel;
+    assembly is estimated from its number of lines. Returns None if code and arena are in different memories,
+    because the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -239,8 +239,9 @@ def _find_guard_bytes(board: Board) -> int:
 def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Returns the bytes of code of each owner, for code in the same memory as the arena; empty if no size is
-    known.
+    """Returns the bytes of code of each owner if code lies in the same memory as the arena.
+
+    Without a plan, only code that every plan has counts. The result is empty if no size is known.
     """
     board = target.board
     if plan is not None:

@@ -63,7 +63,7 @@ def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared
 
 
 def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Session, path: str) -> Prepared:
-    """Returns the planning problem of one choice. The rows that are kept reduce its limit for the arena."""
+    """Returns the planning problem of one choice, `hopping`. The kept rows reduce its limit for the arena."""
     bare = prepare_problem(hopping.graph, target, options, session, firmware, path=path)
     problem = replace(bare, hop=replace(hopping, asked=options))
     if options.ram is None:

@@ -34,8 +34,9 @@ def is_native(board: Board, toolchain: str = "") -> bool:
 
 
 def board_of(board: Board, image: bytes) -> Board:
-    """Returns the board as it is for a firmware image. It differs from `board` if the board's toolchains make
-    different kinds of images: it then has only those that make this kind.
+    """Returns the board as it is for a given firmware image, with only the toolchains that make such images.
+
+    It differs from `board` only if the board's toolchains make different kinds of images.
     """
     own = getattr(plugin(board), "board_of", None)
     return board if own is None else cast(Board, own(board, image))

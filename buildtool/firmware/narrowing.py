@@ -173,7 +173,8 @@ def _list_choices(
 def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
     """Whether all weights of an operator fit in four bits.
 
-    If `simplify` is `structure`, they must fit for every network of this structure: their type must say so.
+    If `simplify` is `structure`, weights may be replaced later, so the values in the file prove nothing: the
+    type of the weights must be int4.
     """
     filters = _find_filter(graph, op)
     if filters is None or (simplify is Simplify.STRUCTURE and not filters.is_int4):

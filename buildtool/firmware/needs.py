@@ -106,8 +106,9 @@ class Need:
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """Returns the needs that are known without a compiler: those of arenas and weights, then those of
-    limits.
+    """Returns the needs that are known without a compiler: those of arenas and weights, then those of limits.
+
+    `image_bytes` is the size of the weight image.
     """
     board = target.board
     weights = board.memory(board.weights)
@@ -144,7 +145,7 @@ def needs_of(
 ) -> tuple[Need, ...]:
     """Returns the needs in every memory that firmware uses, then those of the options' limits.
 
-    The memories of the arena and the weights come first.
+    The memories of the arena and the weights come first. `image_bytes` is the size of the weight image.
     """
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))

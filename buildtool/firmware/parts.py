@@ -303,9 +303,9 @@ class _Section:
                 yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
     def _make_unnamed(self, low: int, high: int) -> Piece:
-        """Returns the piece for bytes [low, high) that belong to no object.
+        """Returns the piece for the bytes [low, high), which belong to no object.
 
-        They are padding if there is a linker's map, or if they are a few zeros.
+        The bytes are called padding if there is a linker's map, or if they are a few zeros.
         """
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)

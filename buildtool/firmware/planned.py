@@ -250,8 +250,10 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
 def _named(
     error: PlanError, model: Model, choice: TargetChoice, file: File, options: PlanOptions
 ) -> PlanError:
-    """Returns `error`. Its hints that contain the command for making a plan get the file names and the
-    limits.
+    """Returns `error` with hints that can be run as they are.
+
+    A hint may contain the command that makes the plan again: it gets the names of the files, and the limits
+    of `options`.
     """
     error.hints = error.hints or (_AGAIN,)
     usual, limits = PlanOptions(), ("image", "ram", "max_flash", "max_f", "max_cost", "max_ms", "hop")
@@ -330,10 +332,10 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
 
 
 def _find_order(plan: Plan, graph: Graph) -> Graph:
-    """Returns the graph in the order of the plan's operators, with the plan's second passes (recomputation)
-    and views.
+    """Returns the graph in the form that a plan was made for.
 
-    If no form of the graph matches the plan, it returns the graph unchanged.
+    That is the graph in the order of the plan's operators, with the plan's second passes (recomputation) and
+    views. If no form of the graph matches the plan, the graph is returned unchanged.
     """
     for ordered in _list_orders(graph):
         for turned in dict.fromkeys((ordered, turn_signals(ordered))):

@@ -53,9 +53,7 @@ def _only_native(choice: TargetChoice, board: Board) -> Board:
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
-    """Returns the test firmware's own sources: those of the plugin, or for a link those that answer
-    over it.
-    """
+    """Returns the sources of the test firmware itself: the plugin's, or those that answer over a link."""
     if tools.wiring is None:
         return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
@@ -83,10 +81,10 @@ class Origins:
         return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
-        """Returns the board's files, the code and data of other distributions, and the files that libraries
-        read.
+        """Returns the files on which the emitted code and its build depend, besides buildtool's own code.
 
-        buildtool's own code is not included, because its digest covers it.
+        They are the board's files, the code and data of other distributions, and the files that libraries
+        read. The digest of buildtool's code covers the rest.
         """
         code = {path for folder in self.foreign().values() for path in folder.rglob("*")}
         module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()

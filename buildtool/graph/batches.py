@@ -39,7 +39,7 @@ def _attrs_of_one_image(attrs: g.Attrs) -> g.Attrs:
 
 
 def _keeps_images_separate(graph: Graph, op: Op, batch: int) -> bool:
-    """Whether each image of the output depends only on the image of every input that has the same number."""
+    """Whether image i of each output depends only on image i of each input. `batch`: the number of images."""
     operands = [graph.tensors[t] for t in op.inputs if t >= 0]
     varying = [t for t in (*operands, *(graph.tensors[t] for t in op.outputs)) if not t.is_constant]
     if any(len(tensor.shape) < 2 or tensor.shape[0] != batch for tensor in varying):

@@ -213,9 +213,10 @@ def _bound_taps(graph: Graph, op: Op, source: Bounds) -> tuple[Int64, Int64]:
 
 
 def _bound_windows(graph: Graph, op: Op, low: Int64, high: Int64) -> tuple[Int64, Int64]:
-    """Returns the least and greatest sums of a channel's windows, from those of its taps (channels, taps).
+    """Returns the least and greatest sum of each channel over all windows, also those that meet the padding.
 
-    A tap in the padding adds nothing.
+    `low` and `high` are the least and greatest sums of each tap: (channels, taps). A tap in the padding adds
+    nothing.
     """
     if op.kind is OpKind.TRANSPOSE_CONV:  # any of the taps may meet an input pixel
         return np.minimum(low, 0).sum(axis=1), np.maximum(high, 0).sum(axis=1)
@@ -294,9 +295,9 @@ def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | No
 
 
 def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Bounds RESIZE_NEAREST_NEIGHBOR, which keeps bounds, and RESIZE_BILINEAR of constant channels.
+    """Bounds RESIZE_NEAREST_NEIGHBOR, which keeps bounds, and the constant channels of RESIZE_BILINEAR.
 
-    The weights of RESIZE_BILINEAR may be negative, so other channels may have any value.
+    The weights of RESIZE_BILINEAR may be negative, so its other channels may have any value.
     """
     (source,), out = operands, graph.tensors[op.outputs[0]]
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
@@ -347,7 +348,10 @@ def pad(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def concatenation(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Bounds a CONCATENATION: of channels by each operand's own bounds, else by those of all operands."""
+    """Bounds a CONCATENATION. If it joins channels, each channel keeps the bounds that it has in its operand.
+
+    If it joins another dimension, a channel's bounds include those of all operands.
+    """
     if None in operands or _axis(graph, op, op.outputs[0]) is None:
         return None
     if _axis(graph, op, op.outputs[0]) == -1:

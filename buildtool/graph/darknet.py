@@ -218,9 +218,9 @@ class _Network:
         self.apply("upsample", (channels, height * stride, width * stride))
 
     def _read_route(self, s: Section) -> None:
-        """Reads [route], which joins layers, or parts of them, along the channels.
+        """Reads [route], which joins the outputs of layers, or parts of them, along the channels.
 
-        If it has one whole layer, no operator is added.
+        If it names one layer and takes all its channels, no operator is added.
         """
         parts = [self.layer(index) for index in s.numbers("layers")]
         groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
@@ -236,7 +236,7 @@ class _Network:
         self.apply("route", (total, *parts[0][1][1:]), [v for v, _ in parts])
 
     def _read_shortcut(self, s: Section) -> None:
-        """Reads [shortcut], which adds the outputs of other layers. They may have other shapes."""
+        """Reads [shortcut], which adds the outputs of other layers. Their shapes may differ."""
         reads = [self.x, *(self.layer(index)[0] for index in s.numbers("from"))]
         self.apply("shortcut", self.shape, reads)
         if s.options.get("activation", "linear") != "linear":

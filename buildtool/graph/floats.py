@@ -83,9 +83,10 @@ def curve_bound(graph: Graph, op: Op) -> int:
 
 
 def curve_units(op: Op, operand: Array) -> Array | None:
-    """Returns for each element a number whose last place is the unit of `curve_bound`.
+    """Returns numbers whose last place is the unit of `curve_bound`, one for each element of the result.
 
-    It counts where it is larger than the result itself. None: the unit is always the result's last place.
+    Where the result itself is larger in magnitude, its own last place is the unit. Returns None if the
+    result's last place is the unit everywhere. `operand`: the operator's input.
     """
     if op.kind is OpKind.LOG_SOFTMAX:
         return np.ones_like(operand)

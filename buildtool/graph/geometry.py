@@ -58,7 +58,10 @@ def attributes(op: Op, cls: type[_A]) -> _A:
 
 
 def check_window(attrs: g.ConvAttrs | g.PoolAttrs, *, crops: bool = False) -> None:
-    """Raises GeometryError unless strides are above 0 and, unless it `crops`, paddings are 0 or more."""
+    """Raises GeometryError unless strides are above 0 and paddings are at least 0.
+
+    With `crops`, paddings may be negative: the windows then leave out rows or columns.
+    """
     demand(all(s >= 1 for s in attrs.stride), f"stride {list(attrs.stride)} is not positive")
     demand(crops or not is_cropped(attrs), "negative padding")
 

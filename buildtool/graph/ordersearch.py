@@ -52,7 +52,7 @@ class Uses:
 
 @dataclass(frozen=True)
 class _Local:
-    """A value that a segment's operators read or write, as the segment sees it."""
+    """A value that operators of a segment read or write: its size, and who in the segment uses it."""
 
     size: int
     maker: int  # the operator in the segment that makes it, as a set; empty where it exists before
@@ -140,7 +140,10 @@ class Segment:
 
     @cached_property
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, those that may follow it directly, as (bit, set of all their predecessors)."""
+        """For each operator, the operators that may run directly after it.
+
+        Each of them is (its bit, the set of its predecessors), both as bit masks.
+        """
         return tuple(
             tuple((1 << r, self.needs[r]) for r in bits(feeds) if not self.needs[r] & feeds)
             for feeds in self.feeds
@@ -312,5 +315,5 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> SearchResult
 
 
 def _rank_end(state: State) -> tuple[int, int, int, int]:
-    """Returns the last fields of a queue entry: the live bytes, then the state's sets."""
+    """Returns the end of a queue entry: the live bytes, which break ties, and the state's sets."""
     return state.live, state.done, state.ready, state.lean

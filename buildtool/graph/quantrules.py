@@ -1,7 +1,7 @@
 """Rules for the types and quantisation of operators' tensors, the same as in TFLite's kernels.
 
-Each rule raises QuantError where they do not fit. `ops` lists the rules of each kind of operator.
-`check_tensor` checks a tensor by itself.
+Each rule raises QuantError if a tensor's type or quantisation does not fit its operator. `ops` lists the
+rules of each kind of operator. `check_tensor` checks a tensor by itself.
 """
 
 import math

@@ -220,9 +220,9 @@ def _check_state(op: Op, inputs: _Shapes, outputs: _Shapes) -> None:
 def state_shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the shape of the operator's state, for an operand of shape `shape`.
 
-    A framer and a stacker keep the samples before those of the next operand, and then a counter. A delay and
-    an overlap-add keep a row of at least one sample for each channel. Raises GeometryError for attributes
-    that do not fit the operand.
+    The state of a framer or a stacker is the earlier samples that later invokes read again, then a counter.
+    The state of a delay or an overlap-add is a row of at least one sample for each channel. Raises
+    GeometryError for attributes that do not fit the operand.
     """
     _check_attributes(op.attrs, shape)
     match attrs := op.attrs:

@@ -566,9 +566,10 @@ class SlidingAttrs(Attrs):
 
     The inputs are the last rows of the window, a state and, if the first rows of the window are computed
     again, their sums or maxima. The state contains a ring of the sums (or maxima) of blocks of rows.
-    `entries`: the number of blocks in the ring. `blocks`: the number of rows of each block that enters the
-    ring at a hop, in order. They are the first ones of the last rows. `bytes`: the bytes of an element of the
-    ring.
+    `entries`: the number of blocks in the ring.
+    `blocks`: the number of rows of each block that a hop adds to the ring, in order. Together, these blocks
+    are the first rows of the first input.
+    `bytes`: the bytes of an element of the ring.
     """
 
     entries: int
@@ -800,7 +801,7 @@ class Tensor:
         """The shape as (batch, rows, columns, channels).
 
         Missing dimensions are 1. The dimensions before the last three are multiplied to give the batch. A
-        (batch, features) matrix has `batch` columns of one row.
+        matrix (batch, features) counts as one row of `batch` pixels, whose channels are the features.
         """
         rows, columns, channels = (1, 1, 1, *self.shape)[-3:]
         return math.prod(self.shape[:-3]), rows, columns, channels

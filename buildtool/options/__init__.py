@@ -103,7 +103,7 @@ def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_beside_plan(names: Iterable[str]) -> None:
     """Raises UsageError if one of `names` is an option that only affects planning.
 
-    It is called for requests with a plan from a file: nothing is planned for these.
+    Requests with a plan from a file call it, because nothing is planned for them.
     """
     for name in names:
         if name not in _BESIDE_PLAN:

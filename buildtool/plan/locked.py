@@ -34,9 +34,10 @@ class Locked:
 
 
 def name_files(error: PlanError, model: str, board: str, file: str, settings: str) -> PlanError:
-    """Puts the names of files into those hints of an error that have the line COMMAND. Returns `error`.
+    """Puts the command that makes a new plan into those hints of an error that contain the text COMMAND.
 
-    `model`: the model's path. `file`: that of the refused plan. `settings`: further options of the command.
+    `model`: the model's path. `board`: its name. `file`: the path of the refused plan. `settings`: further
+    options of the command. Returns `error`.
     """
     stem, suffix = os.path.splitext(file)  # noqa: PTH122 - a Path would change how it is written
     out = f"{stem}_new{suffix if suffix not in ('', '.tflite', '.onnx') else '.plan'}"

@@ -31,6 +31,7 @@ class Scheme(enum.StrEnum):
 
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
+    EDGES = "edges"  # the same, but the first and the last step make more rows (see schedule.pace)
     BANDS = "bands"  # keeps columns, and copies the rows that its next step reads again to LINES and back
     SWAPS = "swaps"  # as BANDS, but a kept pixel is either in LINES or in a window that lasts
     HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed

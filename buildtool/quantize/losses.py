@@ -20,11 +20,14 @@ Array = npt.NDArray[np.generic]
 
 @dataclass
 class _Sums:
-    """Figures over all elements of one output and all inputs of the networks.
+    """Sums over all elements of one output, and over all inputs for which the networks have run.
 
-    `elements`: how many. `largest`: the largest magnitude of the exact output. `max_abs` and `total_abs`: the
-    largest error and the sum of errors, as magnitudes. `signal` and `noise`: the sums of squares of the exact
-    output and of the errors.
+    `elements`: the number of these elements.
+    `largest`: the largest magnitude of the float network's output.
+    `max_abs`: the largest magnitude of an error.
+    `total_abs`: the sum of the magnitudes of all errors.
+    `signal`: the sum of squares of the float network's output.
+    `noise`: the sum of squares of the errors.
     """
 
     elements: int = 0

@@ -83,9 +83,8 @@ class LevelAnswer(TypedDict):
     """How close a run was to the real board; `level_text` is the same in a few words, for headlines.
 
     `level` is one of these words:
-
-    - "host": the same C, compiled for this machine.
-    - "model": the same, with a model of the chip's own operations.
+    - "host": the emitted C, compiled for this machine.
+    - "model": the emitted C, compiled for this machine, with a model of the chip's own operations.
     - "compiled": compiled by the chip's own compiler, but not run.
     - "emulator": the chip's own code in an emulator of the instruction set.
     - "simulator": the chip's own code in the maker's simulator of the chip.

@@ -42,7 +42,8 @@ class SourceGroup(TypedDict):
 class SerialPort(TypedDict):
     """The driver of a board's serial port, with the functions of `wire.h`, for applications.
 
-    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core. They go after `cflags`.
+    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core; in a command line they
+    follow `cflags`.
     """
 
     flags: list[str]
@@ -51,18 +52,20 @@ class SerialPort(TypedDict):
 
 
 class Tools(TypedDict):
-    """Compiler and archiver; each word of a command line is one element.
+    """Compiler and archiver. Each word of a command line is one element of a list.
 
     The commands are: compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link:
-    cc cflags OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler
-    looks for included binary files. `map` is the flag before the file to which the linker writes its map.
+    cc cflags OBJECTS LIBRARY ldflags -o IMAGE.
 
-    `cflags` includes `exact`, `core` and `defines`, which serve a compiler that has flags of its own. `exact`
-    are the flags that give the reference's bytes and suit the headers of libraries. `core` are the flags that
-    select the core. `defines` (NAME or NAME=VALUE) tell the kernels about the core.
-
-    `renames` is the flag before FOLDER=NAME in a build for a debugger. It gives source folders names that do
-    not depend on this machine ("": not needed).
+    - `cflags`: all flags of the board's compiler. It includes the three lists below, which are also needed by
+      any other compiler.
+    - `exact`: the flags that give the reference's bytes and suit the headers of libraries.
+    - `core`: the flags that select the core.
+    - `defines`: NAME or NAME=VALUE; they tell the kernels about the core.
+    - `incbin`: the flag before a folder in which the assembler looks for included binary files.
+    - `map`: the flag before the file to which the linker writes its map.
+    - `renames`: the flag before FOLDER=NAME in a build for a debugger. It gives source folders names that do
+      not depend on this machine ("": not needed).
     """
 
     name: str

@@ -119,7 +119,7 @@ class Accuracy(TypedDict):
 class DatasetAnswer(TypedDict):
     """The result of a data set on the firmware and on the reference.
 
-    - `inputs`: the number that was run, out of `inputs_there` of the data set, all of them on the reference.
+    - `inputs`: the number of inputs that the reference computed, out of `inputs_there` in the data set.
     - `seed`: the seed that chose them; None if all were run.
     - `firmware`: the part that also ran on the firmware; None if only the reference was run.
     - `exact`: whether all outputs of that part are equal; None without that part.

@@ -56,7 +56,8 @@ class MoveView(TypedDict):
 class OverlapView(TypedDict):
     """An operator whose output may overlap its input.
 
-    `input` and `output` are positions of buffers. `distance` is in bytes.
+    `input` and `output` are positions of buffers. The input's offset is at least `distance` bytes above the
+    output's offset.
     """
 
     op: int
@@ -357,7 +358,11 @@ class NoOtherPlan(TypedDict):
 
 
 class NarrowLayer(TypedDict):
-    """A layer that computes `channels` of its `of` channels. `macs` and `macs_of` are its work with both."""
+    """A layer that computes only `channels` of its `of` channels.
+
+    `macs` is the number of multiply-accumulates for these channels, and `macs_of` the number for all
+    channels.
+    """
 
     name: str
     channels: int
@@ -498,8 +503,8 @@ class PlannedModel(PlanDetails, BoardFacts):
     - `order_status`: null for the given order of operators. For the best order it is "optimal" (no order
       keeps fewer bytes alive) or "feasible" (its own budget ended first).
     - `estimated_ms`: the cost at the board's clock; null if costs are not times or the clock is not known.
-    - `cost_by_ratio`: the plan's kernels that have no formula in cycles. Their instructions are counted,
-      times the mean number of cycles per instruction.
+    - `cost_by_ratio`: the plan's kernels that have no formula in cycles. Their cost is their number of
+      instructions times a mean number of cycles per instruction.
     - `removed`: null if all channels are computed.
     - `four_bits`: null if no weights are stored in four bits.
     - `memories`: null unless the arena is in two memories.

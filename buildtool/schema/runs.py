@@ -263,11 +263,13 @@ class OutputTop(TypedDict):
 
 
 class ProfileLine(TypedDict):
-    """A line of a published profile, in seconds, compared with the same operators of this plan.
+    """A line of a published profile, compared with the same operators of this plan. Times are in seconds.
 
-    `published` is the published time, `estimated` follows from the board's estimate, and `counted` from the
-    issues of its model. None means unknown. `operators` is the number of the plan's operators in this line;
-    loading weights counts as one.
+    - `operators`: the number of the plan's operators in this line; loading weights counts as one.
+    - `published`: the published time.
+    - `estimated`: the time by the rates in the board's file; None without such rates.
+    - `counted`: the time of the instructions that were counted in a model of the board's vector unit; None if
+      some operator was not counted.
     """
 
     name: str

@@ -6,9 +6,10 @@ convolution. The layers before the first convolution, which prepare the input, b
 the head: what follows the global pooling or begins with Flatten, or the last convolution where only softmax
 or pooling follows it.
 
-What is split at a time is one block, or all blocks if there is no fusion. Its input is whole, and so are some
-of its layers, which are computed once. The other layers are divided among the branches. A branch's
-convolution reads the whole input or, with "slice", the branch's share of its channels.
+With fusion, branches are built for each block and joined at its end; without fusion, they are built once for
+all blocks. Branches read a whole tensor, and some layers at their beginning may be computed once for all of
+them. The other layers are divided among the branches. A branch's convolution reads the whole tensor or, with
+"slice", the branch's share of its channels.
 """
 
 from __future__ import annotations
@@ -132,8 +133,9 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
 def _count_kept(current: list[Segment], strided: Segment) -> int:
     """Counts the segments in `current` that belong to the block which ends before the segment `strided`.
 
-    Paddings belong to the convolution after them. A depthwise convolution belongs to the convolution that
-    widens its input (an inverted residual). Otherwise the fusion would be as wide as that input.
+    The others belong to the next block. These are paddings directly before `strided` and, if `strided` is a
+    depthwise convolution, the convolution that widens its input (an inverted residual). Otherwise the block's
+    fusion would have to be as wide as that input.
     """
     keep = len(current)
     while _is_single(current[keep - 1], PADDINGS):

@@ -100,7 +100,10 @@ def calls_of(model: keras.Model) -> tuple[Call, ...]:
 
 
 def _open_graph(model: Any) -> Any:
-    """Returns the functional model: the model itself, or the one inside it."""
+    """Returns the functional model: `model` itself, or the one that Keras keeps inside a Sequential model.
+
+    Raises UnsupportedError for other models.
+    """
     import keras
 
     if not isinstance(model, keras.Model):

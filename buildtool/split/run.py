@@ -95,7 +95,11 @@ def _refuse_hopeless(work: Work) -> None:
 
 
 def _propose_choices(work: Work) -> Iterator[Choice]:
-    """Yields choices: no split, one factor for all blocks, and for each block the factor with least RAM."""
+    """Yields choices that are likely to meet the goals, for each possible `first` (see `Choice`).
+
+    They are: no split, each factor for all blocks, and then for one block after the other the factor with
+    which the network needs the least RAM.
+    """
     for first in work.wanted.firsts:
         best = whole = Choice.whole(len(work.blocks), first)
         yield whole
@@ -333,7 +337,10 @@ def tables(work: Work, searches: Sequence[SearchResult], result: SearchResult) -
 
 
 def by_block(result: SearchResult, factors: Sequence[int]) -> Table:
-    """Returns Table 1: each block's accuracy (%) on held-out images with each factor, and its factor."""
+    """Returns Table 1: for each block, the accuracy on held-out images by factor, and the kept factor.
+
+    `factors`: the factors that have a column. Accuracies are in percent.
+    """
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []

@@ -102,8 +102,10 @@ class Step:
 class SearchResult:
     """The result of a search.
 
-    `others`: the networks for comparison, by name: "original" (not split), "second" (one factor smaller),
-    "naive" and "shared". They are trained as long in total as the chosen network.
+    `others`: the networks for comparison, by name. They are trained as long in total as the chosen network.
+    "original" is not split. "second" has a smaller factor in the block that lost the most accuracy. "naive"
+    and
+    "shared" have the same factor in all blocks and are joined once (see `Fusion`).
     `refused`: for networks for comparison that cannot be built, by name, the reason.
     `front`: the networks on the Pareto front (see `front` below).
     `misses`: why the chosen network does not meet the goals; "" if it does.

@@ -194,14 +194,17 @@ def slice_weights(original: Step, weights: Weights, reads: Channels | None, writ
 def orders(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, settled: Iterable[str]
 ) -> dict[str, NDArray[np.int64]]:
-    """Returns the channels of each split original step, in the order in which the branches have them.
+    """Returns the order in which the branches have the channels of each split original step, by its name.
 
-    The weight between an input and an output channel is the sum of squares over the kernel's window, divided
-    by the output channel's sum, since batch normalisation makes all outputs alike. The layers are reordered
-    one at a time, by a greedy assignment and swaps, until the weight inside branches no longer grows. The
-    order stays where channels are concatenated, grouped, or joined with channels that are not split, and in
-    layers of the split network that have weights already (`settled`). `kernel_of` returns the kernel
-    (..., in, out) of an original convolution or dense layer.
+    The order keeps large weights inside branches. The weight between an input and an output channel is the
+    sum of squares over the kernel's window, divided by the output channel's sum, since batch normalisation
+    makes all outputs alike. One layer after the other is reordered, by a greedy assignment and swaps, until
+    the weight inside branches no longer grows. The order does not change where channels are concatenated,
+    grouped, or joined with channels that are not split.
+
+    `split`: the steps of the split network. `original`: the steps of the original network, by name.
+    `kernel_of`: returns the kernel (..., in, out) of an original convolution or dense layer.
+    `settled`: the names of split steps that have weights already, whose order does not change either.
     """
     spaces = _Spaces(split, original, set(settled))
     links, natural = _find_links(split, original, kernel_of, spaces)
@@ -223,10 +226,11 @@ def is_part(step: Step) -> bool:
 
 
 class _Spaces:
-    """Sets of steps whose channels have one common order: a convolution and the channelwise steps after it.
+    """Sets of original steps whose channels must have the same order.
 
-    Each set has the name of one of its original steps. `sizes`: for each step, the number of channels in each
-    branch. `settled`: the sets whose order must not change.
+    Such a set is a convolution and the steps after it that compute each channel separately. It has the name
+    of one of its steps. `sizes`: for each step, the number of channels in each branch. `settled`: the sets
+    whose order must not change.
     """
 
     def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
@@ -283,9 +287,10 @@ class _Link(NamedTuple):
 def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
-    """Returns the links, and for each set the branch of each channel in the original order.
+    """Returns the links, and for each set of steps the branch of each channel, in the original order.
 
-    A tensor that step STEP reads whole is a set with the name " STEP".
+    `split`, `original` and `kernel_of`: as in `orders`. A tensor that step STEP reads whole counts as a set
+    with the name " STEP".
     """
     steps = {step.name: step for step in split}
     first = {step.part.source: step for step in reversed(split) if step.part is not None and is_part(step)}

@@ -232,9 +232,9 @@ class Batches:
         self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
-        """Returns the number of batches in an epoch.
+        """Returns the number of batches in an epoch, at least 1.
 
-        Images that do not fill a last batch are left out, in each epoch others.
+        Images that do not fill a last batch are left out. Which ones these are differs from epoch to epoch.
         """
         return max(1, len(self._order) // self._settings.batch)
 

@@ -136,8 +136,8 @@ class Fusion(Enum):
 class Choice:
     """One structure of a split network.
 
-    `factors`: the splitting factor of each block, in the network's order. Without fusion all are equal,
-    except that for NAIVE, blocks with factor 1 may come before the others.
+    `factors`: the splitting factor of each block, in the network's order. With Fusion.NAIVE and Fusion.SHARED
+    all are equal; with NAIVE, however, the first blocks may have factor 1.
     `first`: whether the first convolution of a branch reads all channels before the block ("full") or the
     branch's share of them ("slice"). The network's input is always read whole.
     `shared`: how many convolutions at the network's beginning are whole.

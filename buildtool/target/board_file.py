@@ -212,10 +212,10 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
 
 
 def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
-    """Returns the table of a board file, merged over those of the files that it extends. `files` is from
-    `chain`.
+    """Returns the table of a board file, merged over those of the files that it extends.
 
-    Raises TargetError if a file's key `without` names something that the files below it do not have.
+    `files` is from `chain`. Raises TargetError if the key `without` of a file names something that the files
+    that it extends do not have.
     """
     merged: Table = {}
     for path, table in reversed(files):

@@ -78,14 +78,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """Returns the values of `variables.VARIABLES` for an operator. A variable without a meaning for it is 0
-    or 1.
+    """Returns the values of `variables.VARIABLES` for an operator, by name.
 
-    The graph caches them, since every formula of an operator reads them.
-
-    The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
-    comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
-    `WidenedAttrs`.
+    A variable that has no meaning for the operator is 0 or 1. The vectors of a dense layer count as columns
+    of one row, and the steps of an LSTM as columns. The graph caches the result, since every formula of an
+    operator reads it.
     """
     known: dict[int, tuple[Op, dict[str, int]]] = graph.facts.setdefault("features", {})
     entry = known.get(id(op))
@@ -256,10 +253,12 @@ def is_bordered(op: Op) -> bool:
 def contract_for(variant: KernelVariant, graph: Graph, op: Op) -> KernelVariant:
     """Returns the kernel with the overlap contract (see `Contract`) that holds when it is called for `op`.
 
-    Calls on parts of the channels, row by row, do not compute the elements in ascending order. If the input
-    is some channels of a wider tensor, the kernel does not read that tensor's elements in sequence, and the
-    inputs of a concatenation are not contiguous. If weights are expanded for some output channels at a time,
-    the kernel reads its whole input for each of them.
+    The contract in the catalogue is weakened or dropped in these cases:
+    - The kernel is called for some channels row by row: it does not compute elements in ascending order.
+    - The input is some channels of a wider tensor: the kernel does not read that tensor's bytes in sequence,
+      and the inputs of a concatenation do not follow one another.
+    - Weights are expanded for some output channels at a time: the kernel reads its whole input for each of
+      these slices.
     """
     if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
@@ -389,8 +388,9 @@ def slices_of(channels: int, expanded: int) -> list[tuple[int, int]]:
 
 
 def of_channels(values: Mapping[str, int], channels: int) -> dict[str, int]:
-    """Returns the variables, of an operator with `values`, that are different for a slice of `channels`
-    output channels.
+    """Returns the variables that change if a kernel computes a slice of `channels` output channels.
+
+    `values` are the variables of the whole operator.
     """
     shares = {name: values[name] * channels // values["cout"] for name in ("outputs", "macs")}
     return {"cout": channels, **shares}
@@ -429,8 +429,10 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
 
 
 class ChannelBytes(NamedTuple):
-    """How a block of constants is cut at output channels: the values of the formulas in its `Layout`, where
-    `channel_factors` gives `factors`, and so on.
+    """How a block of constants is cut at output channels.
+
+    The field `factors` is the value of the formula `channel_factors` in the kernel's `Layout`, and so on for
+    the other fields.
     """
 
     factors: int = 0

@@ -33,8 +33,8 @@ COST_UNITS = 16  # a cost is a multiple of 1/16
 
 
 class Part(NamedTuple):
-    """The numbers on which a call's cost depends along one axis, for the outputs that it computes on this
-    axis.
+    """The outputs that a kernel call computes along one axis, as the numbers on which the call's cost
+    depends.
     """
 
     size: int  # outputs
@@ -213,11 +213,11 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """Returns pairs (columns, factor). A call's cost is the sum, over the pairs, of the factor times the
-    formula's value for the columns.
+    """Returns pairs (columns, factor): a call's cost is the sum of factor times formula(columns) over the
+    pairs.
 
-    Columns in several pieces of memory are computed piece by piece. Each piece after the first adds its cost
-    minus that of a window without columns.
+    Columns in several pieces of memory are computed piece by piece. Only the first piece counts with its
+    whole cost: what a call costs without any columns is subtracted for every further piece.
     """
     if not columns.pieces:
         return [(columns, 1)]

@@ -159,8 +159,7 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """Returns the kernels, with the cycles added to their costs in which the core waits for constants that it
-    reads in place.
+    """Returns the kernels with costs that include waits for the constants that a kernel reads in place.
 
     A call fetches its constants once if the cache holds them all, otherwise in every pass over them. Two
     things are left out: what the cache contains before the call, and waits for code.

@@ -69,8 +69,10 @@ def packing_digest(target: Target) -> str:
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
-    """Returns, for each of the kernels or routines `callees`, the fields that a step reads (those marked with
-    the step, see `ReadBy`), and its types and form if they are not the defaults.
+    """Returns, for each of the kernels or routines `callees`, the fields that a step reads.
+
+    These are the fields whose annotation names the step. Types and form are added where they are not the
+    defaults. `kind` is the dataclass of the callees.
     """
     names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [

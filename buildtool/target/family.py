@@ -156,8 +156,9 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
 
 @contextlib.contextmanager
 def mistake(path: Path, operator: object = "") -> Iterator[None]:
-    """A context that turns errors about an entry of a catalogue into TargetErrors with the file and the
-    entry's name.
+    """A context that adds the file `path` to errors about a catalogue, and makes them TargetErrors.
+
+    `operator` is the name of the entry that the errors are about ("": the whole file).
     """
     try:
         yield
@@ -267,8 +268,10 @@ class _Reader:
 
 
 def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the expressions of the names that a `let` defines, and those of `outer`. An expression may use
-    names that are defined before it. Raises Mismatch for a name that formulas use otherwise.
+    """Returns the expressions of the names that a `let` defines, and those of `outer`.
+
+    An expression may use names that are defined before it. Raises Mismatch for a name that already has a
+    meaning in formulas, such as a variable or a function.
     """
     names = dict(outer or {})
     for name, expression in stated.items():

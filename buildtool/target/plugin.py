@@ -89,7 +89,8 @@ class TargetPlugin(Protocol):
     - `kernel_families()`: its KernelFolders, for its own boards and for those of other plugins;
     - `libraries`: the names of libraries whose kernels its boards can use. `library(board, name, path)`: the
       user's Library at `path`; raises UsageError if the board cannot use it, or it is not at `path`;
-    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
+    - `requantisations(board)`: for each value of `Requantise` that the board offers, the names of the kernel
+      families that requantise so and are preferred to the core's other families;
     - `copies_into_ram`: whether its start-up code copies kernels and weights into RAMs that the roles name;
     - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
     - `reality(board)`: the Reality of `run`, for programs by the board's first toolchain, if `run` uses

@@ -138,7 +138,7 @@ def make_target(
     """Returns `board` with the kernels of its core's families in order; those of portable families come last.
 
     `libraries` maps the names of libraries to their paths; their kernels precede all others. Next come the
-    kernels for `requantise`. Both change the target's planning digest.
+    kernels for `requantise`. Libraries and `requantise` change the target's planning digest.
     """
     # Imported here because it imports numpy, which code that only lists boards does not need.
     from buildtool.target.catalogue import for_core

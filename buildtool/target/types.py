@@ -286,9 +286,10 @@ class Layout:
 class KernelVariant(Layout):
     """A kernel for one operator kind. For `form` see `AsUint8`.
 
-    A block of constants with `slices` is a head of `channel_head` bytes, `channel_factors` bytes for each
-    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the
-    library's function that answers the question `asks` about scratch.
+    A kernel with `slices` has its constants in a block of three parts: a head of `channel_head` bytes, then
+    `channel_factors` bytes for each channel, then `channel_weights` bytes for each channel. The last two
+    parts are each rounded up to a multiple of 16 bytes. `ask` is the library's function that answers the
+    question `asks` about scratch.
     """
 
     op: Annotated[
@@ -480,8 +481,9 @@ class Board:
         return max(self.reserved_for_others(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of the memory `name` that arenas may use: all except `unavailable_bytes`. Raises
-        KeyError for an unknown name.
+        """Returns the bytes of the memory `name` that arenas may use: all except `unavailable_bytes`.
+
+        `state` is as in `reserved_for_others`. Raises KeyError for an unknown name.
         """
         return max(0, self.memory(name).size - self.unavailable_bytes(name, state))
 

@@ -274,10 +274,10 @@ class Builder(GraphBuilder):
 
 
 def _quantization(values: Floats) -> Quantization:
-    """Returns the quantisation of a tensor with these values, those of all samples.
+    """Returns a quantisation for a tensor that has these values in all samples.
 
-    A vector has few values per sample, so its values for other inputs may be beyond those. Therefore its
-    range is enlarged.
+    A vector (one pixel) has few values per sample. Other inputs may well give values outside the range of
+    these, so its range is enlarged.
     """
     is_vector = math.prod(values.shape[1:]) == values.shape[-1]
     return calibrate.quantization(values, _VECTOR_HEADROOM if is_vector else 1.0)

@@ -31,7 +31,10 @@ class Series:
 
 
 def causal() -> Series:
-    """Returns causal convolutions over time, dilated by 1, 2, 4 and 8. Only the last moment is read."""
+    """Returns a network of causal convolutions over time, dilated by 1, 2, 4 and 8.
+
+    Its dense layer reads only the last moment.
+    """
     net = NetBuilder(1, "causal")
     x = net.input((1, 1, 128, 16))
     for dilation in (1, 2, 4, 8):
@@ -43,7 +46,7 @@ def causal() -> Series:
 
 
 def samples() -> Series:
-    """Returns convolutions over the 16,000 samples of a second, without padding."""
+    """Returns a network of convolutions over the 16,000 samples of a second, without padding."""
     net = NetBuilder(2, "samples")
     x = net.input((1, 1, 16000, 1))
     for channels, kernel in ((16, 80), (24, 13), (32, 13)):
@@ -52,7 +55,10 @@ def samples() -> Series:
 
 
 def ecg() -> Series:
-    """Returns separable convolutions over 1,000 samples of two leads, with SAME padding and poolings."""
+    """Returns a network of separable convolutions over 1,000 samples of two leads.
+
+    It has SAME padding, and poolings.
+    """
     net = NetBuilder(3, "ecg")
     x = net.input((1, 1, 1000, 2))
     for number, channels in enumerate((16, 24, 32)):

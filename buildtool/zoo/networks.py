@@ -43,9 +43,10 @@ class Feed:
 
 
 def image(size: int, scale: Fraction = UNIT, zero_point: int = -128) -> Feed:
-    """Returns a square input image.
+    """Returns a square RGB input image of `size` rows with this quantisation.
 
-    Smaller images have more calibration samples, so that the last feature map has enough pixels.
+    The smaller it is, the more calibration samples it has, so that the last feature map has enough pixels in
+    all samples together.
     """
     return Feed((size, size, 3), scale, zero_point, max(4, min(16, 4 * 160 * 160 // (size * size))))
 
@@ -86,7 +87,10 @@ def _same(b: Builder, x: int, kernel: int | tuple[int, int], stride: int = 1) ->
 
 
 def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
-    """Returns the distribution of outputs that average pooling reads, or None (the usual one) for others."""
+    """Returns the distribution of a layer's outputs if average pooling reads them, otherwise None.
+
+    None stands for the usual distribution. `is_pooled`: whether average pooling reads the outputs.
+    """
     return spread_before_pooling(activation) if is_pooled else None
 
 
@@ -347,7 +351,10 @@ def _magic_wand(b: Builder) -> int:
 
 
 def _v3_image(size: int) -> Feed:
-    """Returns a square input image with more calibration samples, as a gate has one value per sample."""
+    """Returns a square input image for MobileNet V3, with more calibration samples than `image` has.
+
+    Its squeeze-and-excitation layers have only one value per channel in each sample.
+    """
     return replace(image(size), samples=16 if size > 128 else 48)
 
 

@@ -38,7 +38,10 @@ INT8 = (-128, 127)
 
 
 def conv_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs pairs of output channels: the quads of each row of taps, then the remaining taps of all rows."""
+    """Packs output channels in pairs. The taps of a pair come row by row, in quads (four inputs each).
+
+    The inputs that do not fill a quad at the end of a row come after all rows, packed together.
+    """
     weights = filter_weights(graph, op)
     outputs, kernel_h = weights.shape[:2]
     rows = weights.reshape(outputs, kernel_h, -1)
@@ -59,14 +62,17 @@ def depthwise_columns(graph: Graph, op: Op) -> bytes:
 def depthwise_pairs(graph: Graph, op: Op) -> bytes:
     """Packs the taps row by row, like `depthwise_columns` for a window of one column.
 
-    If there are fewer than four channels, the others are zeros.
+    If the operator has fewer than four channels, the block's other channels are zeros.
     """
     weights = filter_weights(graph, op)
     return _pack_columns(graph, op, weights.reshape(-1, 1, weights.shape[3]))
 
 
 def depthwise_multiplied_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs the output channels of one input channel in pairs. The taps of an output channel are one row."""
+    """Packs the output channels that read one input channel, in pairs.
+
+    All taps of an output channel are packed as one row.
+    """
     weights = filter_weights(graph, op)
     return _pack_pairs(graph, op, _pad_axis(weights.reshape(-1, weights.shape[3]).T, 1))
 
@@ -98,7 +104,10 @@ def block_starts(channels: int) -> list[int]:
 
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
-    """Packs the channels of nn_fully_connected_s8_dsp.c, then the weights in pairs (see nn_dsp_dense.h)."""
+    """Packs each channel's constants for nn_fully_connected_s8_dsp.c, then the weights.
+
+    The weights of two output channels are packed together (see nn_dsp_dense.h).
+    """
     weights = filter_weights(graph, op)
     head, columns = channel_table(graph, op)
     largest = np.abs(columns[:, 0]) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
@@ -112,9 +121,11 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
 
 
 def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
-    """Returns the channels of nn_fully_connected_s8_dsp.c (channels x 4), which round once.
+    """Returns the constants of each output channel for nn_fully_connected_s8_dsp.c: channels x 4.
 
-    `columns`: bias, multiplier, shift, low. `largest`: an upper limit for the magnitude of sums with bias.
+    With them a sum is requantised with one rounding. Channels with extreme values keep their plain bias and
+    shift. `columns`: each channel's bias, multiplier, shift, and further bits of the multiplier. `largest`:
+    an upper limit for the magnitude of each channel's sums, bias included.
     """
     bias, multiplier, shift, low = columns.T
     down = SPARE_BITS - 1 - shift
@@ -128,13 +139,16 @@ def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
 
 
 def _pack_four_rows(weights: Int) -> bytes:
-    """Packs the rows in groups of four, quad by quad; rows of zeros fill the last group."""
+    """Packs rows of weights in groups of four, quad by quad (four inputs).
+
+    Rows of zeros fill the last group.
+    """
     even, odd = _split_even_odd(_pad_axis(_pad_axis(weights, 1), 0))
     return _make_words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3).tobytes()
 
 
 def _overflows(weights: Int) -> bool:
-    """Whether a pair of rows does not fit in int16 (see `_fit`)."""
+    """Whether two neighbouring rows of `weights` do not fit together in int16 (see `_fit`)."""
     return not bool(_fit(*_split_even_odd(_pad_axis(weights, 0))).all())
 
 
@@ -197,10 +211,10 @@ def _channels(
     members: Sequence[range],
     exact: Bools | None = None,
 ) -> tuple[bytes, Int]:
-    """Returns nn_dsp_constants, and nn_dsp_channel of each output (channels x 4).
+    """Returns nn_dsp_constants, and nn_dsp_channel of each output channel (channels x 4).
 
-    `weights`: channels x taps. `members`: the channels that are computed together. `exact`: a mask of the
-    channels whose sums the kernel computes exactly (None: all).
+    `weights`: channels x taps. `members`: ranges of channels that the kernel computes together. `exact`: a
+    mask of the channels whose sums the kernel computes exactly (None: all).
     """
     head, columns = channel_table(graph, op)
     table, good = _fast_channels(columns, weights, int(head[1]))
@@ -211,9 +225,10 @@ def _channels(
 
 
 def _fast_channels(columns: Int, weights: npt.NDArray[np.integer], zero_point: int) -> tuple[Int, Bools]:
-    """Returns nn_dsp_channel for each (bias, multiplier, shift), and whether it is exact for every input.
+    """Returns (nn_dsp_channel of each channel, a mask of the channels that are then exact for every input).
 
-    `weights`: channels x taps.
+    `columns`: each channel's bias, multiplier and shift. `weights`: channels x taps. `zero_point`: that of
+    the output.
     """
     bias, multiplier, shift = columns.T
     low, high = sum_ends(bias, weights)
@@ -238,8 +253,9 @@ def _fast_channels(columns: Int, weights: npt.NDArray[np.integer], zero_point: i
 def _general_range(good: Bools, members: Sequence[range]) -> tuple[int, int]:
     """Returns the smallest range [first, end) of channels that need the general constants.
 
-    It contains every group of `members` that has a channel which is not `good`, and every group that overlaps
-    it.
+    `good`: a mask of the channels that do not need them. The kernel computes the channels of a range in
+    `members` together: if one of them needs the general constants, all have them, and so have overlapping
+    ranges.
     """
     bad = [group for group in members if not good[group.start : group.stop].all()]
     if not bad:

@@ -35,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Channels:
-    """The values of channel_table: zero points and clamps, then each output channel's bias and factors."""
+    """The zero points and clamps of a layer, and the bias and factors of each output channel."""
 
     common: list[int]
     bias: Int32s  # channels
@@ -43,7 +43,7 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
-    """Returns the values of channel_table.
+    """Returns the constants of a layer. With `fold`, the biases include the effect of the input's zero point.
 
     A multiplier of 0 gets a right shift, which all modes allow.
     """
@@ -54,14 +54,14 @@ def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
 
 
 def _head(channels: _Channels, mode: int) -> bytes:
-    """Packs nn_mve_head."""
+    """Packs nn_mve_head. `mode`: how the kernel may requantise (PLAIN, ODD or GENERAL)."""
     return words(*channels.common, mode, 0, 0, 0)
 
 
 def _pack_factors(factors: Int32s) -> bytes:
     """Packs the multipliers of four channels, then their shifts (and lows), and so on for all channels.
 
-    Zeros are added to the last four.
+    If the last group has fewer than four channels, zeros fill it.
     """
     padded = np.pad(factors, ((0, -len(factors) % GROUP), (0, 0)))
     return padded.reshape(-1, GROUP, factors.shape[1]).transpose(0, 2, 1).astype("<i4").tobytes()
@@ -94,7 +94,11 @@ def _pack_pairs(weights: Int8s, bias: Int32s) -> list[bytes]:
 
 
 def _transpose_conv(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_transpose_conv2d_s8_mve: each phase is a convolution."""
+    """Packs the constants of nn_transpose_conv2d_s8_mve.
+
+    The outputs at one place within a stride (a phase) read the same taps. So each phase is packed like a
+    convolution with these taps.
+    """
     channels, weights = _channels(graph, op, fold=False), filter_weights(graph, op)
     rows, columns = attributes(op, ConvAttrs).stride
     pieces = [_conv_head(channels)]

@@ -1,12 +1,14 @@
 """Packs constants for the kernels in this folder, for XMOS's vector unit.
 
-A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
-weights. A record has the constants with which the vector unit requantises its group. If the unit would not be
-exact for every possible sum, the record has the scalar code's constants.
+The unit has 16 accumulators (lanes). It computes a group of 16 output channels together, one in each lane.
 
-Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). So a channel's output changes
-(steps) at no more than 255 sums. If both have the same steps, all outputs are equal, and the constants are
-used.
+A block is nn_conv_constants, then a record of 224 bytes for each group, then the weights. A record has the
+constants with which the unit requantises the group's sums. If the unit would not be exact for every possible
+sum, the record has the scalar code's constants.
+
+Both the kernel's requantisation and the unit's arithmetic (`_outputs`) are monotonic. So a channel's output
+changes (steps) at no more than 255 sums. If both change at the same sums, all their outputs are equal, and
+the unit's constants are used.
 """
 
 from __future__ import annotations
@@ -113,13 +115,16 @@ class _Fit:
 
     @property
     def reach(self) -> Int:
-        """The largest magnitude of the term that the lower bits add."""
+        """The largest magnitude of the term that a sum's lower part adds to its scaled value."""
         return np.where(self.fine > 0, 2 * self.low + 1, ((1 << self.shift) >> 1) * self.low)
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """Parameters of the search for each channel's constants. An array of one element is for all channels."""
+    """Parameters of one or several tries to find a channel's constants.
+
+    An array of one element is for all channels.
+    """
 
     bits: Int  # bits of the factor's upper half
     more: Int  # further bits by which a sum is shifted
@@ -207,10 +212,10 @@ def _upper(centred: Int, shift: Int) -> Int:
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
-    """Returns the part of a scaled sum's lower half that does not depend on the sum's lower bits.
+    """Returns the part of a scaled sum's lower half that depends only on the sum's upper part `upper`.
 
-    It is the product with the factor's last bits, plus the offset's lower half, plus the jump. `upper`: the
-    sums' upper parts.
+    It is the upper part times the last bits of its factor, plus the lower half of the offset, plus the jump
+    (see `_Steps`).
     """
     half = (fit.offset & 0xFFFF)[:, None]
     half = np.where(half < WORST, half, half - (WORST << 1))
@@ -233,7 +238,10 @@ def _word(values: Int) -> Int:
 
 
 def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
-    """Returns the middle of the range of intercepts for which a line of `slope` has exactly these steps."""
+    """Returns intercepts, one for each channel, with which a line of `slope` has exactly these steps.
+
+    The line gives the output as a function of the sum. Of all such intercepts it is the one in the middle.
+    """
     sums = steps.sums
     jump_size = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
     above = steps.outputs + jump_size[:, None] * (sums < 0)
@@ -248,7 +256,10 @@ def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
 
 
 def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
-    """Returns the unit's constants for outputs on a line of `slope`, outputs per unit of the sum."""
+    """Returns the unit's constants for outputs that are a line of `slope` (outputs per unit of the sum).
+
+    `whole`: for each channel, whether its group's outputs are adjacent. `ways`: parameters of the try.
+    """
     low, high = _relevant(channels, steps)
     first, last = _reachable_range(steps)
     middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
@@ -269,9 +280,11 @@ def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _W
 
 
 def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
-    """Returns `fit` with an offset, and a centre with which a scaled sum's lower half does not overflow.
+    """Returns `fit` with a new centre and offset, so that a scaled sum's lower half does not overflow.
 
-    It is the `nth` such centre near the middle. `low` and `high` are the smallest and largest relevant sums.
+    Of the centres that achieve this, it takes the one at position `nth`, counted from the present centre
+    outwards; if there is none, the centre that comes closest. `low` and `high` are the smallest and largest
+    relevant sums (see `_relevant`). The outputs are a line with `slope` and `intercept`.
     """
     moves = np.arange(2 * MOVES)
     moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
@@ -329,20 +342,24 @@ def _reachable_range(steps: _Steps) -> tuple[Int, Int]:
 
 
 def _margin(high: Int | int) -> Int:
-    """Returns how many units of the upper part are worth more than the lower half of a scaled sum."""
+    """Returns by how much the upper part must grow to add more than the whole lower half of a scaled sum.
+
+    `high`: the factor of the upper part.
+    """
     return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
 def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
-    """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
+    """Returns a mask of the channels whose output changes at the same sums in the unit as in the kernel.
 
-    For relevant sums, and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow
-    at any extreme (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except
-    for one rounding. From one sum to the next, the scaled value then grows by `low`. Where the upper part
-    grows, the scaled value grows by `low` minus the roundings of `low` and of the factor's last bits (at most
-    1, see MOST_LAST). For sums further out, the lower half may have any value. Their upper part is so large
-    that the outputs are those of the last relevant sum. A step outside the possible sums must not appear at
-    an end either.
+    Between these sums, the unit's output must not decrease. This is checked as follows. For relevant sums,
+    and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow at any extreme
+    (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except for one
+    rounding. From one sum to the next, the scaled value then grows by `low`. Where the upper part grows, the
+    scaled value grows by `low` minus the roundings of `low` and of the factor's last bits (at most 1, see
+    MOST_LAST). For sums further out, the lower half may have any value. Their upper part is so large that the
+    outputs are those of the last relevant sum. A step outside the possible sums must not appear at an end
+    either.
     """
     low, high = _relevant(channels, steps)
     ends = np.stack((low, high), axis=1)
@@ -407,9 +424,11 @@ def _add_constants(fit: _Fit, constant: Bools, output: Int, whole: Bools) -> _Fi
 
 
 def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels, and a mask of those that are exact for each sum.
+    """Returns the constants of all channels, and a mask of the channels that are exact for every sum.
 
-    If the constants for a factor are not exact, slopes near it are tried. `fine`: see `_Fit`.
+    If the constants for a channel's factor are not exact, further ones are tried, also for slopes near it.
+    `dense`: whether the layer is a dense one. `whole`: for each channel, whether its group's outputs are
+    adjacent. `fine`: 1 to multiply the lower bits as a 16-bit fraction (see `_Fit`).
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
     constant, output = _find_constants(channels, dense)
@@ -437,9 +456,10 @@ def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0)
 
 
 def _ways(tries: Int, fine: int) -> _Ways:
-    """Returns the parameters of each try.
+    """Returns the parameters of the tries with the numbers `tries`.
 
-    Tries vary first the bits of the factor, then centres, shifts and slopes.
+    Consecutive tries first vary the bits of the factor, then the centre, the shift and the slope. `fine`: see
+    `_Fit`.
     """
     rest, scale = np.divmod(tries, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
@@ -460,9 +480,11 @@ def _select_channels(table: _Table, rows: Int) -> _Table:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The channels of each group, which the unit computes together: groups x 16, -1 for no channel.
+    """Groups of 16 channels that the unit computes together.
 
-    `whole`: whether a group's outputs are adjacent. Otherwise they alternate with those of a second group.
+    `lanes`: the channel in each lane of each group, groups x 16; -1 for an unused lane.
+    `whole`: for each group, whether its outputs are adjacent in memory. Otherwise they alternate with those
+    of a second group.
     """
 
     lanes: Int
@@ -485,9 +507,10 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
 
 
 def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels, and a mask of those that are exact.
+    """Returns the constants of all channels, and a mask of the channels that are exact.
 
-    Groups that are not exact otherwise get constants with `fine`.
+    Groups with a channel that is not exact are tried again with `fine` (see `_Fit`). `whole`: for each
+    channel, whether its group's outputs are adjacent.
     """
     fit, is_exact = _fit_channels(channels, dense, whole)
     remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
@@ -507,7 +530,11 @@ def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups)
 
 
 def _record(channels: _Channels, fit: _Fit, is_exact: Bools, lanes: Int, kind: int) -> bytes:
-    """Packs nn_vpu_record of one group; `kind`: 0 or OF_PAIR."""
+    """Packs nn_vpu_record of one group.
+
+    `is_exact`: a mask of the channels that the unit computes exactly. `lanes`: the channel in each lane, -1
+    for none. `kind`: OF_PAIR if the outputs alternate with those of a second group, otherwise 0.
+    """
     used = lanes >= 0
     channels_of_group = lanes[used]
     if not is_exact[channels_of_group].all():
@@ -544,7 +571,11 @@ def _bytes(values: Int) -> bytes:
 
 
 def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> bytes:
-    """Packs nn_vpu_record of a scalar group; `table` has the lanes in `used`."""
+    """Packs nn_vpu_record of a group that scalar code requantises.
+
+    `table`: bias, multiplier, shift and low of each channel. `used`: a mask of the lanes that have a channel.
+    `kind`: as for `_record`.
+    """
     factors = np.zeros((LANES, 4), "<i4")
     factors[used, : table.shape[1]] = table
     bias, multiplier, shift, low = factors.T

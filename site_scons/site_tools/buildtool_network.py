@@ -329,7 +329,7 @@ def run_network(env, network: Network, firmware, **inputs):
 def debug_network(env, network: Network, firmware, **options):
     """Returns the alias `debug`, which builds the firmware and starts the server for a debugger.
 
-    It prints how to connect. The session's files are in the folder `session` of the network's folder.
+    The alias prints how to connect. The session's files are in the folder `session` of the network's folder.
     `options` are those for inputs, and `port`.
     """
     network.slots["session"] = network.directory.Dir("session").path
@@ -352,7 +352,10 @@ def _board_options(env, *names):
 
 
 def _with_options(network: Network, command, method, options):
-    """Returns the words of a command about a network's firmware image, with the user's `options`."""
+    """Returns the words of a command about a network's firmware image, with the user's `options`.
+
+    Raises UsageError, which names the user's call `method`, if NetworkFirmware was not called before.
+    """
     if "image" not in network.slots:
         raise UsageError(f"{method} needs the network's firmware: call NetworkFirmware first")
     # Inputs, an attached board, the reference, a debugger's port.
@@ -388,7 +391,10 @@ _show_no_lines_of_ours()
 
 
 def _at_the_users_line(name, method):
-    """Returns `method` for environments. A mistake in a call becomes an error at the user's line."""
+    """Returns the method `name` to add to environments: it calls `method`.
+
+    A mistake in a call becomes an error at the user's line.
+    """
     signature = inspect.signature(method)
 
     def call(env, *words, **options):
@@ -402,7 +408,10 @@ def _at_the_users_line(name, method):
 
 
 def _check_call(name, signature, env, words, options):
-    """Raises UsageError for arguments that the method `name` does not take."""
+    """Raises UsageError for arguments `words` and `options` that the method `name` does not take.
+
+    `signature` is that of the method.
+    """
     try:
         given = signature.bind(env, *words, **options).arguments
     except TypeError as error:
@@ -428,7 +437,7 @@ def _mistake(error: BuildtoolError) -> UserError:
 
 
 def _note(line: str) -> str:
-    """Returns the last line of an error: it says that `line` of the user's asked for what has failed."""
+    """Returns the last line of an error, which says that the user's `line` has requested what failed."""
     return f"{line}: note: requested here"
 
 
@@ -535,8 +544,9 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 def _own(env, **variables):
     """Returns an environment for buildtool's own targets, with `variables`.
 
-    It decides by content, whatever Decider the user has set. It also has the user's line, for errors in the
-    build. No command uses this variable, so that nothing is built again if the line moves.
+    It decides by content whether sources have changed, whatever Decider the user has set. It also knows the
+    line of the user's call, for errors in the build; no command uses this variable, so that nothing is built
+    again if the line moves.
     """
     spawn = _CachedSpawn(env["SPAWN"], env.Dir("#").abspath, env["NETWORK_CACHE"])
     own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)
@@ -592,7 +602,11 @@ def _serial_objects(own, directory):
 
 
 def _compile(own, group: answers.SourceGroup | answers.SerialPort, directory, emitted=None):
-    """Returns the objects of a group of sources. Adds the group's include folders to `own`."""
+    """Returns the objects of a group of sources, which are compiled into `directory`.
+
+    Adds the group's include folders to `own`, an environment from `_own`. `emitted` has the nodes of emitted
+    files by name.
+    """
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
     own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])

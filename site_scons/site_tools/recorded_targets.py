@@ -104,7 +104,10 @@ def named_value(env, name, content):
 
 
 def _is_another(dependency, target, prev_ni, repo_node=None):
-    """Whether the target's file exists and differs from the recorded one."""
+    """A decider (with SCons's arguments) that compares the target itself with the record.
+
+    Returns whether the target's file exists and differs from the recorded one.
+    """
     path = (repo_node or target).get_abspath()
     if not Path(path).exists() or _is_recorded(target, path):
         return False

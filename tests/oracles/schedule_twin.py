@@ -60,7 +60,8 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
                     yield Step(group.ops[lane], y0, y1, 0, columns(graph, graph.ops[group.ops[lane]]))
                 rows[index] = progress[index].made[-1]
                 continue
-            y0, y1 = rows[index], min(rows[index] + group.rows_per_step, link.height)
+            y0 = rows[index]
+            y1 = _step_end(group, graph, y0, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             spans = rows_made(group, graph, y0, y1)
             for place, x0, x1 in calls[index]:
@@ -70,6 +71,33 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     if region.ops[0] != source.first or row_inputs(graph, graph.ops[source.first]) != (source.tensor,):
         yield from pull(-1, tall)
     yield from pull(len(chain) - 1, chain[-1].height)
+
+
+def _step_end(group, graph, y0: int, height: int) -> int:
+    """Returns one past the last row of a step. At edges it may read as many rows as away from them."""
+    y1 = min(y0 + group.rows_per_step, height)
+    if group.scheme is Scheme.EDGES:
+        most = len(_inner_rows(group, graph, range(group.rows_per_step)))
+        size = graph.tensors[graph.ops[group.ops[0]].outputs[0]].nhwc[1]
+        rest = range(y0, height)  # it reads at least half as many rows as it has
+        if len(rest) <= 2 * most and sum(n < size for n in _inner_rows(group, graph, rest)) <= most:
+            return height
+        while not y0 and sum(n >= 0 for n in _inner_rows(group, graph, range(y1 + 1))) <= most:
+            y1 += 1
+        return min(y1, height)
+    return y1
+
+
+def _inner_rows(group, graph, made: range) -> range:
+    """Returns the rows of a group's first inner tensor, padding included, that rows of its output need."""
+    needed = {graph.ops[group.ops[-1]].outputs[0]: set(made)}
+    for op in (graph.ops[position] for position in reversed(group.ops[1:])):
+        axis, _ = axes(graph, op)
+        read = {n for q in needed[op.outputs[0]] for n in range(axis.low(q), axis.low(q) + axis.kernel)}
+        for t in row_inputs(graph, op):
+            needed[t] = needed.get(t, set()) | read
+    first = needed[graph.ops[group.ops[0]].outputs[0]]
+    return range(min(first), max(first) + 1)
 
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:

@@ -43,8 +43,9 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 
 
 def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
-    """Returns what a network needs with its plan: memory, flash, and its work as a multiple of its own
-    work.
+    """Returns what a planned network needs: memory, flash, and work.
+
+    The work is the plan's, over the network's own work.
     """
     from buildtool.api.answers.simplified import count_removed
     from buildtool.base.modes import Level

@@ -97,9 +97,10 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether an upper bound is enough to decide.
+        """Whether an upper bound is enough to decide if the firmware fits.
 
-        It is if the bound fits with room for more code, or if even the least needs do not fit.
+        It is enough if even more code than the bound counts would fit, or if the arena and the weights alone
+        do not fit.
         """
 
         def with_spare(need: Need) -> float:

@@ -159,10 +159,11 @@ class _Clock:
             self.core_free = self.flash_free
 
     def run(self, macs: int, needed: Sequence[Load], for_later: Sequence[Load], graph: Graph) -> None:
-        """Computes a region, and begins to load the constants of later regions while its last part runs.
+        """Computes a region of `macs` multiply-accumulates, and moves the times of core and flash forward.
 
         `needed` are the region's own loads. If one of them loads slices of channels, the region is computed
-        in as many parts.
+        in as many parts, and slices are loaded meanwhile. While the last part runs, the flash begins to load
+        `for_later`, the constants of later regions.
         """
         sliced = next((load for load in needed if load.channels), None)
         parts = _count_parts(sliced, graph) if sliced else 1

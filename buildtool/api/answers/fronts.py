@@ -111,10 +111,11 @@ def _find_front(prepared: Prepared) -> FrontFigures:
 
 
 def _join_fronts(fronts: list[FrontFigures]) -> FrontFigures:
-    """Returns one front of the fronts of all networks that compute the same moving window.
+    """Returns one Pareto front, made of the fronts of several networks that compute the same moving window.
 
-    A moving window has several such networks, which keep different rows between invokes. A point with more
-    memory than another one has less work, or costs at most CHEAPER times as much.
+    These networks differ in the rows that they keep between invokes. Points are sorted by memory. A point is
+    left out if a smaller one does no more work; but it stays if it costs at most CHEAPER times as much as the
+    cheapest smaller one.
     """
     first, *others = fronts
     if not others:
@@ -158,11 +159,12 @@ INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead
 
 
 def point_instead(planned: PlannedNetwork, spec: NetworkSpec) -> Price | None:
-    """Returns the point of the front that needs no more memory and does no more work than the plan, but costs
-    more.
+    """Returns a point of the Pareto front that is smaller or does less work than the plan, but costs more.
 
-    The plan has the least cost within a limit on memory. If there are several such points, the result is the
-    one with the least work. None if there is none, or if the request has no limit on memory.
+    A plan with the least cost within a limit on memory need not be a point of the front. The returned point
+    needs no more memory and does no more work than this plan; of several such points it is the one with the
+    least work. Returns None if there is no such point, if the request has no limit on memory, or if the plan
+    does not minimise cost.
     """
     options, session = planned.options, planned.session
     by_cost = options.strategy == Strategy.BEST and options.objective == Objective.COST
@@ -225,8 +227,8 @@ def figures(plan: Plan, target: Target) -> Figures:
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Returns the figures of other strategies' plans for this network, or why a strategy makes no plan.
 
-    The plan layer by layer is always one of them, except for a streamed input image. If `peers` is true,
-    msf-cnn and xcore-strips follow.
+    The first plan runs layer by layer; it is left out for a streamed input image. If `peers` is true, plans
+    of msf-cnn and xcore-strips follow.
     """
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []

@@ -67,7 +67,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 def totals(request: Asked, session: Session) -> dict[str, str | int | float | None]:
     """Returns the totals of the answer to a `plan` request, under the answer's keys.
 
-    They need a part of the time that the whole answer needs.
+    Computing only these takes less time than the whole answer.
     """
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     plan, target = planned.plan, planned.target
@@ -233,9 +233,9 @@ def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
 def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
     """Returns plans of other strategies with the same input image, accounting and weights.
 
-    The first one runs layer by layer. If `all_of_them` is true, msf-CNN's scheme and xcore-opt's strips
-    follow. Each of them is planned twice: with no more work than this plan, and with the least arena. Then
-    `best` is planned with no more work than the scheme's plan with the least arena.
+    The first one runs layer by layer. If `all_of_them` is true, up to three plans follow for msf-CNN's
+    scheme, and again for xcore-opt's strips: its plan with no more work than `planned`, its plan with the
+    least arena, and a plan of the strategy `best` with no more work than the latter.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:

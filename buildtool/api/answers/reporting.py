@@ -180,8 +180,8 @@ def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
 def fold_repeats(numbers: Sequence[int]) -> list[int]:
     """Returns `numbers` (all at least 0) with each repetition replaced by a pair -d, n.
 
-    Such a pair means that the last d numbers are repeated for the next n numbers. Each position is compared
-    with the last position at which the same numbers followed.
+    Such a pair means that the last d numbers are repeated for the next n numbers. A repetition is recognised
+    by its first _LEAST numbers: it repeats the place where these numbers occurred last.
     """
     shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}

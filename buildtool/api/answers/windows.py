@@ -87,6 +87,8 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
 
 
 def _without_edges(analysis: Analysis) -> float:
-    """Returns the work factor F with all rows kept, if no row depended on padding at the window's edges."""
+    """Returns the work factor F that all rows kept would give if no row depended on padding at the window's
+    edges.
+    """
     free = {t: image._replace(top=0, bottom=0) for t, image in analysis.moments.items()}
     return keep_all(replace(analysis, moments=free)).macs / max(1, total_macs(analysis.graph))

@@ -3,7 +3,8 @@
 The sizes are those at which kernels often fail: odd sizes, 1, and sizes next to the multiples of vector units
 and unrolled loops. Weights and inputs use the whole range of int8.
 
-The functions `_add_...` add an operator to `net` that reads the tensor `x`, and return its output.
+The functions `_add_...` add an operator to `net` that reads the tensor `x`, and return its output. What is
+random comes from `draw`.
 """
 
 from __future__ import annotations
@@ -282,8 +283,8 @@ def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple
 
 
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds an LSTM that reads the columns of the mean row. Any of its optional parts may be there (int8
-    only).
+    """Adds an LSTM that reads the columns of the mean row. Each of its optional parts (int8 only) may be
+    present.
     """
     cells, rows = pick(draw, CHANNELS[:12]), net.mean(x, (1,))
     if isinstance(net, WideNetBuilder):

@@ -16,9 +16,7 @@ REAL = tuple(kind for kind in ADDING if DEFS[kind].floats and not DEFS[kind].con
 
 
 def in_floats(graph: Graph) -> Graph | None:
-    """Returns a network of int8 converted to float32, or None if it has more weights than float32 may
-    have.
-    """
+    """Returns a network of int8 converted to float32; None if it has MOST_WEIGHTS weights or more."""
     tensors = tuple(map(_real, graph.tensors))
     weights = sum(t.elements for t in tensors if t.is_constant and t.dtype is DType.FLOAT32)
     if weights >= MOST_WEIGHTS:

@@ -289,8 +289,8 @@ class Boards(Request, handler="api.answers.lists:boards"):
 class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
     """Asks for a check of a target plugin's kernels against the reference.
 
-    They run on `boards`; if there are none, on all boards of the plugin that can be run. `cases` is the
-    number of random networks for each kernel, which are drawn from `seed`.
+    The kernels run on `boards`; if there are none, on all boards of the plugin that can be run. `cases` is
+    the number of random networks for each kernel, which are drawn from `seed`.
     """
 
     plugin: str

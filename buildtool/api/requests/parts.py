@@ -226,8 +226,8 @@ class Values:
     def _part_of(self, network: Named) -> Named | Cut:
         """Returns the network, or the part of it that is planned.
 
-        `outputs` cuts the network there. If the image arrives row by row, a batch is reduced to a single
-        image.
+        If the request has `outputs`, the part ends at these tensors or layers. If the image arrives row by
+        row, a batch is reduced to a single image.
         """
         from buildtool.base.files import Cut
 

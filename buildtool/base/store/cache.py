@@ -1,7 +1,7 @@
 """The cache that a session uses: entries on disk and on a server, and counts of hits and misses.
 
 `flush` writes new entries to disk, and `share` sends them to the server. Both are called after the answer has
-been sent, so that nobody waits for them.
+been sent, so that nobody waits for them. A `level` is the name of a cache namespace.
 """
 
 from __future__ import annotations

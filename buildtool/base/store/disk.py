@@ -224,8 +224,9 @@ def keep(level: str, key: str, data: bytes) -> None:
 
 
 def keep_within(disk: Disk, most: int, known: EntryId, data: bytes) -> None:
-    """Stores an entry in a folder, and evicts old entries now and then, so that they have about `most` bytes
-    at most.
+    """Stores an entry in a folder, and evicts old entries now and then.
+
+    So the entries in the folder have at most about `most` bytes in total.
     """
     is_new = not disk.used(known)
     if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):

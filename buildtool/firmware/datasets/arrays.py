@@ -158,8 +158,9 @@ def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
 
 
 def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
-    """Returns the hint for an array whose channels come first, as the tensor's do not; "" for other
-    arrays.
+    """Returns the hint for an array whose channels come first although those of the tensor come last.
+
+    Returns "" for other arrays.
     """
     if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""

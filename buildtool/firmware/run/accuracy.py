@@ -74,8 +74,9 @@ def accuracy(
 ) -> Accuracy:
     """Returns the accuracy of the reference's predictions and of the firmware's.
 
-    `reference` has a prediction for each label. `firmware` maps the position of an input to its prediction;
-    it may lack some inputs.
+    `tensor` is the output that gives the class, and `classes` the names of the classes. `reference` has a
+    prediction for each of the `labels`. `firmware` maps the position of an input to its prediction; it may
+    lack some inputs.
     """
     is_complete = len(firmware) == len(labels)
     predictions = [firmware[i] for i in range(len(labels))] if is_complete else list(reference)
@@ -98,7 +99,10 @@ def _count_top1(pairs: Sequence[tuple[int, int]]) -> Top1:
 
 
 def _count_classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
-    """Returns the figures of every class that occurs as a label or as a prediction."""
+    """Returns the figures of every class that occurs as a label or as a prediction.
+
+    `pairs` has the number of inputs for each pair (label, prediction), and `names` the names of the classes.
+    """
     labels = Counter(label for label, _ in pairs.elements())
     predicted = Counter(guess for _, guess in pairs.elements())
     return [

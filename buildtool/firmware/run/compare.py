@@ -254,8 +254,8 @@ def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
 def distance(actual: Array, right: Array, least: Array | None = None) -> npt.NDArray[np.int64]:
     """Returns the distance of each element of `actual` from that of `right`, the correct values.
 
-    For float32 it is in units in the last place, and NaN equals NaN. Where a finite number is smaller than
-    the element of `least`, the unit is that of the element of `least`.
+    For float32 it is in units in the last place, and NaN equals NaN. The unit is that of the correct value,
+    or of the number in `least` at the same place if that is larger (see `curve_units`).
     """
     if actual.dtype != np.float32:
         return np.abs(actual.astype(np.int64) - right.astype(np.int64))

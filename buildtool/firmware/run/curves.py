@@ -48,7 +48,7 @@ class Curves:
 
     @classmethod
     def of(cls, graph: Graph) -> Curves:
-        """Returns the differences for a network before its first input: none."""
+        """Returns the Curves for a network before its first input: no values have been compared yet."""
         bounds = [bound for op in graph.ops if (bound := curve_bound(graph, op))]
         return cls(len(bounds), max(bounds, default=0))
 

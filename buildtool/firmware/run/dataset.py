@@ -91,8 +91,9 @@ def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate |
 
 
 def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
-    """Returns the work for the input `first`, counted in the emulator; `by_plan`, the estimate by the plan,
-    if it cannot be counted.
+    """Returns the work for the input `first`, counted in the emulator.
+
+    If the work cannot be counted, returns `by_plan`, the estimate that follows from the plan.
     """
     if reality(planned.target.board).level is not Level.EMULATOR:
         return by_plan
@@ -178,7 +179,7 @@ class _Progress:
 
 @dataclass
 class _Job:
-    """The chosen inputs of a data set, the judge of their outputs, and the results of the runs until now.
+    """The chosen inputs of a data set, the `Judge` that has their right outputs, and the results until now.
 
     A position is an index into the chosen inputs. `planned` is None if no firmware is run.
     """
@@ -220,10 +221,11 @@ class _Job:
         progress: _Progress,
         runs: Sequence[tuple[list[Array], dict[int, bytes]]] = (),
     ) -> None:
-        """Computes the inputs at `positions` with the reference, and compares the firmware's outputs, if it
-        has run.
+        """Runs the reference on the inputs at `positions`, and compares the firmware's outputs with its
+        outputs.
 
-        `runs` then has each input's arrays, and the firmware's outputs for it; otherwise it is empty.
+        `runs` has each input's arrays and the firmware's outputs for it. It is empty if the firmware has not
+        run: then there is nothing to compare.
         """
         for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
             began = time.monotonic()

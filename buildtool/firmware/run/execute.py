@@ -1,6 +1,7 @@
 """Runs a network's test firmware on inputs, and reads its outputs and its report.
 
-The firmware is built here, or it is the linked firmware image of a build.
+The firmware is built here, or it is the linked firmware image of a build. A trace build also writes every
+tensor: a record (tensor, offset, bytes) for each part of a tensor when the part is computed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Outcome:
     `partial`: for each traced tensor that is not computed as a whole, a 1 for every computed byte.
     `arena_high_water`, `stack_high_water`: bytes that were used; None if they cannot be measured.
     `reality`: what the firmware ran on.
-    `counted`: counts of instructions, cycles and issue slots.
+    `counted`: counts of instructions, cycles and issue slots (instructions of an XS3 core).
     """
 
     outputs: list[dict[int, bytes]]
@@ -148,10 +149,13 @@ def build_temporarily(
 ) -> Iterator[Firmware]:
     """A context with test firmware, which is built at the start and removed at the end.
 
-    If `trace` is true, the firmware writes every tensor as soon as it is computed. `harness` has C files that
-    replace those of the plugin's harness. If `emulated` is true, the firmware is for the emulator's machine,
-    which may differ from the board. With `flags` or `harness` it is a program of this machine, on boards that
-    have such programs.
+    - `flags`: further flags for compiler and linker, such as those of sanitizers.
+    - `trace`: whether the firmware writes every tensor when it is computed.
+    - `harness`: C files that replace those of the plugin's harness (None: the plugin's).
+    - `emulated`: whether the firmware is for the emulator's machine, which may differ from the board.
+
+    With `flags` or `harness`, the firmware is compiled as a program of this machine if the board has a
+    toolchain for that.
     """
     board, target = planned.target.board, planned.target
     if emulated and not link_of(planned.choice, board):
@@ -325,11 +329,11 @@ def _read_records(data: bytes) -> Iterator[Record]:
 def _read_traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
-    """Returns each set's traced tensors, the number of computed bytes of each tensor, and masks of tensors
-    that are not computed as a whole.
+    """Returns each set's traced tensors, the number of computed bytes of each tensor, and masks.
 
-    The number of computed bytes is that of one set of inputs. Raises ToolError if the sets have records of
-    different parts, or if a part that is computed again has other values.
+    There is a mask for each tensor that is not computed as a whole: a 1 for every computed byte. The number
+    of computed bytes is that of one set of inputs, repetitions included. Raises ToolError if the sets of
+    inputs computed different parts, or if a part that was computed again has other values.
     """
     records = list(_read_records(data))
     each, rest = divmod(len(records), sets)
@@ -346,11 +350,10 @@ def _read_traces(
 
 
 def _join_records(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Returns the tensors, joined from records of their parts, and masks of the computed bytes for tensors
-    that are not computed as a whole.
+    """Returns the tensors, joined from the records of their parts, and masks of the computed bytes.
 
-    A plan that computes row by row writes some hundred thousand parts of a few bytes each, so this does not
-    use NumPy arrays.
+    There is a mask for each tensor that is not computed as a whole. A plan that computes row by row writes
+    some hundred thousand parts of a few bytes each, so this does not use NumPy arrays.
     """
     values: dict[int, bytearray] = {}
     masks: dict[int, bytearray] = {}  # 1 where a byte was computed

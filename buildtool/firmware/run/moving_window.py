@@ -1,7 +1,8 @@
 """Keeps the rows of a moving window, for a reference that runs the network on whole windows.
 
-In each invoke the firmware gets only the new rows (a hop). The reference has no such state: it gets the whole
-window each time.
+In each invoke, the window moves by some rows (a hop). The firmware runs the network of hops: it gets only the
+new rows, and keeps the others in its state. The reference has no such state: it gets the whole window each
+time.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ WINDOWS = 3  # by default, a validation resets the network after the hops that f
 class MovingWindow:
     """The window's rows after each hop.
 
-    `hopping` has the network on the whole window, and how the tensors of the network of hops derive from it.
-    `graph` is the network of hops, in the order of a plan.
+    - `hopping`: the network on the whole window, and for the tensors of the network of hops which rows of its
+      tensors they are.
+    - `graph`: the network of hops, with its operators in the order of a plan.
     """
 
     def __init__(self, hopping: Hopping, graph: Graph) -> None:

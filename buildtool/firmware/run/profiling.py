@@ -117,7 +117,11 @@ def _run_twice(
 def _is_exact(
     planned: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
 ) -> bool:
-    """Whether every output of both runs equals the judge's. The state is reset before each input."""
+    """Whether every output of two runs equals the reference's, which `judge` computes.
+
+    `run` is the run on the first of the `inputs`, and `plain` the run on all of them. The state is reset
+    before each input.
+    """
     judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]

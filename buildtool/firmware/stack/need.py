@@ -1,8 +1,8 @@
 """Computes the stack that a function of a linked image needs: its own frame, and the largest need of its
 callees.
 
-This is an upper bound for any input, as every call that the code could make counts. It does not include
-interrupts, nor functions of the application that the network calls back (a yield hook, a row source, a
+This is an upper bound for any input, as every call that the code could make counts. Not included are
+interrupts, and functions of the application that the network calls back (a yield hook, a row source, a
 loader).
 """
 
@@ -166,12 +166,12 @@ class Stacks:
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
-        """Returns the addresses of the functions that the last function of a call path may call through a
-        pointer.
+        """Returns the functions that the last function of a call path may call through a pointer, as
+        addresses.
 
-        They are those whose address, or the address of a table with their address, some function of the path
-        has computed. If there are none, they are all functions that constant data point to; but none for the
-        network's own code that calls the application back.
+        If functions of the path compute addresses, these are the functions at such addresses, and those in
+        tables at such addresses. Otherwise they are all functions that constant data point to. Network code
+        that only calls back functions of the application has no such targets.
         """
         values = set[int]().union(*(self._body(address).taken for address in path))
         functions = self._keep_functions(values)
@@ -194,8 +194,9 @@ class Stacks:
         return functions
 
     def _find_in_data(self, start: int, data: bytes) -> set[int]:
-        """Returns the addresses of functions to which the aligned 32-bit words of `data`, at `start`,
-        point.
+        """Returns the addresses of functions that appear in `data`, as aligned 32-bit words.
+
+        `start` is the address of the data.
         """
         places = range(-start % 4, len(data) - 3, 4)
         return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)

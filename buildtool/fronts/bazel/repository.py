@@ -243,10 +243,11 @@ class Boards:
         return self._code + require_below_links(_path(answer, source["file"]))
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
-        """Returns the rules that make a group a library.
+        """Returns the rules that make a library of a group of sources.
 
-        Sources that need an emitted header are in a filegroup instead. The library of the kernels has only
-        their headers, because each network compiles the kernels that it calls.
+        Sources that need an emitted header are put into a filegroup instead, because each network compiles
+        them itself. The library of the kernels has only headers, because each network compiles the kernels
+        that it calls.
         """
         sources = [self._label(answer, source) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]

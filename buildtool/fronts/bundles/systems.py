@@ -95,7 +95,7 @@ _V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
 def facts_of(board: str, core: str) -> dict[str, Any]:
     """Returns variables for the templates: the names that build systems give to a core and to a board.
 
-    They are empty for the core ANY.
+    The names are "" for the core ANY.
     """
     cores = _V6M if core in _V6M else (core,)
     names = [one.removeprefix("cortex-").upper() for one in cores if one.startswith("cortex-")]
@@ -128,7 +128,7 @@ def templates_of(system: System) -> dict[str, str]:
 def core_of(flags: Sequence[str]) -> str:
     """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, riscv-v, xtensa, or ANY.
 
-    riscv-v has vectors; no build system here has a board with it.
+    riscv-v is RISC-V with the vector extension. No build system here supports a board with such a core.
     """
     for flag in flags:
         if flag.startswith("-mcpu="):

@@ -126,8 +126,9 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
 def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> Iterator[RowChange]:
     """Yields the rows that differ in a word or in a number other than `ignored`.
 
-    It matches rows by name and order. In long lists, equal names get numbers, because a comparison of every
-    pair of them would take minutes. A short name that stands for different rows before and after is not used.
+    Rows are matched by name and order. In long lists, rows of the same name are also matched by a number,
+    because comparing each of them with every other would take minutes. A row is labelled with its full name
+    if its short name stands for another row in `before`.
     """
     labelled = {row.label: row.name for row in before}
     ambiguous = {row.label for row in after if labelled.get(row.label, row.name) != row.name}

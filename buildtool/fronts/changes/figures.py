@@ -139,10 +139,10 @@ def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def data(path: str) -> bytes:
-    """Returns the bytes of a file that may have an answer. It is read once, since it may be a pipe.
+    """Returns the bytes of a file that may have an answer.
 
-    Of a file of another kind, only the beginning is read. Raises UsageError for a file that cannot be read or
-    is too large.
+    The file is read once, since it may be a pipe. If its beginning is not that of an answer, the rest is not
+    read. Raises UsageError for a file that cannot be read or is too large.
     """
     try:
         with _open_file(path) as file:
@@ -211,7 +211,9 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns an answer with its measured time, or with the counts of a report's run, at the top level."""
+    """Returns an answer with figures of a run moved to the top level: its measured time, or a report's
+    counts.
+    """
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -299,7 +301,7 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
     """Yields the regions, named after their first and last operators.
 
-    These names stay when other layers are added.
+    These names stay the same when other layers are added.
     """
     operators = content.get("operators") or ()
     names = {one["position"]: str(one["name"]) for one in operators}

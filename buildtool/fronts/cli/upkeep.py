@@ -109,7 +109,7 @@ def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its process ID and start time are those in its record.
+    """Sends the signal `word` to a daemon, if its process ID and start time are those in its record.
 
     Does nothing if the daemon has ended. Raises ToolError if it runs but its process is not known.
     """

@@ -116,7 +116,11 @@ def _stamp(path: str) -> Stamp:
 
 
 def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
-    """Plans now and after every change until interrupted. Returns the exit status of the last round."""
+    """Plans now and after every change until interrupted. Returns the exit status of the last round.
+
+    `ask` plans and returns the answer. `files` tells when to plan again. With `as_json`, the output is JSON.
+    With `once`, only one round runs.
+    """
 
     def emit(event: str, fields: Mapping[str, Any], text: str) -> None:
         console.write(json.dumps({"event": event, **fields}, sort_keys=True) if as_json else text)

@@ -90,9 +90,10 @@ def _write_command(context: Context, call: requests.NetworkCall) -> str:
 def _kernels(
     context: Context, answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str
 ) -> Iterator[str]:
-    """Yields `set` commands for the kernels of the board. Their key differs between boards of one name.
+    """Yields `set` commands for the kernels of the board, and writes `file` with the sources of all kernels.
 
-    Writes `file` with the sources of all kernels. Only those that networks call are compiled.
+    The variable `kernels_key` tells boards of the same name apart if their kernels or flags differ. Only the
+    kernels that networks call are compiled.
     """
     chosen = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
     library = [source for source in group(answer, "startup")["sources"] if _is_library(source)]

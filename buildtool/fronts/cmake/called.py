@@ -38,9 +38,10 @@ _SHARED = ("cache_url", "cache_mode")  # settings of the project for the shared 
 def write(
     path: str, context: Context, sources: Mapping[str, str], always: Mapping[str, str] | None = None
 ) -> None:
-    """Writes to `path` the sources by the names of their objects, and the project's settings of the cache.
+    """Writes FILE, whose path is `path`: kernel sources by the names of their objects, and cache settings.
 
-    `always` are sources that are compiled even if no network calls them.
+    `sources` and `always` map an object's name to its source; those in `always` are compiled even if no
+    network calls them. The project's variables for the shared cache are written, too.
     """
     shared = {f"BUILDTOOL_{name.upper()}": context[name] for name in _SHARED if context[name]}
     content = {"sources": dict(sources), "always": dict(always or {}), "variables": shared}

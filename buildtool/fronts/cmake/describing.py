@@ -1,6 +1,6 @@
 """Asks for the description of a board, and checks whether the project's compiler suits the board.
 
-It suits a board if the macros that it predefines are those of the board's core.
+A compiler suits a board if it predefines the macros of the board's core.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")
 def describe(
     context: Context, request: Mapping[str, object], *, same_kind: bool = False
 ) -> answers.DescribeAnswer:
-    """Returns the answer to `describe`. Paths in the request are absolute.
+    """Returns the answer to the `describe` request with these options, whose paths are absolute.
 
     With `same_kind`, flags and start-up code are for the project's own compiler. Otherwise they are for the
-    board's compiler, or for the project's own one if the board's is not installed. A library does not need
-    the board's compiler.
+    board's compiler, or for the project's own compiler if the board's is not installed: a library can also be
+    compiled without the board's compiler.
     """
     if same_kind:
         with contextlib.suppress(BuildtoolError):  # mostly known: the network has asked for it
@@ -56,7 +56,10 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _ask_for_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
-    """Returns the answer for the project's compiler if that is GCC or Clang, or else for the board's one."""
+    """Returns the answer to `describe` for the project's own compiler.
+
+    If that compiler is neither GCC nor Clang, the answer is for the board's compiler.
+    """
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
         return _ask(request)

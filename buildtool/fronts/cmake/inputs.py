@@ -25,7 +25,10 @@ SUFFIXES = (".inputs", ".compiler")
 
 
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
-    """Writes FILE for a network whose request names `files`; returns its path."""
+    """Writes FILE for a network whose request names `files`, with what `check` compares; returns its path.
+
+    `answer` is the answer to `describe`, which lists further files that the network depends on.
+    """
     from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
     from buildtool.fronts.cmake.describing import locate
 

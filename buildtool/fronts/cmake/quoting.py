@@ -83,9 +83,9 @@ _INSTALLED = re.compile(r"(.*)/lib[^/]*/(python[0-9.]+)/site-packages/buildtool/
 def cmake_folder() -> Path:
     """Returns the folder of the CMake package, for `-Dbuildtool_DIR=...`.
 
-    It is the package's own folder if this folder determines the Python interpreter: an installation lies
-    below the prefix of its interpreter. A checkout may serve several interpreters. Then it is a folder of the
-    user, whose files name the interpreter and include those of the package. Raises UsageError if that folder
+    In an installation it is the package's own folder: CMake finds the Python interpreter from its place below
+    the interpreter's prefix. A checkout may serve several interpreters. So it is then a folder of the user,
+    with files that name the interpreter and include the package's files. Raises UsageError if that folder
     cannot be written.
     """
     match = _INSTALLED.fullmatch(PACKAGE.as_posix())

@@ -25,10 +25,10 @@ _LISTS = ("argument", "option", "generated", "format")
 
 @dataclass
 class Context:
-    """A call of one of the package's functions, and the project that has the call.
+    """A call of one of the CMake package's functions, with what is known about the calling project.
 
-    - `values`: by name: the network's or board's name, folders, the compiler and its flags.
-    - `argument`: the arguments of the function.
+    - `values`: texts by name: the network's or board's name, folders, the compiler and its flags.
+    - `argument`: the arguments of the call.
     - `option`: compile options of the folder.
     - `generated`: files that the project generates.
     - `format`: formats of the files for flash.

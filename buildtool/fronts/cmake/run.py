@@ -2,8 +2,8 @@
 
     python -P run.py ask|check|called|compile|plan|confirm|COMMAND WORDS...
 
-COMMAND is a command of buildtool. The script uses the package that has the script, even if the interpreter
-would find another one first.
+COMMAND is a command of buildtool. The script imports the buildtool that it belongs to, even if the
+interpreter would find another installation first.
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ def main() -> int:
 
 
 def _prefix(sections: Mapping[str, Given]) -> str:
-    """Returns what stands before options in platformio.ini: nothing in the sections of networks."""
+    """Returns the prefix of option names in platformio.ini: "" if the project has sections for networks, in
+    which options have no prefix.
+    """
     return "" if sections else "custom_buildtool_"
 
 

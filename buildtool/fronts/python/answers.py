@@ -271,7 +271,7 @@ def _after(words: list[str]) -> str:
 def frame(document: str, shape: str, caption: str = "") -> str:
     """Returns an HTML document in a frame, where its styles reach nothing else of a notebook.
 
-    `shape` is the frame's height or aspect ratio, as CSS.
+    `shape` is the frame's height or aspect ratio, as CSS. `caption` is a line above it ("": none).
     """
     inner = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"'
     themed = f'{_THEMES}{inner} class="buildtool"></iframe>'

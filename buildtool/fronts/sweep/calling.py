@@ -189,11 +189,11 @@ def _place(job: Job, folder: Path) -> str:
 def _write_networks(
     study: Study, rows: Sequence[Row], known: Mapping[str, str], keys: Set[str], out: Path
 ) -> dict[str, str]:
-    """Writes the networks of the Pareto fronts that are not files yet, so that commands can name them.
+    """Writes those networks of the Pareto fronts that are not files yet, so that commands can name them.
 
-    Returns path by name, as seen from the folder of the study. If a function now makes another network, or
-    fails, its network is left out. `known` has the paths of the other networks, and `keys` those of the
-    sweep's jobs.
+    Returns the path of each written network by its name, relative to the study's folder. A network is left
+    out if its function fails, or now returns another network than in the sweep: `keys` has the keys of the
+    sweep's jobs. `known` maps a network's name to its path ("": it is not a file).
     """
     wanted = {row["network"] for own in by_board(rows).values() for row in front(own)}
     wanted = {name for name in wanted if not known[name]}

@@ -94,9 +94,11 @@ class Study:
                 yield Job(key, {**known, "network": name, **about}, asked, make)
 
     def _network(self, name: str, source: Source) -> tuple[Any, Callable[[], bytes] | None, str]:
-        """Returns (the network as requests have it, the function that makes it, its identity).
+        """Returns (network, make, identity).
 
-        Of the first two, one is None: a worker calls the function. The identity is a digest or a name.
+        - `network`: the network as in requests; None if a worker has to make it.
+        - `make`: the function that returns the network's file; None unless a worker has to call it.
+        - `identity`: a digest or a name that identifies the network.
         """
         if isinstance(source, bytes):
             file = f"{file_stem(name)}.tflite" if not name.endswith(".onnx") else f"{file_stem(name)}.onnx"
@@ -107,7 +109,11 @@ class Study:
         return model, None, model["sha256"] if isinstance(model, dict) else str(model)
 
     def _settings(self, board: str, choice: Choice) -> tuple[Choice, tuple[tuple[str, Choice], ...], Any]:
-        """Returns (the row's first columns, the requests without a network, what they depend on)."""
+        """Returns what a job has besides its network: columns, requests and dependencies.
+
+        The columns are the first ones of the job's row. There is a request for each step, with the step's
+        name. The dependencies are plain values: board, options, and the digests of the files that they name.
+        """
         requests = tuple((step, self._request(STEPS[step], board, choice)) for step in self.steps)
         located = requests[0][1]["board"]
         path = located["path"] if isinstance(located, dict) else located
@@ -360,7 +366,8 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
 def _columns(origin: str, known: Mapping[str, Any]) -> Known:
     """Returns the further columns of a network as plain values, without None, NaN and infinity.
 
-    Raises UsageError for other values, and for names of the sweep's own columns.
+    `known` has the columns that the user's function or list gives; `origin` names it in messages. Raises
+    UsageError for other values, and for names of the sweep's own columns.
     """
     plain = {str(key): value.item() if hasattr(value, "item") else value for key, value in known.items()}
     for key, value in plain.items():
@@ -377,10 +384,11 @@ def _columns(origin: str, known: Mapping[str, Any]) -> Known:
 
 
 def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:
-    """Yields jobs in batches: alternately from each of `lanes` equal parts of the list of jobs.
+    """Yields jobs in batches of at most `size`.
 
-    Neighbours in the list share tables of the planner. Processes that work in different parts do not compute
-    the same tables at once. If jobs come slowly, a batch is sent before it is full (`size`).
+    Neighbours in the list of jobs share tables of the planner. If two processes worked on neighbours, both
+    would compute the same tables. So the list is cut into `lanes` parts of equal length, and batches come
+    alternately from each part. If jobs come slowly, a batch is sent before it is full.
     """
     rest = iter(jobs)
     if lanes > 1:

@@ -33,7 +33,10 @@ class Made:
 
     @property
     def identity(self) -> str:
-        """A text for all that the network depends on, if the function returns the same for its arguments."""
+        """A digest of all that the network depends on: the module's text, the function and its arguments.
+
+        It identifies the network if the function returns the same bytes for the same arguments.
+        """
         content = repr([self.module.text, self.function, self.arguments])
         return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 

@@ -200,9 +200,9 @@ def _submit(pool: Processes | Cluster, batch: Sequence[Job]) -> Future[Rows]:
 
 
 def _rest(running: dict[Future[Rows], Sequence[Job]], pool: Processes | Cluster) -> list[Job]:
-    """Returns the jobs of this machine whose process ended when another one did, and drops their futures.
+    """Returns the other jobs that were lost when a process of this machine ended, and drops their futures.
 
-    On a cluster it is [], because the other jobs go on.
+    On a cluster it returns [], because the jobs of other workers go on.
     """
     if isinstance(pool, Cluster):
         return []

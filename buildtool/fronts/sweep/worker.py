@@ -1,4 +1,7 @@
-"""What a process does with a batch of a sweep's jobs. It keeps one session; its rows are plain values."""
+"""What a process does with a batch of a sweep's jobs.
+
+It runs all jobs in one session, which shares results between them, and returns rows of plain values.
+"""
 
 from __future__ import annotations
 

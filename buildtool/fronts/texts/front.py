@@ -55,7 +55,7 @@ def _all_bytes(one: Point | Peer) -> Cell:
 
 
 def _state_bytes(one: Point | Peer) -> int | None:
-    """Returns the bytes that a point keeps between invokes; None for the plan of another strategy."""
+    """Returns the bytes of state that a point keeps between invokes; None for another strategy's plan."""
     kept = one.get("state_bytes")
     return kept if isinstance(kept, int) else None
 

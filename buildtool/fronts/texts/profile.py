@@ -107,10 +107,10 @@ def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: i
 
 
 def _issue_columns(issues: IssueSummary) -> list[Column]:
-    """Returns columns about issues, which are instructions of an XS3 core.
+    """Returns the columns about issues, which are instructions of an XS3 core.
 
-    They are the vector unit's issues, the other issues, the vector unit's issues per multiply-accumulate, and
-    their ratio to the limit.
+    They show the issues of the vector unit, all other issues, the vector unit's issues per
+    multiply-accumulate, and how many times this is the smallest possible number (`limit_per_mac`).
     """
 
     def count_of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:

@@ -108,7 +108,10 @@ def _lines(
 def listing(
     rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]], *, spare: Sequence[str] = ()
 ) -> str:
-    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell."""
+    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell.
+
+    `spare` has titles of columns that a narrow table may omit (see `table`).
+    """
     body = [[value(row) for value in columns.values()] for row in rows]
     return table(list(columns), body, spare=spare)
 
@@ -118,7 +121,8 @@ def _fit_columns(
 ) -> tuple[list[int], str] | None:
     """Returns the columns' widths and the gap between them, such that lines have at most `most` characters.
 
-    None if none of `attempts` (see NARROWER) fits. Numbers keep their width.
+    `attempts` are tried in order: how far names may be shortened, and the gap (see NARROWER). Returns None if
+    no attempt fits. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
     for longest, gap in attempts:

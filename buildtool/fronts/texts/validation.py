@@ -1,4 +1,6 @@
-"""The answer to `validate` as text: whether it is equal, where it ran, and how it was built."""
+"""The answer to `validate` as text: whether the outputs are right, what ran the network, and which compiler
+built it.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,10 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
 
 
 def agreement(reference: ReferenceAnswer) -> str:
-    """Returns the verdict on a run whose values are all right.
+    """Returns the verdict on a run in which all values are right.
 
-    They are equal, or within the bounds of exp, log and tanh. If LiteRT did not compute all outputs, the text
-    also says why.
+    Right values are equal to the reference's, or within the bounds that exp, log and tanh of float32 have. If
+    LiteRT did not compute all outputs, the text also says why.
     """
     why, curves = reference["why"], reference["curves"]
     if curves is not None and curves["values_different"]:
@@ -121,7 +123,10 @@ def verdict(answer: ValidationAnswer) -> str:
 
 
 def _curves_text(reference: ReferenceAnswer) -> str:
-    """Returns words about exp, log and tanh of float32; "" if there are none."""
+    """Returns words about operators with exp, log or tanh of float32, and how far they are from LiteRT's.
+
+    Returns "" if the network has no such operators.
+    """
     curves = reference["curves"]
     if curves is None:
         return ""

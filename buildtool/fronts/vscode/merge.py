@@ -217,9 +217,9 @@ class _File:
         return False
 
     def add_entries(self, key: str, label: str, items: Sequence[dict[str, Any]]) -> None:
-        """Adds entries to the array under `key`, except those that the array has.
+        """Adds those of `items` to the array under `key` that it does not have yet.
 
-        It has an entry if one of its entries has the same value for `label`.
+        An item is there already if an entry of the array has the same value under the key `label`.
         """
         if not items:
             return
@@ -279,7 +279,7 @@ def merged(folder: Path, subject: entries.Subject) -> Merged:
 
 
 def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
-    """Returns the files by folder and name. If a file is a symbolic link, these are the target's."""
+    """Returns the files to write: folder -> name -> content. Symbolic links are replaced by their targets."""
     by_folder: dict[Path, dict[str, bytes]] = {}
     for name, data in files.items():
         path = folder / FOLDER / name

@@ -313,7 +313,10 @@ class _Building:
         return self.same[t]
 
     def _as_shape(self, rows: int, t: int, shape: Sequence[int]) -> int:
-        """Returns the tensor `rows`, with the values of the window network's `t`, in the shape `shape`."""
+        """Returns the tensor `rows` in the shape `shape`. Adds a RESHAPE if it has another shape.
+
+        `rows` has the values of the window network's tensor `t`.
+        """
         if self.tensors[rows].shape == tuple(shape):
             return rows
         new = self._add(replace(self._graph.tensors[t], shape=tuple(shape), source=None))
@@ -325,7 +328,7 @@ class _Building:
     # ---- operators -----------------------------------------------------------------------------------
 
     def _copy(self, op: Op) -> None:
-        """Adds an operator unchanged: it reads whole tensors."""
+        """Adds an operator of the window network unchanged. It reads whole tensors."""
         inputs = tuple(self._whole(t) if t >= 0 else t for t in op.inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=tuple(self._same(t) for t in op.outputs)))
         for t in op.outputs:
@@ -339,7 +342,10 @@ class _Building:
         self.ops.append(Op(OpKind.RESHAPE, (rows,), (out,), index=op.index))
 
     def _make_rows(self, op: Op, reach: Reach) -> None:
-        """Adds the operator once for each span of output rows that a hop computes, and its outputs' rings."""
+        """Adds an operator once for each span of output rows that a hop computes, then its outputs' rings.
+
+        `reach`: which input rows an output row needs.
+        """
         spans = self.needs.made[op.outputs[0]]
         for span in spans:
             outputs = []

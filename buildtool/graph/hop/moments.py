@@ -89,7 +89,7 @@ class Moments(NamedTuple):
 
 
 class Work(enum.Enum):
-    """How an operator uses the moments of its inputs."""
+    """How an operator uses the moments (steps in time) of its inputs. A row of a tensor is one moment."""
 
     ROWS = "rows"  # computes each output row from some input rows
     SAME = "same"  # the output has the input's bytes in another shape
@@ -112,7 +112,10 @@ class Reach(NamedTuple):
 
 
 class Role(NamedTuple):
-    """How an operator uses moments. `why`: the reason, if it runs on the whole window."""
+    """What an operator does with moments, and which rows it reads for its output rows.
+
+    `why`: the reason why it runs on the whole window, if it does.
+    """
 
     work: Work
     reach: Reach = Reach()

@@ -175,11 +175,12 @@ def can_keep_sums(graph: Graph, op: Op, layout: Moments) -> bool:
 
 
 def sums_blocks(layout: Moments) -> tuple[int, tuple[int, ...]]:
-    """Returns how many blocks of rows a pooling keeps sums (or maxima) of, and the rows of each new block.
+    """Returns (number of blocks whose sums or maxima a pooling keeps, rows of each block that a hop adds).
 
-    The rows that leave the window at a hop entered it some whole hops and `late` rows before. So the new rows
-    of a hop enter as two blocks, of shift - late and of late rows. The second block of one hop and the first
-    block of the next hop leave together.
+    A block is rows that enter the window together and leave it together. A hop adds `shift` rows. If the
+    pooling's rows are not a multiple of `shift`, the rows that leave at a hop entered at two hops: the later
+    rows of one hop, and the earlier rows of the next one. So a hop then adds two blocks, of shift - late and
+    of `late` rows, where `late` is the remainder.
     """
     hops, late = divmod(layout.rows - layout.bottom - layout.top, layout.shift)
     if not late:

@@ -219,10 +219,11 @@ class Builder:
         return self.in_file_order(x, order), order
 
     def spread(self, constant: Quantized | Constant, name: str, order: Sequence[int]) -> int:
-        """Adds a constant operand whose dimension i is the file's dimension order[i]. Returns its number.
+        """Adds a constant operand that broadcasts to an activation. Returns its number.
 
-        The constant may have fewer dimensions than `order`: leading ones of size 1 are then added. The tensor
-        has no leading dimensions of size 1.
+        Dimension i of the activation is the file's dimension order[i]. If the constant has fewer dimensions
+        in the file than the activation, leading dimensions of size 1 are added. Its dimensions are then put
+        into the same order, and leading ones of size 1 are dropped.
         """
         shape = (1,) * (len(order) - constant.data.ndim) + constant.data.shape
         data = constant.data.reshape(shape).transpose(tuple(order))

@@ -290,9 +290,10 @@ class Context:
         return None
 
     def stored_quantization(self, name: str, dtype: str) -> Quantization | None:
-        """Returns the quantisation of an integer network input that only Casts read, or None for others.
+        """Returns the quantisation of an integer network input that only Casts read; None for other inputs.
 
-        The numbers are the stored ones, so its scale is 1.
+        The network computes with the stored numbers, so the scale is 1. `dtype`: the input's type in the
+        file.
         """
         if any(node.kind != "Cast" for node in self.readers.get(name, ())) or name not in self.readers:
             return None
@@ -337,11 +338,15 @@ class Context:
     ) -> Pending:
         """Returns an operator whose output quantisation is not known yet.
 
-        Its result has the shape `shape` in the file. In memory, it has the shape `memory` and `layout`.
-        An operator with ElementwiseAttrs can fuse an activation. `own` is the output quantisation of a kernel
-        that keeps its input's quantisation. Some other kernels demand a fixed output quantisation. If the
-        output needs another one, a QUANTIZE follows the kernel. After a kernel with a fixed quantisation,
-        `Builder.before_rounding` returns the kernel's own result.
+        `tensors`: the operands.
+        `shape`: the result's shape in the file.
+        `memory` and `layout`: the result's shape, and the order of its elements, in memory.
+        `attrs`: the attributes. If they are ElementwiseAttrs, the operator can fuse an activation.
+        `own`: the output quantisation of a kernel whose output has its input's quantisation; None for others.
+
+        Some other kernels demand a fixed output quantisation. If the result needs another quantisation than
+        the kernel's, a QUANTIZE follows. After a kernel with a fixed quantisation, `Builder.before_rounding`
+        returns the result before this QUANTIZE.
         """
         demanded = DEFS[kind].output
 

@@ -284,7 +284,7 @@ def _tile(ctx: Context, node: Node, x: ActivationValue, repeats: tuple[int, ...]
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads ArgMax or ArgMin, whose result must be a network output.
 
-    The result is int64, without the reduced dimension. The result for an image has its channels last.
+    The result is int64 and lacks the reduced dimension. If it has images, their channels are last.
     """
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=True)

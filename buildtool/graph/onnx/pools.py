@@ -32,7 +32,10 @@ _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape
 
 
 def _pool(ctx: Context, node: Node, x: ActivationValue) -> tuple[Window, int, _Lying]:
-    """Returns (window, number of the channels-last input tensor, the result's shapes and layout)."""
+    """Returns (window, number of the channels-last input tensor, the result's shapes and layout).
+
+    The result's shapes are those in the file and in memory. `x`: the pool's input.
+    """
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")

@@ -66,11 +66,11 @@ def open_file(data: bytes, *, path: str) -> tuple[OnnxFile, Context]:
 
 @dataclass(frozen=True)
 class _Form:
-    """Describes an operator in QOperator format.
+    """Where an operator in QOperator format has its operands and quantisations.
 
     `kind`: its kind in QDQ format.
-    `operands`: the positions of the operands' values. Scale and zero point follow each of them.
-    `output`: the position of the output's scale, which the zero point follows.
+    `operands`: the positions of the operands' values. Each is followed by its scale and its zero point.
+    `output`: the position of the output's scale. The output's zero point follows.
     `axis`: the dimension that the scales of the weights belong to.
     `bias`: the position of an int32 bias, -1 if there is none.
     """
@@ -180,7 +180,7 @@ class _Reader:
     # ---- one operator --------------------------------------------------------------------------------
 
     def _part_constants(self) -> tuple[list[Node], list[Node]]:
-        """Returns the operators on constants alone, and the others, both in the file's order."""
+        """Returns (the operators that read only constants, all other operators), both in the file's order."""
         known, constant, varying = {"", *self.file.initializers}, list[Node](), list[Node]()
         for node in self.nodes:
             is_constant = known.issuperset(node.inputs)

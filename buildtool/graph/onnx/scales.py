@@ -126,9 +126,10 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
 
 
 def activation(clamp: Clamp, quant: Quantization | None) -> Activation | None:
-    """Returns the fused activation that clamps to the range `clamp`, or None if there is none.
+    """Returns the fused activation that clamps to the range `clamp`; None if no activation does.
 
-    The ranges may differ if they give the same int8 limits in `quant`, which is None in float32.
+    `quant`: the quantisation of the clamped values, None in float32. With a quantisation, an activation of
+    another range is also accepted if both ranges have the same int8 limits.
     """
     if clamp in ACTIVATIONS or quant is None:
         return ACTIVATIONS.get(clamp)

@@ -126,7 +126,10 @@ class _Layer:
 def _read_filter(
     ctx: Context, node: Node, text: str
 ) -> tuple[ActivationValue, int, Quantized | Constant, Array]:
-    """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's data in 4-D)."""
+    """Returns (input, number of spatial dimensions in the file, filter, the filter's data).
+
+    The input and the filter's data have 4 dimensions. `text` names the operator in errors.
+    """
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
     if w.data.ndim != count + 2 or 0 in w.data.shape:

@@ -1,6 +1,6 @@
 """Functions of one element, functions of a pixel's channels, and type conversions.
 
-Of int8, a function of one element is a table of 256 bytes.
+A function of one int8 element is computed with a table of 256 bytes.
 """
 
 import math

@@ -53,7 +53,10 @@ def _compute(graph: Graph, op: Op, x: Int64) -> Values:
 
 
 def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes RELU, similar operators and QUANTIZE for elements of more than 8 bits, with the same rule."""
+    """Computes RELU, similar operators and QUANTIZE for elements of more than 8 bits.
+
+    The arithmetic is the same as for 8 bits, but no table is used.
+    """
     return [_compute(graph, op, tensors.centre(graph, op, 0, inputs[0]))]
 
 

@@ -64,7 +64,7 @@ def row_sums(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _blocks(rows: npt.NDArray[Any], blocks: tuple[int, ...]) -> list[npt.NDArray[Any]]:
-    """Splits the first of `rows` into blocks. `blocks`: how many rows each block has."""
+    """Returns the first rows of `rows` in blocks. `blocks`: the number of rows of each block."""
     return np.split(rows[: sum(blocks)], np.cumsum(blocks)[:-1])
 
 

@@ -1,7 +1,8 @@
-"""The operators of TensorFlow Lite Micro's (TFLM's) signal library that keep no samples, without transforms.
+"""The operators of TensorFlow Lite Micro's (TFLM's) signal library, except two groups.
 
-The Fourier transforms are in `fourier`, operators that keep samples in `signalstate`. Sums and products wrap
-around as unsigned numbers do, and as signed ones do in TFLM as its authors build it.
+The Fourier transforms are in `fourier`, and operators that keep samples between invokes in `signalstate`.
+Sums and products wrap around. For signed numbers C does not define this, but TFLM does so with its authors'
+compiler options.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def window(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def auto_scale(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SIGNAL_FFT_AUTO_SCALE: samples shifted left until they fill 16 bits, and the shift in bits."""
+    """Computes SIGNAL_FFT_AUTO_SCALE: (samples shifted left until they fill 16 bits, the shift in bits)."""
     (x,) = inputs
     largest = _largest(x)
     bits = max(0, 15 - largest.bit_length()) if largest else 0

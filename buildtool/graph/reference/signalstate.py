@@ -54,10 +54,11 @@ def _saturate(x: Any) -> Any:
 
 
 def stack(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SIGNAL_STACKER: (frames, whether they are valid, state). The state is frames and a counter.
+    """Computes SIGNAL_STACKER: (stacked frames, whether they are valid, state).
 
-    The counter is 0 before the first frame, which then also takes the places of the frames before it. Later
-    it is 1 more than the number of frames that the state holds.
+    The state is earlier frames, then a counter. The counter is 0 at first. The first frame is then also used
+    for the frames that would come before it. Later the counter is 1 more than the number of frames in the
+    state.
     """
     attrs, (x, state) = attributes(op, g.StackerAttrs), inputs
     number, counter = attrs.before + 1 + attrs.after, int(state[-1])

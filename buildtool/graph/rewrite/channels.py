@@ -65,9 +65,9 @@ def _keep_all(kept: dict[int, Mask], tensors: tuple[int, ...]) -> None:
 
 
 def _round_up(kept: dict[int, Mask], multiple: int) -> bool:
-    """Keeps more channels of each tensor, the first of the others, up to a multiple of `multiple`.
+    """Keeps further channels of each tensor until their number is a multiple of `multiple`, or all are kept.
 
-    Returns whether this changed `kept`.
+    It takes the first channels that are not kept yet. Returns whether this changed `kept`.
     """
     changed = False
     for mask in kept.values():
@@ -205,9 +205,11 @@ def _separates_channels(graph: Graph, op: Op, channels: int) -> bool:
 
 
 def _find_needs(graph: Graph, op: Op, source: Bounds) -> Mask | None:
-    """Returns a mask (outputs, inputs): which input channels each output channel needs. None for groups.
+    """Returns a mask (outputs, inputs): which input channels each output channel of a layer needs.
 
-    `source`: the bounds of the input.
+    An output channel does not need inputs whose weights are zero, nor constant inputs that add the same
+    amount to all its sums and can become a part of its bias. `source`: the bounds of the input. Returns None
+    for a convolution with groups.
     """
     if graph.tensors[op.inputs[1]].shape[-1] != len(source.low):  # groups
         return None
@@ -229,9 +231,9 @@ def _taps(graph: Graph, op: Op) -> npt.NDArray[np.generic]:
 def _sum_constants(
     graph: Graph, op: Op, source: Bounds, constant: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.int64]:
-    """Returns what the channels `constant` add to sums: (cases of windows, outputs, channels).
+    """Returns what the constant channels `constant` add to a layer's sums: (windows, outputs, channels).
 
-    The windows at a border are other cases than those inside the image.
+    The first dimension has one entry for each different case of a window. Windows at a border lack some taps.
     """
     zero_points = [quantization(graph, op, t).zero_point for t in op.inputs[:2]]
     values = source.low[constant] - zero_points[0]

@@ -35,8 +35,8 @@ class _Sample:
 def fold_crops(draft: Draft) -> None:
     """Folds crops and subsamplings that only convolutions read, if no operator then needs more memory.
 
-    It needs no more memory if the crop's input is in memory until the last reader has run anyway. The same
-    holds if there is one reader, which runs right after the crop and whose output is not larger than the
+    No operator needs more memory in two cases: if the crop's input is in memory until the last reader has run
+    anyway, or if the only reader runs right after the crop and has an output that is not larger than the
     crop's.
     """
     for node in draft.each(*_SLICES, *_POOLS):

@@ -47,10 +47,11 @@ def _is_plain(draft: Draft, node: Node) -> bool:
 
 
 class _Part(NamedTuple):
-    """Where a slice of an operand of a concatenation comes from.
+    """How a slice of one operand of a concatenation is computed.
 
-    It is the tensor `source`, after the elementwise operators `functions` and then the operators `moves`.
-    Each of these is a RESHAPE or TRANSPOSE, with the shape that its output has for this part.
+    `source`: the tensor that it is computed from.
+    `functions`: the elementwise operators that run on it first.
+    `moves`: the RESHAPEs and TRANSPOSEs that follow, each with the shape that its output has for the slice.
     """
 
     source: int
@@ -59,10 +60,11 @@ class _Part(NamedTuple):
 
 
 def _cut_parts(draft: Draft, node: Node) -> bool:
-    """Replaces each slice of a concatenation by a concatenation of what it takes of each part.
+    """Replaces a concatenation and the slices that read it by one concatenation for each slice.
 
-    This is possible if all readers are such slices, and what they take are whole operands of earlier
-    concatenations, which lie before the parts' RESHAPEs and TRANSPOSEs. Returns whether it was possible.
+    Only slices may read the concatenation. What a slice takes from each operand must be computed from one
+    whole operand of an earlier concatenation, by elementwise operators, RESHAPEs and TRANSPOSEs. These then
+    run on that operand alone. Returns whether the replacement was possible.
     """
     axis, joined = node.attributes(g.AxisAttrs).axis, node.outputs[0]
     readers, found = draft.readers(joined), list[list[_Part]]()
@@ -89,7 +91,10 @@ def _cut_parts(draft: Draft, node: Node) -> bool:
 
 
 def _axis_of_slice(draft: Draft, node: Node) -> int | None:
-    """Returns the dimension that a slice shortens; None for several, or if it does not take neighbours."""
+    """Returns the one dimension that a slice shortens.
+
+    Returns None if it shortens several dimensions, or takes elements that are not adjacent.
+    """
     if node.kind not in SLICES:
         return None
     cut, shape = node.attributes(g.SliceAttrs), draft.tensors[node.inputs[0]].shape
@@ -99,9 +104,10 @@ def _axis_of_slice(draft: Draft, node: Node) -> int | None:
 
 
 def _trace(draft: Draft, t: int, axis: int, begin: int, extent: int) -> _Part | None:
-    """Returns the operand of an earlier concatenation that a slice of `t` takes, or None.
+    """Returns how a slice of `t` is computed from an operand of an earlier concatenation.
 
-    The slice takes elements [begin, begin + extent) along `axis`. None if they are not one whole operand.
+    The slice takes elements [begin, begin + extent) along `axis`. Returns None if they are not computed from
+    one whole operand.
     """
     functions, moves = list[Node](), list[tuple[Node, Shape]]()
     while (node := draft.producer(t)) is not None and draft.only_reader(t) is not None:
@@ -146,9 +152,9 @@ def _repeat(draft: Draft, part: _Part, suffix: str) -> int:
 
 
 def _copy(draft: Draft, original: Node, t: int, shape: Shape, suffix: str) -> int:
-    """Inserts a copy of `like` that reads `t`, directly after the producer of `t`.
+    """Inserts a copy of `original` that reads `t`, directly after the producer of `t`.
 
-    Returns its output, which has the shape `shape`, and the name of the output of `like` with the suffix.
+    Returns its output. Its shape is `shape`, and its name is that of the output of `original` with `suffix`.
     """
     tensor, read = variant(draft.tensors[original.outputs[0]], suffix, shape), draft.tensors[t]
     out = draft.add_tensor(

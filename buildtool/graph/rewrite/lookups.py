@@ -172,9 +172,9 @@ def _varying_inputs(draft: Draft, node: Node) -> Iterable[int]:
 def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
     """Returns the largest function of one int8 tensor that ends with `last`, or None.
 
-    No other operator may read its intermediate tensors. The search goes backwards. It always continues with
-    the tensor whose producer is last in execution order (`places`), because by then all readers of this
-    tensor have been examined.
+    The operators are collected from `last` towards the network's input. The next one is always the producer
+    that runs last (`places`: each operator's place in execution order). All readers of its result run later,
+    so they have been seen. The search ends if one of them does not belong to the function.
     """
     nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None

@@ -111,11 +111,13 @@ def _add(a: Pad, b: Pad) -> Pad:
 def _pool_with_padding(
     kind: OpKind, pool: g.PoolAttrs, fill: Pad, value: int, x: Tensor, out: tuple[int, ...]
 ) -> Attrs | None:
-    """Returns the attributes of a pooling of `x` that also pads with `fill`; None if no pooling can do this.
+    """Returns the attributes of a pooling of `x` that also does the padding of a PAD; None if no pooling can.
 
-    Padded positions of the pooling's own do not count, but those of a PAD do. A maximum is the same either
-    way if the PAD's value is the least of the type. Otherwise the padding that windows meet must be only the
-    PAD's or only the pooling's. Every window has to meet the input.
+    `pool`: the pooling's attributes, `out`: its output's shape. `fill` and `value`: the PAD's padding.
+
+    Positions that a pooling pads do not count, but those of a PAD do. A maximum is the same either way if the
+    PAD's value is the least of the type. Otherwise the padding that windows meet must be only the PAD's or
+    only the pooling's. Every window has to meet the input.
     """
     both, own = _add(pool.pad, fill), pool.pad
     axes = (

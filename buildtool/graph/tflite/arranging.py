@@ -86,7 +86,8 @@ def decode_reverse_v2(view: OpView) -> None:
 def decode_gather(view: OpView) -> None:
     """Decodes GATHER (x, indices). It becomes a slice if the distances between the indices are equal.
 
-    With batch_dims, all dimensions up to the axis are merged into one. The indices are adapted.
+    With batch_dims, all dimensions up to the axis are merged into one, and the indices then count in this
+    one.
     """
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
     if options is not None:
@@ -133,7 +134,10 @@ def _computed(view: OpView, position: int) -> bool:
 
 
 def _look_up(view: OpView, table: int, indices: int) -> None:
-    """Adds a GATHER of computed indices."""
+    """Adds a GATHER whose indices are computed at run time.
+
+    `table` and `indices` are the positions of its two inputs in the file.
+    """
     x, places = view.input(table), view.input(indices)
     if places.dtype != "int32":
         view.refuse(f"computed indices of type {places.dtype}", "convert with int32 indices")
@@ -142,7 +146,7 @@ def _look_up(view: OpView, table: int, indices: int) -> None:
 
 
 def decode_gather_nd(view: OpView) -> None:
-    """Decodes GATHER_ND (x, indices). The indexed dimensions are merged into one. The indices are adapted."""
+    """Decodes GATHER_ND (x, indices). Merges the indexed dimensions into one, where new indices count."""
     x, indices = view.input(0), _indices(view)
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= len(x.shape):

@@ -35,8 +35,8 @@ def end_at(data: bytes, names: Sequence[str]) -> bytes:
     """Returns the file with the tensors `names` as its outputs (see `made_tensors`).
 
     The result has the operators that these outputs need, and the inputs that these operators read. A state
-    that they read is updated as before. Raises UsageError if several tensors have the same one of these
-    names, or if the outputs need no input.
+    that they read is updated as before. Raises UsageError if several tensors have one of the names, or if the
+    outputs depend on no input.
     """
     with _report_damage():
         return _end_at(FlatFile(data), names)

@@ -79,9 +79,10 @@ def decode(view: OpView) -> None:
 
 
 def _read_options(view: OpView, kind: OpKind, names: tuple[str, ...]) -> Mapping[str, int]:
-    """Returns the operator's options.
+    """Returns the operator's options by name.
 
-    Raises ModelError unless they are `names` and those that its kind has for types and channels.
+    Raises ModelError unless it has exactly the options `names` and, if its kind demands them, the options for
+    a type and a number of channels. `kind`: the operator's kind.
     """
     from flatbuffers import flexbuffers  # few networks need it
 
@@ -103,7 +104,10 @@ def _read_options(view: OpView, kind: OpKind, names: tuple[str, ...]) -> Mapping
 
 
 def _check_derived(view: OpView, kind: OpKind, options: Mapping[str, int], outputs: list[int]) -> None:
-    """Raises ModelError unless the options that follow from shapes and types have these values."""
+    """Raises ModelError if the options for a type or a number of channels do not agree with the tensors.
+
+    `outputs`: the graph's tensors for the operator's outputs.
+    """
     tensors = view.network.tensors
     result = tensors[outputs[0]]
     if kind in _TYPED and options[_TYPE] != TYPE_CODES[result.dtype]:

@@ -35,7 +35,7 @@ class NarrowSvdf:
     rank: int
 
     def read(self) -> None:
-        """Adds the operators."""
+        """Adds the operators that replace the SVDF to the graph."""
         view, (features, memory) = self.view, self._time.shape
         (batch, inputs), units = self._x.shape, features // self.rank
         pixel = view.emit_new(OpKind.RESHAPE, view.operand(0), (batch, 1, 1, inputs))

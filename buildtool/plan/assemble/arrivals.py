@@ -4,11 +4,14 @@ Before their region: a load may begin while an earlier region computes. The next
 constants waits until this load has ended. So the load costs only the time for the bytes that are not yet
 loaded when the regions before it have run.
 
-While their region runs: constants that are loaded at each turn have buffers in the region's workspace. Other
-constants lie on dead rows of the region's input, which no step reads any more. Mostly the rows of the input
-die faster than the output grows over them. So some bytes between the end of the output and the first row that
-is still read are always free, and their number grows. Constants of the region's last group may lie at the end
-of these free bytes. When the output reaches them, they are loaded again at a higher address.
+While their region runs: the groups of a streamed region run alternately, and a turn of a group is the time
+from its first step after a step of another group until another group runs. Constants that are loaded again at
+each turn have buffers in the region's workspace.
+
+Other constants lie on dead rows of the region's input, which no step reads any more. Mostly the rows of the
+input die faster than the output grows over them. So some bytes between the end of the output and the first
+row that is still read are always free, and their number grows. Constants of the region's last group may lie
+at the end of these free bytes. When the output reaches them, they are loaded again at a higher address.
 """
 
 from __future__ import annotations
@@ -87,7 +90,10 @@ class Constants:
         return round_up(self.head + factors, HEAD) + round_up(weights, HEAD)
 
     def row_unit(self, channels: int) -> int:
-        """Returns to a multiple of how many channels the weights of a slice of `channels` are padded."""
+        """Returns the number of channels to a multiple of which the weights of a slice are padded.
+
+        `channels`: output channels of the slice.
+        """
         return 1 if channels < self.group else self.unit
 
     @cached_property
@@ -192,11 +198,11 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
 
 
 class Trail(NamedTuple):
-    """Rows that a region's last group makes at a time, and the bytes of dead input and of made output.
+    """One part of a region's last group: rows that it makes at a time, and what is dead and made by then.
 
     part: the rows.
-    dead: bytes at the start of the input that are no longer read when the part begins.
-    made: bytes of the output when the part ends.
+    dead: bytes at the start of the region's input that are no longer read when the part begins.
+    made: bytes of the region's output that are made when the part ends.
     """
 
     part: Part
@@ -246,8 +252,9 @@ def find_dead_rows(timeline: Timeline, index: int, overlaps: Sequence[RegionOver
 class Stack(NamedTuple):
     """Constants that lie side by side on dead rows, from a step of the region on.
 
-    `step`: a part of the last group begins with it. `offset`: the lowest byte of the constants. `full`:
-    whether the stack also has the constants that were loaded at each turn until then.
+    step: the step, with which a part of the last group begins.
+    offset: the lowest byte of the constants.
+    full: whether the constants that were loaded at each turn until this step are among them, too.
     """
 
     step: int
@@ -284,18 +291,19 @@ def stacks(dead_rows: DeadRows, size: int, full: int, site: Site) -> list[Stack]
 
 
 class Place(NamedTuple):
-    """Where an operator's constants lie from step `step` of the region's run on: at `offset`."""
+    """Where an operator's constants lie: at `offset`, from step `step` of the region's run on."""
 
     step: int
     offset: int
 
 
 def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
-    """Returns the places of one operator's constants over time, if they lie lowest in each stack.
+    """Returns where one operator's constants lie over time, if they are the lowest constants of each stack.
 
-    `lowest`: the stacks. `own`: the parts (rows made at a time) of the operator's group. `is_last`: whether
-    this is the region's last group. Any other group uses a stack only from the first of its parts that begins
-    after the stack.
+    lowest: the stacks.
+    own: the parts (rows made at a time) of the operator's group.
+    is_last: whether this is the region's last group. Any other group uses a stack only from its first part
+        that begins after the stack.
     """
     by_step: dict[int, Place] = {}  # of stacks that begin before the same part, the latest one
     for stack in lowest:
@@ -308,9 +316,9 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Adds the loads that happen while regions run to plans with the regions of `timeline`.
+    """Adds to plans the loads of constants that happen while regions run.
 
-    `constants`: by operator. `model`: gives the cost of a load.
+    All plans have the regions of `timeline`. `constants`: by operator. `model`: gives the cost of a load.
     """
 
     timeline: Timeline
@@ -324,10 +332,10 @@ class Arrivals:
         )
 
     def by_turns(self, plan: Plan, methods: Sequence[Mapping[int, LoadMethod]]) -> Plan:
-        """Returns the placed plan with the loads that repeat at each turn of a group.
+        """Returns the placed plan with loads for the constants that are loaded at each turn of their group.
 
-        `methods`: for each region, operator -> how its constants are loaded. The plan already has the
-        buffers.
+        `methods`: for each region, operator -> how its constants are loaded. The plan already has the buffers
+        of these constants.
         """
         at = {b.op: i for i, b in enumerate(plan.buffers) if b.kind is BufferKind.WEIGHTS}
         turning = [op for own in methods for op, method in own.items() if method.by_turns]
@@ -400,10 +408,11 @@ class Arrivals:
 
 
 def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
-    """Returns the plan with more buffers for one operator's constants, and their loads.
+    """Returns the plan with more buffers for one operator's constants, and a load into each of them.
 
-    If the operator already has a buffer that is loaded at each turn, that buffer's life ends where the life
-    of the first new buffer begins. If it begins no earlier than that, the plan stays as it is.
+    `more`: the buffers, in the order of their lives. If the operator already has a buffer that is loaded at
+    each turn, that buffer's life now ends before the first of `more`. If its life would then be empty, the
+    plan stays as it is.
     """
     op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)

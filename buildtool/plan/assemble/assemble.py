@@ -41,8 +41,8 @@ MOST_BUFFERS = 1 << 13  # buffers of all these placements together; at least two
 class Contents(NamedTuple):
     """What lies in the arena, and what may overlap there.
 
-    facts: of each region.
-    buffers: without the windows and scratch of regions (see `RegionFacts.workspace`).
+    facts: for each region, the facts that do not depend on the regions around it (see `RegionFacts`).
+    buffers: all buffers except the windows and scratch of regions (see `RegionFacts.workspace`).
     overlaps: the permitted overlaps; they refer to positions in `buffers`.
     """
 
@@ -188,9 +188,10 @@ def assemble(
     kernels: one per operator, None for aliases.
     extra: further buffers, which are last in the plan.
     not_in_place: operators whose output must not lie over their input.
-    turns: operator -> bytes of its constants, if they are loaded at each turn of its group.
+    turns: operator -> bytes of its constants, if they are loaded at each turn of its group (see `workspace`).
     enough: tensors are moved between regions only where the arena would be larger than this, in bytes
         (math.inf: tensors never move).
+    strategy, in_place: as in Plan and PlanOptions.
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)

@@ -4,7 +4,8 @@ If all constants of a region fit into the arena, they are loaded before the regi
 there are three other methods:
 - The constants of an operator that runs alone are loaded in slices of its output channels. The operator
   computes its whole output for one slice after the other.
-- The groups of a streamed region load their constants into the same memory: each group at each of its turns.
+- The groups of a streamed region run alternately. They load their constants into the same memory, each group
+  at each of its turns, that is, whenever it runs after another group.
 - Constants of a streamed region lie on dead rows of the region's input (rows that are no longer read).
 
 If there is room, a load runs while earlier regions compute, or while the slice before it is used (see
@@ -253,10 +254,10 @@ class Loading:
         return plan
 
     def _find_uneven_overlaps(self, placed: Plan, sliced: Set[int]) -> set[int]:
-        """Returns the operators whose output lies over their input at a distance that is not whole pixels.
+        """Returns the operators whose output lies over their input, but not whole pixels below it.
 
-        Only operators in `sliced`, which compute slices of their channels, are looked at: a slice would
-        overwrite input that the next slice reads.
+        Only operators in `sliced` are examined, which compute slices of their channels. With such a distance,
+        one slice of the output would overwrite input that the next slice reads.
         """
         graph, buffers = self.timeline.graph, placed.buffers
         return {
@@ -356,10 +357,10 @@ class Loading:
         return methods
 
     def _select_for_dead_rows(self, index: int, at_turns: dict[int, LoadMethod]) -> dict[int, LoadMethod]:
-        """Selects constants of the last group for the dead rows, so that the region needs the least memory.
+        """Returns a region's methods where constants of its last group may lie on dead rows of its input.
 
-        `at_turns`: the methods if all constants are loaded at each turn. Among selections of equal total
-        bytes, the one with the fewest bytes of constants is taken. Returns the region's methods.
+        `at_turns`: the methods if all constants are loaded at each turn. The selection is the one with which
+        the region needs the least memory; among equal ones, the one with the fewest bytes on dead rows.
         """
         dead_rows, last = self._dead_rows(index), self.timeline.regions[index].groups[-1]
         ops = [op for op in last.ops if op in at_turns and not self.constants[op].scattered]

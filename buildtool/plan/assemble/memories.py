@@ -102,8 +102,8 @@ def _of_parts(
 ) -> list[Overlap]:
     """Returns the permitted overlaps with positions in `parts` instead of `buffers`.
 
-    `parts`: the buffers, where a tensor that moves is several parts. An overlap is left out if not exactly
-    one part of its input and one of its output are live in its operator.
+    `parts`: the buffers, where a tensor that moves is several parts, one after the other in time. An overlap
+    is left out unless exactly one part of its input and one of its output are live while its operator runs.
     """
     overlaps = []
     for o in permitted:
@@ -162,7 +162,7 @@ class _Traffic(NamedTuple):
     tensors: by the tensor's root (see alias_roots).
     scratch: by operator, in its scratch.
     sums: by operator, in the sums of a pooling.
-    written: by operator, of its outputs; only bytes that it writes.
+    written: by operator, the bytes that it writes to its outputs.
     """
 
     tensors: Mapping[int, int]
@@ -226,9 +226,9 @@ def _sizes(graph: Graph, tensors: Sequence[int]) -> int:
 
 
 def _part(graph: Graph, op: Op, size: int, pixels: int) -> int:
-    """Returns the bytes for this many output pixels, if the whole output stands for `size` bytes.
+    """Returns `size` bytes, which belong to an operator's whole output, scaled to `pixels` output pixels.
 
-    It is more than `size` where pixels are computed again.
+    The result is above `size` if pixels are computed more than once.
     """
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return size * pixels // max(1, rows * columns)

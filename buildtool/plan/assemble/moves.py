@@ -75,7 +75,7 @@ class _Segment:
 
 
 class _Problem:
-    """Buffers and permitted overlaps, in segments between the cuts at which only tensors are live.
+    """Buffers and permitted overlaps, in segments of time. At the cuts between them, only tensors are live.
 
     `alive`: for each cut, the bytes of the buffers that are live on both sides of it.
     """

@@ -58,9 +58,10 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int,
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
-    """Searches for a placement as low as the lower bound, first with only the overlaps that this needs.
+    """Searches briefly for a placement of `buffers` that is as low as the lower bound.
 
-    `options`: the permitted overlaps.
+    It first permits only the overlaps that are necessary for this height. `options`: the permitted overlaps.
+    `work`: the budget that the search uses.
     """
     problem = arena_problem(buffers, options, alignment)
     least = problem.bound.bytes

@@ -1,11 +1,11 @@
 """A region's workspace, and other facts of a region that do not depend on the regions around it.
 
 The workspace is memory that the groups of a region use alternately: for windows of some columns of the
-tensors inside a group, for the scratch of kernels, and for constants that are loaded at each turn of a group.
-Groups never need it at the same time. Scratch is needed only while its operator runs. In a group that runs in
-strips of whole rows, a window is needed only from its maker to its last reader. So a region's time is divided
-into slots, each with the memory that is needed together. Constants that are loaded at each turn of a group
-are live in all slots of this group.
+tensors inside a group, for the scratch of kernels, and for constants that are loaded at each turn of a group
+(whenever it runs after another group). Groups never need it at the same time. Scratch is needed only while
+its operator runs. In a group that runs in strips of whole rows, a window is needed only from its maker to its
+last reader. So a region's time is divided into slots, each with the memory that is needed together. Constants
+that are loaded at each turn of a group are live in all slots of this group.
 
 The points of a front share most of their regions, and so do the plans that are tried for a limit. So each
 region's facts are computed once.

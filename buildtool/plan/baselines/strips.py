@@ -260,7 +260,10 @@ class _Search:
         return Part(first, end, ram - self._saved(part, live), macs, strip_rows)
 
     def _saved(self, part: Run, live: Sequence[LiveRange]) -> int:
-        """Returns the bytes of a segment's output that may lie over its input, if the input dies in it."""
+        """Returns the bytes of a segment's output that may lie over its input, if the input dies there.
+
+        `part`: how the segment runs. `live`: live ranges, among them the input's.
+        """
         graph, ops = self.graph, part.region.ops
         result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)

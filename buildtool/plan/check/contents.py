@@ -213,10 +213,10 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
 
 
 def _check_beginnings(timeline: Timeline, op: int, steps: Sequence[int]) -> None:
-    """Raises PlanError if constants are loaded at a wrong time.
+    """Raises PlanError if an operator's constants are loaded at a wrong time.
 
-    Loads begin before a region, or else all loads of the operator begin before its group computes some rows.
-    `steps`: the steps before which the constants of operator `op` are loaded.
+    The loads must all begin with the first steps of regions, or else all with steps in which the operator's
+    group begins to compute some rows. `op`: the operator. `steps`: the steps with which its loads begin.
     """
     if set(steps) <= set(timeline.starts):
         return

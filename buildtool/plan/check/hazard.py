@@ -171,9 +171,10 @@ def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
 def _windows(
     op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
 ) -> tuple[Numbers, Numbers] | None:
-    """Returns for each output row the input rows [first, end) that contract `row` lets the kernel read.
+    """Returns the input rows [first, end) that a kernel of contract `row` may read for each output row.
 
-    None if the operator does not read this input row by row.
+    The first array has `first`, the second one `end`, for all output rows. The result is None if the operator
+    does not read this input row by row.
     """
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:

@@ -222,8 +222,9 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
 class Replay:
     """One run through all steps of a plan.
 
-    `tags`: the tags of the arena's bytes, then those of the states' bytes. Most bytes have their tags in
-    `_blocks` instead (see replay.c), so that memory for `tags` is never touched.
+    `tags`: the tags of the arena's bytes, then those of the states' bytes. Where the tags of a block of bytes
+    are equal or consecutive, `_blocks` has one number for the block instead (see replay.c). So most of the
+    memory of `tags` is never touched.
     """
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:

@@ -16,9 +16,10 @@ from buildtool.plan.types import BufferKind, Plan
 
 
 def state_groups(graph: Graph) -> dict[int, int]:
-    """Returns activation (see `alias_groups`) with the bytes of a state -> the position in Graph.states.
+    """Returns activation that holds a state -> the position of the state in Graph.states.
 
-    Raises PlanError if one tensor would be two states.
+    Of activations that share their bytes, it is the one that `alias_groups` names. Raises PlanError if one
+    tensor would be two states.
     """
     groups = alias_groups(graph)
     found: dict[int, int] = {}

@@ -132,7 +132,7 @@ def settle(prepared: Prepared) -> Prepared:
 
 
 def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]:
-    """Returns the front's points within `ram` bytes, and whether a work budget ended before all were placed.
+    """Returns the points within `ram` bytes, and whether a work budget ended before all of them were placed.
 
     The first point is the plan that objective `ram` asks for.
     """
@@ -150,11 +150,12 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
 def _choose_fitting(prepared: Prepared) -> Choice:
     """Returns the best plan that fits together with its own firmware.
 
-    If code lies in the arena's memory, the memory that it leaves depends on the plan. So the first plan is
-    made for the least code, and the next one for the code of the plan before it, until a plan fits. If no
-    plan fits beside an upper bound of code and variables, the result is the plan with the least memory. It
-    must fit beside a lower bound of code and variables. Linking then shows whether it fits. Raises PlanError
-    if there is no such plan.
+    The firmware's code and variables take memory, too. Without code in the arena's memory, they are estimated
+    for all plans together. If code lies there, the memory that it leaves depends on the plan. So the first
+    plan is made for the least code, and the next one for the code of the plan before it, until a plan fits.
+
+    If no plan fits beside an upper bound of code and variables, a plan is chosen that fits beside a lower
+    bound. Linking then shows whether it really fits. Raises PlanError if there is no such plan.
     """
     try:
         if prepared.bounded and prepared.is_beside_code:
@@ -172,7 +173,11 @@ def _choose_fitting(prepared: Prepared) -> Choice:
 
 
 def _choose_beside_least_code(prepared: Prepared) -> Choice | None:
-    """Returns the choice for firmware of its least possible size; None if that frees no memory."""
+    """Returns the best plan if the firmware takes only the least bytes that are possible beside the arena.
+
+    None if that leaves the arena no more memory than the problem already has. Raises PlanError if no plan
+    fits.
+    """
     firmware = prepared.beside(prepared.graph, prepared.target, least=True)
     beside = prepared.target.with_firmware(firmware)
     if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
@@ -296,9 +301,10 @@ def _suggested_bytes(error: PlanError) -> float:
 
 
 def nearest(prepared: Prepared) -> Placed:
-    """Returns the plan that the options ask for, or the smallest plan if none is within the memory limit.
+    """Returns the plan that the options ask for. If no plan is within their limits, returns the smallest one.
 
-    The board may have too little memory for the smallest plan.
+    Then the limit on memory and the board's memory do not count, so the board may have too little memory for
+    the plan. Raises the first PlanError if there is no such plan either.
     """
     try:
         return choose_plan(prepared)

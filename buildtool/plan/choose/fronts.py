@@ -1,7 +1,7 @@
 """The points of a prepared network's Pareto front of memory and work, as placed plans.
 
-`choose.front` returns them together with the plan with the least memory, whose arena may lie between the live
-bytes of the first point and its arena.
+The arena of a placed point may be larger than the bytes that are live in it. So another plan may have a
+smaller arena than all points. `choose.front` therefore adds the plan that objective `ram` chooses.
 """
 
 from __future__ import annotations

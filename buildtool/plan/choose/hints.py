@@ -1,4 +1,4 @@
-"""Tries the hints of a refusal before they are given: a setting that is named leads to a plan that fits."""
+"""Tries the hints of an error before users see them, so that each hint's settings really give a plan."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ MOST_STEPS = 3  # limits that are tried one after the other, each from the refus
 
 
 def tried(prepared: Prepared, error: PlanError, plans: Plans) -> tuple[Hint, ...]:
-    """Returns those hints of an error that lead to a plan, and the hint to use the best order if that helps.
+    """Returns those hints of an error that lead to a plan.
 
-    `plans`: returns the best plan of a problem. The hints of strategy `best` come from plans that it made.
-    For hints of other strategies this function makes the plan.
+    `plans`: returns the best plan of a problem. The hints of strategy `best` come from plans that it made, so
+    they are not tried again. For those of other strategies, this function makes the plans. A hint to search
+    longer for an order of the operators is added if a plan then fits.
     """
     hints = list(error.hints)
     if prepared.options.strategy != Strategy.BEST:

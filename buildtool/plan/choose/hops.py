@@ -26,13 +26,13 @@ MOST_TRIED = 12  # choices of what is kept that are planned
 
 @dataclass(frozen=True)
 class Hopping:
-    """A network of hops: it computes for each invoke what the moving window brings.
+    """The network of one hop: it computes what is new when the moving window has moved by a hop.
 
-    graph: the network of a hop.
+    graph: this network.
     window: the network on the whole window, from which `graph` was made.
     needs: the rows that a hop computes and keeps.
-    origins: by name, the rows of the window's tensors that each tensor of `graph` holds.
-    in_columns: as in `Hop`.
+    origins: name of a tensor of `graph` -> the rows of the window's tensors that it holds.
+    in_columns: whether some images have moments (rows of the window) as columns, see `Hop`.
     asked: the options of the request.
     """
 
@@ -79,9 +79,9 @@ def hopping_that_keeps_all(window: Graph, rows: int) -> Hopping:
 def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
     """Returns at most `most` of these choices, always with the first and the last one.
 
-    `found`: choices from the least work to the least memory. The choice that is left out first is the one
-    whose two neighbours are nearest to each other: if a limit allows this choice, but not the one before it,
-    the next one is used instead.
+    `found`: choices from the least work to the least memory. The choices that are left out are those without
+    which least of the front is lost (see `_loss`): if a limit would allow such a choice, the next one is used
+    instead, and is nearly as good.
     """
     picked = list(found)
     while len(picked) > most:
@@ -90,9 +90,10 @@ def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
 
 
 def _loss(before: Needs, needs: Needs, after: Needs) -> float:
-    """Returns how much of the area under the front is lost without a choice.
+    """Returns how much worse a front is without one of its choices (`needs`).
 
-    The area is in logarithms of work and memory. `before` and `after`: the neighbouring choices.
+    This is an area: the logarithm of the ratio in memory of the choice `before` to this one, times that of
+    the ratio in work of the choice `after` to this one.
     """
     memory = math.log((before.state_bytes + 1) / (needs.state_bytes + 1))
     return memory * math.log((after.work + 1) / (needs.work + 1))

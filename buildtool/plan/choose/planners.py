@@ -57,7 +57,10 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """Returns the optimality gap of this problem's latest plan in cost or memory (see `search_factor`)."""
+    """Returns the optimality gap, in cost or memory, of the plan that `plan_of` made last for this problem.
+
+    See `selection.search_factor`.
+    """
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.selection import search_factor

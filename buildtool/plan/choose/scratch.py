@@ -51,7 +51,10 @@ def may_pay(prepared: Prepared, best: Plan | None) -> bool:
 
 
 def _least(prepared: Prepared) -> Plan | None:
-    """Returns the plan with the least memory with the best kernels; None if a limit allows none."""
+    """Returns the plan with the least memory whose operators all have their best kernels.
+
+    The limit on memory does not count. None if no plan is within the other limits.
+    """
     from buildtool.plan.choose.planners import plan_of
 
     options = replace(prepared.options, ram=None, objective=Objective.RAM)

@@ -236,11 +236,12 @@ def _bound_of_chains(
 
     `by_output`: output -> its permissions. `live`: time -> live bytes, less what overlaps can save.
 
-    In a chain, x1 may lie on x0 from d1 bytes above its start on, x2 on x1 from d2 bytes on, and so on. If
-    two neighbours of the chain do not overlap, all items that are live at their time lie side by side. If all
-    neighbours overlap, the chain is one piece of memory, in which x_k begins at d1 + ... + d_k or above. All
-    other items that are live throughout lie outside of it. So a link ends a chain if at its time at most
-    `best` bytes are live side by side.
+    A chain is items x0, x1, x2 ... of which each may lie on the one before it: x1 at d1 bytes above the start
+    of x0 or higher, x2 at d2 bytes above the start of x1 or higher, and so on. If two neighbours of the chain
+    do not overlap, all items that are live at their time lie side by side. If all neighbours overlap, the
+    chain is one piece of memory, in which x_k begins at d1 + ... + d_k or above. All other items that are
+    live throughout lie outside of it. So a link ends a chain if at its time at most `best` bytes are live
+    side by side.
     """
     best_links = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
     links = {o: link for o, link in best_links if link is not None and link.apart > best}

@@ -34,9 +34,10 @@ FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only 
 
 @dataclass(frozen=True)
 class Task:
-    """The placements to try: every order with every rule in FITS, upright and upside down, then variations.
+    """The placements to try, and the problem as arrays.
 
-    Arrays are indexed by item.
+    Every order is tried with every rule in FITS (which gap an item takes), upright and upside down.
+    Variations of the best order follow. Arrays are indexed by item.
 
     order: one order of the items per row.
     pinned: the item's fixed offset, or -1.
@@ -153,8 +154,8 @@ def _ints(values: Sequence[int]) -> Ints:
 def _upside_down(problem: Problem) -> Problem:
     """Returns the same problem with addresses negated.
 
-    The problem may have no fixed offsets and only one alignment. offset(in) >= offset(out) + d becomes
-    offset'(out) >= offset'(in) + d + size(in) - size(out).
+    The problem must have no fixed offsets, and the same alignment for all items. offset(in) >= offset(out) +
+    d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
     sizes, granule = problem.sizes, problem.granule
     permissions = (

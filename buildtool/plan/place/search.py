@@ -12,9 +12,9 @@ one lowest placement can be built in this way: one in which no single item could
 - In every section of time the waiting items have to fit above the lowest level, and above every higher
   threshold t: the items that cannot begin below t end at t plus the sum of their sizes at the earliest. So an
   item that is too high to be the lowest one of its section waits for an item that can be.
-- Parts whose items share no time are searched separately; if one part fails, the others do not matter.
-- A run may order the items of a part again when it separates: by the largest waiting size in one of their
-  sections.
+- Parts of the problem whose items share no time are searched separately; if one part fails, the others do not
+  matter. A run may then give the items of a part another order of preference: first the item in one of whose
+  sections most bytes wait to be placed.
 - Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next one of
   them.
 - The levels, and which items have been passed over, are the whole state. Failed states are remembered by 128

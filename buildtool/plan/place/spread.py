@@ -126,7 +126,11 @@ class _Search:
         return (0, 1) if first <= second else (1, 0)
 
     def _take(self, inside: Sequence[Sequence[int]], placed: Sequence[arena.Solution]) -> None:
-        """Keeps the placements in both memories as the best ones if they are cheaper than the best so far."""
+        """Keeps a choice of memories with its placement if it is cheaper than the best choice so far.
+
+        `inside`: the items in each of the two memories. `placed`: the placement of these items in each
+        memory.
+        """
         second, offsets = [False] * len(self.chosen), [0] * len(self.chosen)
         for memory in (0, 1):
             for item, offset in zip(inside[memory], placed[memory].offsets, strict=True):

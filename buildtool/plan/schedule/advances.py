@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import Branches, Progress
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.types import SOURCE, Group, Scheme
 
 Ints = npt.NDArray[np.int32]
@@ -26,7 +27,7 @@ class Link:
     """A group of a streamed region with the data of its loops.
 
     axis: its row axis from tensor `input` to its output.
-    height: rows of its output.
+    pace: the rows of its steps.
     input: the tensor whose rows decide when it advances.
     input_height: rows of that tensor.
     branches: its lanes, if its operators advance together (see `branches`); else None.
@@ -34,10 +35,15 @@ class Link:
 
     group: Group
     axis: Axis
-    height: int
+    pace: Pace
     input: int
     input_height: int
     branches: Branches | None
+
+    @property
+    def height(self) -> int:
+        """Returns the rows of the group's output."""
+        return self.pace.height
 
 
 class Walk:
@@ -99,12 +105,12 @@ class Walk:
                     self._new.append((index, link.group.ops[lane], y0, y1))
                 self._made[index] = progress.made[-1]
                 continue
-            y0, end = self._made[index], self._made[index] + link.group.rows_per_step
-            y1 = min(end, link.height)
+            y0 = self._made[index]
+            y1 = link.pace.end(y0)
             high = link.axis.high(y1)
             if self._room:
                 room = self._room[-1]
-                room[index] = min(room[index], link.height - end)
+                room[index] = min(room[index], link.pace.room(y0))
                 room[index - 1] = min(room[index - 1], link.input_height - high)
             self._pull(index - 1, max(0, min(link.input_height, high)))
             self._new.append((index, link.group.ops[-1], y0, y1))
@@ -190,5 +196,5 @@ def branch_advances(lanes: Branches, made: int = -1, *, asks: bool = False) -> I
     are also rows (-1, SOURCE, y0, y1) for the input rows that the group asks for.
     """
     group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
-    link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
+    link = Link(group, Axis(), Pace.even(lanes.lanes[-1].height, 1), -1, lanes.height, lanes)
     return Walk([link], asks).lines(made)

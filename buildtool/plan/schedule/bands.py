@@ -3,15 +3,16 @@
 Columns go from operator to operator as in an h-cached group, but no row is made twice. Two neighbouring steps
 of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has kernel size k and
 stride s. An h-cached group makes these rows again. A group of bands keeps them: as whole rows (buffers of
-kind LINES), outside of the window that its kernels see. With each piece of a row, the shared rows of these
-columns are copied into the window, the tensor's operator makes its new rows below them, and the last of all
-these rows are copied back, over the ones that no step reads any more.
+kind LINES), outside of the window that its kernels see. At each hand-off the kept rows of its columns are
+copied from LINES into the window, and the tensor's operator makes its new rows below them. Then the rows that
+the next step shares are copied back to LINES, over rows that no step reads any more.
 
 The first steps of a group make no row of its output, but the rows of the tensors inside it that come before
 its first row. So its steps begin at a row below 0.
 
-A group may instead swap (scheme SWAPS): as columns come in from the lines, those that leave the window take
-their places. No pixel is held twice. But the window outlasts the step: no other group uses its memory.
+A group may instead swap (scheme SWAPS): each pixel of a kept row is either in the window or in LINES. When
+columns come into the window, the columns that leave it take their places in LINES. So no pixel is held twice.
+But the window is needed from step to step, so no other group can use its memory.
 """
 
 from __future__ import annotations
@@ -90,10 +91,12 @@ def input_axis(graph: Graph, group: Group, tensor: int) -> Axis:
 
 
 def without_repeats(first: Axis, through: Axis, after: Axis) -> Axis:
-    """Returns the axis `through` a chain without the rows that its first operator need not read again.
+    """Returns the row axis of a chain without the rows that its first operator has read in an earlier step.
 
-    `first`: the first operator's own axis. `after`: the axis from the first operator's output to the chain's
-    output. Before the chain makes row q of its output, the first operator has made after.high(q) rows.
+    first: the first operator's own axis.
+    through: the chain's row axis, from its input to its output.
+    after: the axis from the first operator's output to the chain's output. Before the chain makes row q of
+        its output, the first operator has made after.high(q) rows.
     """
     repeated = through.pad + through.stride - after.kernel * first.stride
     return Axis(through.kernel + repeated - through.pad, through.stride, repeated)
@@ -117,9 +120,10 @@ def first_row(graph: Graph, group: Group) -> int:
 
 
 def row_ends(graph: Graph, group: Group, ends: N) -> list[N]:
-    """Returns one past the last row that each operator has made when the last one has made rows below `ends`.
+    """Returns for each operator of a group of bands one past the last row that it has made by some time.
 
-    `group`: a group of bands. A value of 0 or less means that no row is made yet.
+    `ends`: the same for the group's last operator; an array with an item for each time. A value of 0 or less
+    means that no row is made yet.
     """
     need = np.minimum(rows(graph, graph.ops[group.ops[-1]]), ends)
     found = [need]
@@ -140,10 +144,10 @@ def band_ranges(graph: Graph, group: Group, y0: N, y1: N) -> tuple[N, N]:
 
 
 def swapped_rows(low: Numbers, high: Numbers, kept: int) -> int:
-    """Returns the most rows that a window needs in a group that swaps.
+    """Returns how many rows the window of a tensor needs in a group that swaps.
 
-    They are the rows of a step, and the kept rows above them. `low`, `high`: the rows that each step makes.
-    `kept`: how many rows are kept from step to step.
+    This is the most that any step needs: the rows that it makes, and the kept rows above them. `low`, `high`:
+    the rows [low, high) that each step makes. `kept`: how many rows are kept from step to step.
     """
     return int((high - np.maximum(0, low - kept)).max())
 
@@ -151,6 +155,7 @@ def swapped_rows(low: Numbers, high: Numbers, kept: int) -> int:
 def copied_rows(low: Numbers, high: Numbers, kept: int) -> Numbers:
     """Returns how many rows are copied into the window in each step, followed by how many are copied back.
 
-    `low`, `high`: the rows that each step makes. `kept`: how many rows are kept from step to step.
+    `low`, `high`: the rows [low, high) that each step makes. `kept`: how many rows are kept from step to
+    step.
     """
     return np.concatenate((np.minimum(low, kept), np.minimum(high - low, kept)))

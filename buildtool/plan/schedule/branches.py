@@ -96,7 +96,7 @@ class Branches:
     def room(self, rows_out: int) -> int:
         """Returns how many more rows of output the group can make before any lane reaches its end.
 
-        `rows_out`: the rows of output that the group makes next end with this one.
+        `rows_out`: one past the last row of output that the group makes next.
         """
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out

@@ -29,7 +29,8 @@ from buildtool.plan.schedule.bands import copied_rows, first_row, lines
 from buildtool.plan.schedule.branches import Branches, branches
 from buildtool.plan.schedule.delivery import delivered_image, portions
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
-from buildtool.plan.schedule.ranges import Ranges, all_of, in_steps
+from buildtool.plan.schedule.pace import pace
+from buildtool.plan.schedule.ranges import Ranges, all_of
 from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import column_ranges, is_driven, row_ranges
@@ -93,7 +94,7 @@ def copies(
 
 def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
     """Returns operator -> its calls, if the group makes the first `made` rows of its output."""
-    step = in_steps(made, group.rows_per_step, first_row(graph, group))
+    step = pace(graph, group).steps(made, first_row(graph, group))
     low, high = row_ranges(group, graph, step.low, step.high)
     window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
     calls, kept, swaps = {}, lines(graph, group), group.scheme is Scheme.SWAPS
@@ -142,8 +143,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
             calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], needed))
             needed = lanes.wanted(needed)[-1]
         else:
-            height = rows(graph, graph.ops[group.ops[-1]])
-            rows_made = min(height, -(-needed // group.rows_per_step) * group.rows_per_step)
+            rows_made = pace(graph, group).made(needed)
             calls.update(
                 remember(graph, "calls", (group, rows_made), partial(_group_calls, graph, group, rows_made))
             )

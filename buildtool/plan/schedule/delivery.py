@@ -55,8 +55,9 @@ def portions(graph: Graph) -> Portions:
 def delivered_image(graph: Graph) -> Delivered:
     """Returns the network input that can be delivered row by row; the first input if none can.
 
-    If several inputs can, those are preferred whose first reader reads no other tensor row by row: their rows
-    need not be there before that reader runs. Of these it is the largest one.
+    Of several such inputs, those are preferred whose first reader reads no other tensor row by row. (With
+    another input, all rows would have to be delivered before this reader runs.) Among equals it is the
+    largest one.
     """
     images = [_image(graph, t) for t in graph.inputs]
     possible = [image for image in images if objection(graph, image) is None]

@@ -69,7 +69,9 @@ def _firsts(
 ) -> list[int]:
     """Returns the operators with which a second pass up to operator `last` may begin, the nearest one first.
 
-    `once_there`: roots (see alias_roots) of tensors that are not in memory a second time.
+    `kernels`: one per operator, None for aliases. `roots`: tensor -> its root (see alias_roots).
+    `once_there`: roots of tensors that are in memory only the first time, so that no second pass can read
+    them.
     """
     firsts: list[int] = []
     readers, result = graph.consumers(), graph.ops[last].outputs[0]

@@ -54,7 +54,7 @@ def all_of(size: int) -> Ranges:
 
 
 def column_gains(ends: Numbers, read_from: Numbers | None = None) -> tuple[Ranges, Numbers]:
-    """Returns the columns that each hand-off makes, and the first column that it or a later one makes.
+    """Returns which columns of a tensor each hand-off makes, and the first one that it or a later one makes.
 
     ends: for each hand-off, one past the last column that is needed when it ends.
     read_from: for each hand-off, the first column that is read in it or later. Columns before this are not
@@ -73,8 +73,8 @@ def held(made: Ranges, readers: Iterable[tuple[Axis, Ranges]]) -> int:
     made: the columns that each hand-off makes.
     readers: the column axis of each reader in the group, and the columns that the reader makes.
 
-    Within a hand-off, readers run after the tensor's maker. The result is at least 1. The function serves
-    rows and steps as well, if no row is made twice.
+    Within a hand-off, readers run after the tensor's maker. The result is at least 1. Rows instead of
+    columns, with steps instead of hand-offs, are counted in the same way if no row is made twice.
     """
     calls = np.flatnonzero(made.low < made.high)
     lowest = made.low[calls]

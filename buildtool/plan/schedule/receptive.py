@@ -161,9 +161,9 @@ def _meets_input(graph: Graph, op: Op) -> bool:
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
     """Returns whether the operator can run row by row with this kernel.
 
-    Some kernels compute whole tensors only. Global poolings are fed part by part without their kernel.
-    Tensors of more than MOST_ROWS rows run in one step, because the list of a plan's steps would need too
-    much memory.
+    An operator cannot if its kernel computes whole tensors only. A global pooling can nevertheless: other
+    code adds up its sums. Tensors of more than MOST_ROWS rows run in one step, because the list of a plan's
+    steps would need too much memory.
     """
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
     most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])

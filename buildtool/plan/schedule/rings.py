@@ -19,8 +19,9 @@ from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import first_row, input_axis, lines, swapped_rows
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import inner_tensors, needs, read_whole, remember, whole_tensors
-from buildtool.plan.schedule.ranges import Ranges, held, in_steps
-from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.schedule.pace import pace
+from buildtool.plan.schedule.ranges import Ranges, held
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs
 from buildtool.plan.schedule.schedule import Run, column_ranges, row_ranges
 from buildtool.plan.types import SOURCE, Group, Scheme
 
@@ -55,7 +56,8 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
-    steps = in_steps(rows(graph, graph.ops[group.ops[-1]]), group.rows_per_step, first_row(graph, group))
+    own = pace(graph, group)
+    steps = own.steps(own.height, first_row(graph, group))
     made = [Ranges(*both) for both in zip(*(r.T for r in row_ranges(group, graph, *steps)), strict=True)]
     calls, whole, buffers = column_ranges(group, graph), whole_tensors(graph, group), list[LineBuffer]()
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
@@ -84,10 +86,11 @@ def _readers(
 
 
 def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """Returns the rows that a group of bands keeps of the tensors inside it, outside of their windows.
+    """Returns the rows that a group of bands keeps outside of its windows, for the tensors inside the group.
 
-    These are whole rows. In a group that swaps (see `bands`) a row is kept without as many columns as the
-    window has. Tensors of which nothing is left outside of the window are left out.
+    A group that copies keeps whole rows. In a group that swaps (see `bands`), as many columns of these rows
+    as the window has are in the window, and only the others are outside. Tensors without such columns are
+    left out.
     """
     kept = lines(graph, group)
     if group.scheme is not Scheme.SWAPS:
@@ -98,7 +101,11 @@ def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def lasting_windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """Returns the windows of a group that live beyond its steps: those of the tensors that it swaps."""
+    """Returns the windows needed from step to step: those of tensors with kept rows, if the group swaps.
+
+    In such a group (see `bands`) a part of each kept row is in the window. For other groups the result is
+    empty.
+    """
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
     return [window for window in windows(graph, group) if window.tensor in kept] if kept else []
 

@@ -34,8 +34,9 @@ from buildtool.plan.schedule.inner import (
     together,
     whole_tensors,
 )
+from buildtool.plan.schedule.pace import pace
 from buildtool.plan.schedule.ranges import Ranges, column_gains
-from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, columns, row_inputs
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Columns = npt.NDArray[np.int64]
@@ -198,8 +199,9 @@ def links(region: Region, graph: Graph) -> list[Link]:
     chain = []
     for index, group in enumerate(region.groups):
         is_invalid = (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1
+        is_invalid |= group.scheme is Scheme.EDGES and not group.hand_off
         last = graph.ops[_last(group, graph)] if not is_invalid else None
-        is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
+        is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED, Scheme.EDGES)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         if group.in_bands:
@@ -210,7 +212,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
         source = driving_tensor(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
-        chain.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
+        tall = graph.tensors[source].nhwc[1]
+        chain.append(Link(group, axis, pace(graph, group), source, tall, lanes))
     return chain
 
 

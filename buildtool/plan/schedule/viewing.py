@@ -1,7 +1,7 @@
 """Which slices and concatenations of channels may be views, as the kernels of their readers and makers allow.
 
-Kernels may assume an alignment of pixels that follows from a tensor's number of channels. So some channels
-of a wider tensor cannot be a view where they are less aligned there than in a tensor of their own.
+Kernels may rely on the alignment of pixels that follows from a tensor's number of channels. In a wider
+tensor, the pixels of some channels may be less aligned. Such channels cannot be a view.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.bands import bands_objection, without_repeats
 from buildtool.plan.schedule.costs import branch_calls
-from buildtool.plan.schedule.ranges import in_steps
+from buildtool.plan.schedule.pace import Pace, edge_rows
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
@@ -37,13 +37,16 @@ ROW = 0  # Group.hand_off: a whole row
 class Block:
     """Elements [first, last] (operators) as one group that computes `step` rows per step.
 
-    axis: relates the rows of its output to those of its input.
-    sums: aligned bytes of its accumulators and of what its branches or bands keep from step to step.
+    axis: the row axis from the group's input to its output.
+    sums: aligned bytes that the group keeps from step to step: accumulators of a pooling, ring buffers of its
+        branches, kept rows of bands.
     work: multiply-accumulates of all its steps.
-    section: its branches, if any.
-    bands: how it keeps the rows that its next step reads again.
-    ahead: with bands, the number of steps before the step that makes its first row.
-    pixels: the hand-off for which all this holds; None: for every hand-off.
+    section: its branches, if it is a section (see `sections`); else None.
+    bands: whether it keeps the rows that two neighbouring steps both read, and how.
+    ahead: with bands, how many first steps make only rows of tensors inside the group, and no row of its
+        output.
+    pixels: the hand-off for which the other fields hold; None: they hold for every hand-off.
+    more: how many rows more its first and its last step make than the others (see `schedule.pace`).
     """
 
     first: int
@@ -56,6 +59,7 @@ class Block:
     bands: Bands = Bands.NONE
     ahead: int = 0
     pixels: int | None = None
+    more: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -115,14 +119,38 @@ class Blocks:
                 if step > 1 and step >= 2 * height:
                     break
                 for pixels in self._hand_offs(first, last) if self.leaps(first, last) else (None,):
-                    work = self._works(last, step, height, pixels or ROW)[last - first]
+                    work = self._works(last, Pace.even(height, step), height, pixels or ROW)[last - first]
                     if work <= MOST_REPETITION * once:
                         yield Block(first, last, step, axis, sums, work, pixels=pixels)
+            if first < last:
+                yield from self._with_edges(first, last, axis, sums)
             if first < last and self._keeps(first, last):
                 yield from self._bands(first, last, axis, sums)
 
+    def _with_edges(self, first: int, last: int, axis: Axis, sums: int) -> Iterator[Block]:
+        """Yields the blocks that run a chain with a longer first and last step, if that saves work.
+
+        `axis`: the row axis of the chain. `sums`: aligned bytes of its accumulators.
+        """
+        e, height = self.e, self.e.heights[last]
+        after = self._through(last)[last - first - 1]  # from the first element's output on
+        more = edge_rows(after, height, e.graph.tensors[e.makes[first]].nhwc[1])
+        if not any(more) or self.leaps(first, last):
+            return
+        most = MOST_REPETITION * (e.work_before[last + 1] - e.work_before[first])
+        for step in STEPS:
+            if step + max(more) >= height:
+                return  # one step makes all
+            even = self._works(last, Pace.even(height, step), height, ROW)[last - first]
+            work = self._works(last, Pace.even(height, step, more), height, ROW)[last - first]
+            if work < even and work <= most:
+                yield Block(first, last, step, axis, sums, work, more=more)
+
     def leaps(self, first: int, last: int) -> bool:
-        """Returns whether an element of a chain skips columns of its input, so that hand-offs decide work."""
+        """Returns whether an element of a chain skips columns of its input.
+
+        Then the chain's work depends on the hand-off, since columns are skipped only between hand-offs.
+        """
         inner = (self.e.axes_of[e][1] for e in range(first + 1, last + 1))
         return any(axis.kernel < axis.stride for axis in inner)
 
@@ -141,9 +169,7 @@ class Blocks:
 
         `through`: the row axis of the chain. `sums`: aligned bytes of its accumulators.
         """
-        e, after = self.e, Axis()
-        for k in range(last, first, -1):
-            after = after.after(e.axes_of[k][0])
+        e, after = self.e, self._through(last)[last - first - 1]
         axis, ends = without_repeats(e.axes_of[first][0], through, after), self._chain_ends
         work, lines = self._band_works(last, e.heights[last])[last - first], ends.lines(first, last)
         ahead = ends.leading(first, last, 1)
@@ -153,7 +179,7 @@ class Blocks:
         if all(e.axes_of[k][1].pad >= 0 for k in range(first + 1, last + 1)):
             for pixels in self._hand_offs(first, last):
                 if pixels:
-                    lasting = sums + ends.lasting(first, last, 1, pixels)
+                    lasting = sums + ends.lasting(first, last, self.pace(block), pixels)
                     yield replace(block, bands=Bands.SWAPPED, sums=lasting, pixels=pixels)
 
     def alternatives(self, block: Block) -> tuple[Block, ...]:
@@ -237,16 +263,20 @@ class Blocks:
             return self._section_work(block.section, rows)
         if block.bands:
             return self._band_works(block.last, rows)[block.last - block.first]
-        return self._works(block.last, block.step, rows, block.pixels or ROW)[block.last - block.first]
+        return self._works(block.last, self.pace(block), rows, block.pixels or ROW)[block.last - block.first]
+
+    def pace(self, block: Block) -> Pace:
+        """Returns the rows of a block's steps."""
+        return Pace.even(self.e.heights[block.last], block.step, block.more)
 
     @remembered
-    def _works(self, last: int, step: int, rows: int, pixels: int) -> list[int]:
+    def _works(self, last: int, pace: Pace, rows: int, pixels: int) -> list[int]:
         """Returns the multiply-accumulates of chains that compute `rows` output rows.
 
         Item i is for the chain of i + 1 elements that ends with `last`. Steps are clipped at the borders. A
-        global pooling outputs nothing until the end. `step`: rows per step. `pixels`: the hand-off.
+        global pooling outputs nothing until the end. `pace`: the rows of the steps. `pixels`: the hand-off.
         """
-        ranges, (columns, _) = in_steps(rows, step), self._chain_ends.columns(last, pixels)
+        ranges, (columns, _) = pace.steps(rows), self._chain_ends.columns(last, pixels)
         work, works = 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
             if not self.e.fed_in_parts[e]:
@@ -270,8 +300,8 @@ class Blocks:
 
     def lean(self, block: Block) -> tuple[Form, ...]:
         """Returns the forms of a block with the least memory, at most one for each value of `Form.late`."""
-        if block.bands:
-            return self._lean_bands(block)
+        if block.bands or any(block.more):
+            return self._lean_by_pixels(block)
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         forms = [strip]
@@ -286,7 +316,7 @@ class Blocks:
                 return tuple(forms[1:])
         return tuple(forms)
 
-    def _lean_bands(self, block: Block) -> tuple[Form, ...]:
+    def _lean_by_pixels(self, block: Block) -> tuple[Form, ...]:
         forms = list[Form]()
         for group in self.groups(block):
             form = self._form(block, group)
@@ -323,7 +353,7 @@ class Blocks:
             return Form(
                 block, group, max(self.e.scratch[elements]), (1 << (block.last - block.first + 1)) - 1
             )
-        windows = self._chain_ends.windows(block.last, block.step, group.hand_off, block.bands)
+        windows = self._chain_ends.windows(block.last, self.pace(block), group.hand_off, block.bands)
         window = windows[block.last - block.first]
         return Form(block, group, window, self._chain_ends.late(block.first, block.last, group.hand_off))
 
@@ -332,10 +362,13 @@ class Blocks:
         return ChainEnds(self.e, self.lowest)
 
     def groups(self, block: Block) -> Iterator[Group]:
-        """Yields the groups of a block, one for each hand-off; whole rows come last, but not for bands."""
+        """Yields the groups of a block, one for each hand-off.
+
+        Whole rows come last, if the block can hand them over.
+        """
         every = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
         for pixels in every if block.pixels is None else (block.pixels,):
-            if pixels or not block.bands:
+            if pixels or not (block.bands or any(block.more)):
                 yield self.group(block, pixels)
 
     def _hand_offs(self, first: int, last: int) -> Iterator[int]:
@@ -358,6 +391,8 @@ class Blocks:
         if block.bands:
             scheme = Scheme.SWAPS if block.bands is Bands.SWAPPED else Scheme.BANDS
             return Group(ops, scheme, block.step, pixels)
+        if any(block.more):
+            return Group(ops, Scheme.EDGES, block.step, pixels)
         return Group(ops, Scheme.H_CACHED if pixels else Scheme.HALO, block.step, pixels)
 
     # ---- costs -----------------------------------------------------------------------------------
@@ -367,7 +402,8 @@ class Blocks:
         rows = self.e.heights[block.last] if rows is None else rows
         if block.section is not None:
             return self._section_cost(block.last, rows)
-        return self._chain_cost(block.first, block.last, block.step, group.hand_off, rows, block.bands)
+        pace = self.pace(block)
+        return self._chain_cost(block.first, block.last, pace, group.hand_off, rows, block.bands)
 
     @remembered
     def _section_cost(self, last: int, rows: int) -> float:
@@ -378,8 +414,8 @@ class Blocks:
         return cost + self.e.delivery(section.first, section.lanes.wanted(rows)[-1])
 
     @remembered
-    def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int, bands: Bands) -> float:
-        cost = self._chain_ends.costs(last, step, hand_off, made, bands)[last - first]
+    def _chain_cost(self, first: int, last: int, pace: Pace, hand_off: int, made: int, bands: Bands) -> float:
+        cost = self._chain_ends.costs(last, pace, hand_off, made, bands)[last - first]
         if not self.e.asks(first):
             return cost
         rows, axis = self.e.input_rows(first), self._axis(first, last)

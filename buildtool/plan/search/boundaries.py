@@ -256,7 +256,7 @@ class Boundaries:
 
     @cached_property
     def cut_columns(self) -> tuple[Sequence[int], ...]:
-        """Returns columns of numbers with one number for each cut.
+        """Returns the numbers of all cuts that labels.c reads, as columns with one number per cut.
 
         The last column has the index of the first row in `read_besides` for the element after the cut.
         """
@@ -281,7 +281,13 @@ class Boundaries:
 
     @cached_property
     def section_rows(self) -> tuple[Numbers, Numbers]:
-        """Returns where each section's five lists begin, and an array with all these lists together."""
+        """Returns the numbers of all sections that labels.c reads.
+
+        For each section these are five lists: the input rows that each number of output rows needs, both
+        lists of `section_progress`, `Section.read_from` and `Section.read_after`. The first result has a row
+        per section, which says where its lists begin in the second result. That is an array with all lists,
+        one after the other.
+        """
         rows, begins = list[int](), list[list[int]]()
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)

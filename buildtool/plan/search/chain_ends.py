@@ -20,7 +20,8 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import leading_steps, swapped_rows
 from buildtool.plan.schedule.costs import copies
-from buildtool.plan.schedule.ranges import Ranges, column_gains, held, in_steps
+from buildtool.plan.schedule.pace import Pace
+from buildtool.plan.schedule.ranges import Ranges, column_gains, held
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
@@ -29,7 +30,7 @@ from buildtool.target.types import Contract
 class Bands(enum.IntEnum):
     """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
-    NONE: it does not keep them. It makes them again. COPIED: it copies them out of its windows, and back for
+    NONE: it does not keep them, but makes them again. COPIED: it copies them out of its windows, and back for
     the next step. POOLED: like COPIED; the chain ends with a global pooling. SWAPPED: each of their pixels is
     either in a window or outside; pixels change places instead of being copied.
     """
@@ -43,16 +44,16 @@ class Bands(enum.IntEnum):
 class ChainEnds:
     """Computes the workspaces and costs of all chains that end with an element.
 
-    `lowest`: element -> the first element of the longest chain that ends with it. In all methods `pixels` is
-    the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`: how the
-    chains keep rows.
+    `lowest`: element -> the first element of the longest chain that ends with it. In all methods `pace` has
+    the rows of the chains' steps, and `pixels` is the number of pixels that operators hand over per call, or
+    0 for whole rows (strips). `bands`: how the chains keep rows.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def windows(self, last: int, step: int, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
+    def windows(self, last: int, pace: Pace, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
         """Returns the aligned bytes of workspace of chains.
 
         Item i is for the chain of i + 1 elements that ends with `last`. The layout is that of `workspace`.
@@ -60,7 +61,7 @@ class ChainEnds:
         its output's window. If it may overwrite its input, the two are one window. Windows that outlast a
         step are not counted.
         """
-        shapes, scratch = self._shapes(last, step, pixels, bands), self._scratch_of(last, pixels)
+        shapes, scratch = self._shapes(last, pace, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
             return self._of_strips(shapes, scratch, last)
         own = [round_up(size, self._e.alignment) for _, _, size in shapes]
@@ -106,11 +107,11 @@ class ChainEnds:
         return allowed and once
 
     @remembered
-    def _shapes(self, last: int, step: int, pixels: int, bands: Bands) -> list[tuple[int, int, int]]:
+    def _shapes(self, last: int, pace: Pace, pixels: int, bands: Bands) -> list[tuple[int, int, int]]:
         """Returns (rows, columns, bytes) of each window between elements, from the last to the first."""
         shapes: list[tuple[int, int, int]] = []
-        height, (_, columns) = self._e.heights[last], self.columns(last, pixels)
-        rows = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        _, columns = self.columns(last, pixels)
+        rows = (self._band_rows if bands else self._row_ranges)(last, pace, pace.height)
         for i, across in enumerate(columns):
             down, made = self._e.axes_of[last - i][0], rows[i + 1]
             most = held(made, [(down, rows[i])]) if bands else max(1, made.longest)
@@ -149,13 +150,13 @@ class ChainEnds:
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
+    def costs(self, last: int, pace: Pace, pixels: int, made: int, bands: Bands = Bands.NONE) -> list[float]:
         """Returns the costs of chains, without deliveries of rows of an input image.
 
-        Item i is for the chain of i + 1 elements that ends with `last`. The chains make `height` rows, `step`
-        at a time. The first element reads whole rows, the others read windows.
+        Item i is for the chain of i + 1 elements that ends with `last`. The chains make `made` rows. The
+        first element reads whole rows, the others read windows.
         """
-        ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        ranges = (self._band_rows if bands else self._row_ranges)(last, pace, made)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)
         copies = self._copies(last, ranges, pixels, bands) if bands else [0.0] * len(rows)
         costs, after = list[float](), 0.0
@@ -178,20 +179,20 @@ class ChainEnds:
         return [self._e.model.parts(position, 0, rows.without_empty()) for position, rows in each]
 
     @remembered
-    def _row_ranges(self, last: int, step: int, height: int) -> list[Ranges]:
+    def _row_ranges(self, last: int, pace: Pace, made: int) -> list[Ranges]:
         """Returns the rows that each element makes in each step, from the last element to the first."""
-        found = [in_steps(height, step)]
+        found = [pace.steps(made)]
         for e in range(last, self._lowest[last], -1):
             found.append(found[-1].read(self._e.axes_of[e][0], self._e.heights[e - 1]))
         return found
 
     @remembered
-    def _band_rows(self, last: int, step: int, height: int) -> list[Ranges]:
+    def _band_rows(self, last: int, pace: Pace, made: int) -> list[Ranges]:
         """Returns the rows that each element of a group of bands makes in each step, from last to first.
 
         All chains have the steps of the longest chain.
         """
-        begin, end = in_steps(height, step, -step * self.leading(self._lowest[last], last, step))
+        begin, end = pace.steps(made, -pace.step * self.leading(self._lowest[last], last, pace.step))
         found = [Ranges(begin, end)]
         for e in range(last, self._lowest[last], -1):
             axis, most = self._e.axes_of[e][0], self._e.heights[e - 1]
@@ -207,13 +208,13 @@ class ChainEnds:
             axes.append(axis)
         return leading_steps(axes, step)
 
-    def lasting(self, first: int, last: int, step: int, pixels: int) -> int:
+    def lasting(self, first: int, last: int, pace: Pace, pixels: int) -> int:
         """Returns the aligned bytes that a group that swaps keeps from step to step.
 
         They are its windows, and the pixels of the kept rows outside of the windows.
         """
         (made, _), total = self.columns(last, pixels), 0
-        for i, (rows, columns, size) in enumerate(self._shapes(last, step, pixels, Bands.SWAPPED)):
+        for i, (rows, columns, size) in enumerate(self._shapes(last, pace, pixels, Bands.SWAPPED)):
             element = last - i - 1
             if first <= element and (kept := self._kept(element)):
                 outside = max(0, int(made[i + 1].high.max()) - columns)

@@ -30,6 +30,7 @@ class FormRow(NamedTuple):
     least_extra: the least extra weight that it may have if fewer rows are needed.
     kernel, stride, pad: of its row axis.
     section: 1 if the block is a section of branches.
+    up, down: the two numbers of Block.more.
     """
 
     back: int
@@ -47,10 +48,12 @@ class FormRow(NamedTuple):
     section: int
     bands: int
     ahead: int
+    up: int
+    down: int
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
-    """Returns the rows as one array."""
+    """Returns block forms as one array, with a row for each form."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 

@@ -106,8 +106,9 @@ class Front:
     def fitting(self, most_bytes: float) -> Iterator[Way]:
         """Yields the ways of points whose arena may fit into `most_bytes` bytes, most live bytes first.
 
-        A separate search finds them. It begins no higher than such points lie, and goes on as they are asked
-        for. If its budget ends, the remaining ways come from `points`.
+        They come from a new search. It begins with the largest number of live bytes that such a point may
+        have, and goes on only as far as ways are asked for. If its budget ends, the remaining ways come from
+        `points`.
         """
         above = INFINITE
         if not math.isinf(most_bytes):
@@ -127,12 +128,14 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """Returns for each point a lower bound of its arena in bytes, in whichever forms its blocks run.
+        """Returns for each point a lower bound in bytes of its plan's arena, for all forms of its blocks.
 
-        The bound is the live bytes less the bytes of outputs that may lie over tensors which die in their
-        region but do not feed it. Other forms cannot make all of the largest regions smaller, since that
-        would be a point with less memory. If the budget ended the search, such a point may exist. So the
-        bound is lower then.
+        Live bytes count the output of a region as lying only over the tensor that feeds the region. In a plan
+        it may also lie over other tensors that die in the region, so their bytes are subtracted.
+
+        Other forms of the blocks cannot make all of a point's largest regions smaller, since that would be
+        another point, with less memory. Only if the budget ended the search, such a point may exist. Then the
+        bytes that other forms may save are subtracted, too.
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
@@ -143,9 +146,9 @@ class Front:
         return way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """Returns a lower bound in bytes of a way's arena.
+        """Returns a lower bound in bytes of the arena of a way's plan.
 
-        `saved`: returns how many bytes a region may need less than in this way.
+        `saved`: returns how many bytes smaller than in this way a region may be, in other forms.
         """
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
@@ -206,11 +209,11 @@ class Front:
         return self.session.remember("placed points", key, lambda: self.within(way), MOST_POINTS)
 
     def within(self, way: Way, enough: float = 0) -> Plan:
-        """Returns a placed plan of a point's way. An arena of `enough` bytes is small enough.
+        """Returns a placed plan of a point's way.
 
         If the network is small enough for a search, the cheapest way with the point's work and within its
         bytes is placed. The point's own way is placed instead if its plan is better, copies of tensors
-        included.
+        included. `enough`: up to this many bytes of arena, a cheaper plan is better than a smaller one.
         """
         cheapest = self.space.cheapest(way)
         if cheapest is None:
@@ -260,14 +263,17 @@ class Front:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
 
     def lean(self, way: Way, enough: float = 0) -> Plan:
-        """Returns the placed plan of a way, with its blocks in the forms that the search found."""
+        """Returns the placed plan of a way, with its blocks in the forms that the search gave them.
+
+        `enough`: tensors move only if the arena would have more bytes than this.
+        """
         return self.assemble(self._lean(way), enough)
 
     def cheap(self, way: Way, enough: float = 0) -> Plan:
         """Returns the placed plan of a way, with its blocks in the cheapest forms within the way's bytes.
 
-        If these forms make the arena larger, the plan is that of `lean`. An arena of `enough` bytes is small
-        enough.
+        If these forms make the arena larger, the plan is that of `lean`. `enough`: an arena of up to this
+        many bytes is not too large.
         """
         polished = self.assemble(self._cheap(way), enough)
         if polished.arena_bytes <= max(way.bytes, enough):
@@ -289,11 +295,14 @@ class Front:
 
     @staticmethod
     def cheaper(ways: Iterable[Way], search: Search, below: Callable[[], float]) -> Iterator[Way]:
-        """Yields the ways of `fitting` until no later one can have a plan that costs less than `below()`.
+        """Yields the ways in `ways` until no later one can have a plan that costs less than `below()`.
 
-        No plan of a point costs less than the cheapest way within its bytes, and that way costs more within
-        fewer bytes. `search`: a search for the least cost. None of its limits so far may be lower than the
-        first one here.
+        A plan of a way costs at least as much as the cheapest way within the same bytes, and this cost only
+        rises from way to way.
+
+        ways: in descending order of bytes, as `fitting` yields them.
+        search: a search for the least cost. None of its limits so far may be lower than the bytes of the
+            first way.
         """
         for way in ways:
             cheapest = search.least(way.bytes)
@@ -327,10 +336,13 @@ class Front:
         return replace(lean, groups=tuple(groups))
 
     def _cheapest(self, block: Block, room: int, window: int) -> tuple[int, Form | None]:
-        """Returns the cheapest form in place of a block, and how many more bytes it needs besides windows.
+        """Returns (bytes, form): the cheapest form for a block, and the bytes that it keeps in addition.
 
-        `room`: bytes for windows, if the block stays as it is. `window`: bytes of the largest window of the
-        region. The form is None if no form fits.
+        The form may be of another block that can take this block's place (see `Blocks.alternatives`). The
+        bytes are the other block's `sums` less this block's. The form is None if no form fits.
+
+        room: bytes for windows, if the block stays as it is.
+        window: bytes of the largest window of the region.
         """
         blocks, constants = self.space.blocks, self.space.elements.constants(block.first, block.last)
         found = list[tuple[int, Form]]()

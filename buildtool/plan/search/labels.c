@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 4, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 5, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32, MOST_PACES = 64 };
 enum {
     HEIGHT,
     TALL,
@@ -74,6 +74,8 @@ enum {
     SECTION,
     BANDS, /* whether it is a group of bands, */
     AHEAD, /* and its steps before its first row */
+    UP,    /* rows that the first step makes more than the others, */
+    DOWN,  /* and the last one */
     FORM_COLUMNS
 };
 enum { ROOT, BYTES, IN_RING, NEEDED_WHOLE, BESIDE_COLUMNS };
@@ -259,6 +261,41 @@ static int64_t low(axis a, int64_t row) {
     return row * a.stride - a.pad;
 }
 
+/* The steps of a block: plan/schedule/pace.py. */
+typedef struct {
+    int64_t height, step, first, last;
+} pace;
+
+static pace form_pace(const handle *h, int64_t form) {
+    int64_t step = of_form(h, form, STEP);
+    return (pace){of_element(h, h->last[form], HEIGHT), step, step + of_form(h, form, UP),
+                  step + of_form(h, form, DOWN)};
+}
+
+static bool same_pace(pace a, pace b) {
+    return a.step == b.step && a.first == b.first && a.last == b.last;
+}
+
+/* One past the last row of the step that begins with this one. */
+static int64_t step_end(pace p, int64_t row) {
+    if (p.height - row <= p.last)
+        return p.height;
+    return least(p.height, row + (row ? p.step : p.first));
+}
+
+/* The first row of the step that makes this one. */
+static int64_t step_begin(pace p, int64_t row) {
+    int64_t begin = row < p.first ? 0 : p.first + (row - p.first) / p.step * p.step, last = 0;
+    if (p.height > p.last)
+        last = p.first + most(0, (p.height - p.last - p.first + p.step - 1) / p.step * p.step);
+    return least(begin, last);
+}
+
+/* The rows that whole steps have made when so many are needed. */
+static int64_t made_rows(pace p, int64_t needed) {
+    return needed > 0 ? step_end(p, step_begin(p, needed - 1)) : 0;
+}
+
 /* Rows of a block's input that it asks for to make so many, of `tall` that there are. */
 static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t tall) {
     int64_t section = of_form(h, form, SECTION);
@@ -271,8 +308,8 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 static bool progress(handle *h, int64_t form) {
     int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP),
-            begin = -step * of_form(h, form, AHEAD);
+    pace own = form_pace(h, form);
+    int64_t height = own.height, begin = -own.step * of_form(h, form, AHEAD);
     axis a = form_axis(h, form);
     if ((size_t)tall > h->scratch_size / 4) {
         size_t wanted = (size_t)tall * 4, a1 = h->scratch_size, a2 = a1, a3 = a1;
@@ -289,31 +326,39 @@ static bool progress(handle *h, int64_t form) {
         return true;
     }
     for (int64_t x = 0; x < tall; x++) {
-        while (begin < height && least(tall, most(0, high(a, least(begin + step, height)))) <= x)
-            begin += step;
-        h->progress_made[x] = most(0, least(begin, height));
+        while (begin < height && least(tall, most(0, high(a, step_end(own, begin)))) <= x)
+            begin = step_end(own, begin);
+        h->progress_made[x] = most(0, begin);
         h->progress_low[x] = begin < height ? most(0, low(a, begin)) : tall;
     }
     return true;
 }
 
-/* Rows of a ring of which `asked` are asked for, `step` at a time. */
-static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int64_t asked) {
+/* Rows of a ring of which `asked` are asked for. `filled`: the steps of what fills it. */
+static int64_t held_rows(const int64_t *lows, pace filled, int64_t asked) {
     int64_t found = 0;
-    for (int64_t x = 0; x < asked; x += step)
-        found = most(found, least(x + step, height) - least(lows[x], x));
+    for (int64_t x = 0, end; x < asked; x = end) {
+        end = step_end(filled, x);
+        found = most(found, end - least(lows[x], x));
+    }
     return found;
+}
+
+/* The steps of what delivers a tensor row by row. */
+static pace single_rows(int64_t height) {
+    return (pace){height, 1, 1, 1};
 }
 
 /* ---- what holds whatever the limit: least rings at cuts, and the blocks that end there ---------
  */
 
-/* Least bytes of the ring at a block's input; after `progress` of the block. */
-static int64_t least_ring(const handle *h, int64_t form, int64_t step) {
+/* Least bytes of the ring at a block's input, by the steps that fill it; after `progress` of the
+ * block. */
+static int64_t least_ring(const handle *h, int64_t form, pace filled) {
     int64_t first = first_of(h, form), last = h->last[form];
     int64_t made = least(of_cut(h, last + 1, LEAST_WANTED), of_element(h, last, HEIGHT));
     int64_t asked = asked_rows(h, form, made, h->progress_length);
-    int64_t rows = held_rows(h->progress_low, h->progress_length, step, asked);
+    int64_t rows = held_rows(h->progress_low, filled, asked);
     rows = most(rows, least(of_element(h, first - 1, ROWS), of_cut(h, first, LEAST_ROWS)));
     return round_up(h, rows * of_element(h, first - 1, ROW));
 }
@@ -339,16 +384,18 @@ static bool reads_whole(const handle *h, int64_t form) {
     return false;
 }
 
-/* Of the rings at one cut: base (by step of what ends there) and growth of what begins there. */
+/* Of the rings at one cut: base (by the steps of what ends there) and growth of what begins there.
+ */
 static bool prepare_cut(handle *h, int64_t cut, const int64_t *begins, int64_t begin_count) {
     int64_t from = of_cut(h, cut - 1, FORM_START), to = of_cut(h, cut, FORM_START);
-    int64_t steps[64], bases[64], rings[64], count = 0;
+    pace steps[MOST_PACES];
+    int64_t bases[MOST_PACES], rings[MOST_PACES], count = 0;
     for (int64_t f = from; f < to; f++) {
         int64_t s = 0;
-        while (s < count && steps[s] != of_form(h, f, STEP))
+        while (s < count && !same_pace(steps[s], form_pace(h, f)))
             s++;
-        if (s == count && count < 64) {
-            steps[count] = of_form(h, f, STEP);
+        if (s == count && count < MOST_PACES) {
+            steps[count] = form_pace(h, f);
             bases[count++] = begin_count ? INFINITE : 0;
         }
     }
@@ -368,7 +415,7 @@ static bool prepare_cut(handle *h, int64_t cut, const int64_t *begins, int64_t b
         }
     for (int64_t f = from; f < to; f++)
         for (int64_t s = 0; s < count; s++)
-            if (steps[s] == of_form(h, f, STEP))
+            if (same_pace(steps[s], form_pace(h, f)))
                 h->base[f] = bases[s];
     return true;
 }
@@ -405,7 +452,7 @@ static bool prepare(handle *h) {
         if (of_element(h, first, STREAMED) && (done = progress(h, f))) {
             made =
                 least(of_cut(h, h->last[f] + 1, LEAST_WANTED), of_element(h, h->last[f], HEIGHT));
-            made = held_rows(h->progress_low, h->progress_length, 1,
+            made = held_rows(h->progress_low, single_rows(h->progress_length),
                              asked_rows(h, f, made, h->progress_length));
             h->delivered[f] = round_up(h, made * of_element(h, first, SOURCE_ROW));
         }
@@ -650,12 +697,12 @@ static bool room(handle *h, int64_t length) {
 }
 
 static int32_t made_profile(handle *h, int32_t asked, int64_t form) {
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP);
+    pace own = form_pace(h, form);
     int32_t length = h->profiles[asked].length;
     if (!room(h, length))
         return -1;
     for (int32_t i = 0; i < length; i++)
-        h->scratch[i] = least(height, (numbers(h, asked)[i] + step - 1) / step * step);
+        h->scratch[i] = made_rows(own, numbers(h, asked)[i]);
     return place(h, length);
 }
 
@@ -709,7 +756,8 @@ static int64_t band_low(const handle *h, int64_t form, int64_t rows, int64_t fin
  * region's last block, the element may still be at the rows that are being written. */
 static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes,
                      bool whole) {
-    int64_t section = of_form(h, form, SECTION), step = of_form(h, form, STEP);
+    int64_t section = of_form(h, form, SECTION);
+    pace own = form_pace(h, form);
     bool late = h->last[form] + 1 == h->end &&
                 (((uint64_t)of_form(h, form, LATE) >> (h->last[form] - element)) & 1);
     int32_t length = h->profiles[made].length;
@@ -727,11 +775,11 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
                   : begun ? section_rows(h, section, READ_AFTER)[profile[q]]
                           : NEVER;
         else if (of_form(h, form, BANDS))
-            row = late || begun
-                      ? band_low(h, form, late ? q / step * step : profile[q], profile[length - 1])
-                      : NEVER;
+            row = late || begun ? band_low(h, form, late ? step_begin(own, q) : profile[q],
+                                           profile[length - 1])
+                                : NEVER;
         else if (late)
-            row = most(0, low(a, q / step * step));
+            row = most(0, low(a, step_begin(own, q)));
         else
             row = begun ? most(0, low(a, profile[q])) : NEVER;
         h->scratch[q] = row == NEVER ? NEVER : row * bytes;
@@ -918,7 +966,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
     if (last >= h->end)
         return tall;
     if (last == first)
-        return held_rows(h->progress_low, h->progress_length, 1, asked);
+        return held_rows(h->progress_low, single_rows(tall), asked);
     if (!all_beside(h, form, after, made))
         return -1;
     memcpy(h->scratch, h->progress_low, (size_t)h->progress_length * sizeof(int64_t));
@@ -929,7 +977,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
                 return NEVER;
             lows = lower(h, lows, h->found[i].at);
         }
-    return lows < 0 ? -1 : held_rows(numbers(h, lows), h->profiles[lows].length, 1, asked);
+    return lows < 0 ? -1 : held_rows(numbers(h, lows), single_rows(tall), asked);
 }
 
 /* Takes the region that begins with this block if it is the best so far; `grown`: the label with
@@ -1015,8 +1063,8 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
                            (int32_t)h->label_count - 1});
 }
 
-/* Aligned bytes of the ring at a label's boundary, filled `step` rows at a time; -1: no memory. */
-static int64_t ring(handle *h, int32_t of, int64_t step) {
+/* Aligned bytes of the ring at a label's boundary, by the steps that fill it; -1: no memory. */
+static int64_t ring(handle *h, int32_t of, pace filled) {
     int32_t lows = h->labels[of].low;
     if (h->labels[of].boundary == h->end)
         return 0;
@@ -1026,8 +1074,7 @@ static int64_t ring(handle *h, int32_t of, int64_t step) {
         if (b->tensor == of_element(h, before, MAKES) && (lows = lower(h, lows, b->at)) < 0)
             return -1;
     }
-    int64_t rows =
-        held_rows(numbers(h, lows), h->profiles[lows].length, step, h->labels[of].wanted);
+    int64_t rows = held_rows(numbers(h, lows), filled, h->labels[of].wanted);
     return round_up(h, rows * of_element(h, before, ROW));
 }
 
@@ -1075,14 +1122,15 @@ static int64_t extra_of(handle *h, int64_t form, int64_t wanted) {
 
 static bool expand(handle *h, int32_t of, bool follows) {
     label after = h->labels[of];
-    int64_t height = of_element(h, after.boundary - 1, HEIGHT), step = -1, own = 0;
+    int64_t height = of_element(h, after.boundary - 1, HEIGHT), own = 0;
+    pace filled = {0, 0, 0, 0};
     for (int64_t f = of_cut(h, after.boundary - 1, FORM_START);
          f < of_cut(h, after.boundary, FORM_START); f++) {
         if (first_of(h, f) < of_cut(h, h->end, LOWEST_FIRST))
             continue;
-        if (of_form(h, f, STEP) != step) {
-            step = of_form(h, f, STEP);
-            if ((own = ring(h, of, step)) < 0)
+        if (!same_pace(form_pace(h, f), filled)) {
+            filled = form_pace(h, f);
+            if ((own = ring(h, of, filled)) < 0)
                 return false;
         }
         label grown = after;

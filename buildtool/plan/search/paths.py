@@ -138,7 +138,10 @@ class Search:
         return result.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """Returns a lower bound of the weight of ways within `most_bytes` bytes; None if no way fits."""
+        """Returns a lower bound of the weight of ways within `most_bytes` bytes; None if no way fits.
+
+        Only for a search that was made with `relaxed`.
+        """
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.e.count]
@@ -178,10 +181,14 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
     """Returns the optimality gap of a front whose search ended early, as a factor of at least 1.
 
     For every way of the search space, one of `ways` has at most `factor` times its bytes and at most `factor`
-    times its weight. `exact`: the last way that was found while the search was exact, or None; from its bytes
-    upwards the front is complete. A relaxed search proves the factor, with limits that fall by a sixteenth.
-    No way within a limit weighs less than the bound for this limit, and every way above the next limit needs
-    more bytes than that limit.
+    times its weight. To prove this, a relaxed search computes lower bounds of weight, for limits that fall by
+    a sixteenth each time. A way within a limit weighs at least the bound for this limit. A way above the next
+    limit needs more bytes than that limit.
+
+    most_extra: as in `Search`.
+    ways: the points of the front.
+    exact: the last way that was found while the search was exact, or None. From its bytes upwards the front
+        is complete.
     """
     gap = 1.0
     for size, weight in _bound_corners(tables, most_extra, ways, exact):
@@ -193,7 +200,13 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
 
 
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
-    """Returns a weight divided by the lower bound for ways within `most_bytes` bytes; at least 1."""
+    """Returns the factor, at least 1, by which a way may be heavier than the lightest one within a limit.
+
+    The lightest way is not known, so the factor is that to a lower bound, which a relaxed search computes.
+
+    weight: of the way, which a search found although its budget ended.
+    most_bytes: the limit in bytes.
+    """
     bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _excess_factor(weight, bound)
 

@@ -46,7 +46,7 @@ _Region = struct(
 _C = load(
     __file__,
     "labels",
-    4,
+    5,
     {
         "labels_new": (ctypes.c_void_p, ctypes.POINTER(_Problem)),
         "labels_free": (None, ctypes.c_void_p),

@@ -29,12 +29,13 @@ from buildtool.plan.search.forms import FormRow, as_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
-_EXTRA, _LEAST_EXTRA, _BACK, _STEP, _HAND_OFF, _FORM_WINDOW, _IN_SECTION, _BANDS = map(
-    FormRow._fields.index,
-    ("extra", "least_extra", "back", "step", "hand_off", "window", "section", "bands"),
+_EXTRA, _LEAST_EXTRA, _HAND_OFF, _FORM_WINDOW, _BANDS = map(
+    FormRow._fields.index, ("extra", "least_extra", "hand_off", "window", "bands")
 )
+_OF_BLOCK = [*map(FormRow._fields.index, ("back", "step", "section", "bands", "up", "down"))]
 # The columns of a form that labels.c reads, in its order.
-_SEARCHED = "back step window sums extra least_extra kernel stride pad late section bands ahead".split()
+_SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
+_SEARCHED += "bands ahead up down".split()
 _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 
@@ -43,7 +44,8 @@ class Tables:
     """The tables that the search reads, for one definition of weight.
 
     The weight is `per_cost` times the cost in units of 1 / COST_UNITS, plus `per_work` times the
-    multiply-accumulates. `bands`: groups of bands may keep rows in the ways of `Bands` up to this one.
+    multiply-accumulates. `bands`: a way may have groups of bands of the kinds in `Bands` up to this one; with
+    Bands.NONE it has none of them.
     """
 
     boundaries: Boundaries
@@ -75,7 +77,7 @@ class Tables:
         `wanted`: how many of the block's output rows later elements need.
         """
         block, blocks = form.block, self.blocks
-        rows = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
+        rows = blocks.pace(block).made(wanted)
         weight = self.before[block.first] - self.before[block.last + 1]
         if self.per_cost:
             weight += self.per_cost * round(blocks.block_cost(block, form.group, rows) * COST_UNITS)
@@ -123,7 +125,7 @@ class Tables:
             bands = Bands(row.bands)
             fixed = bands is Bands.SWAPPED or self.blocks.leaps(first, last)
             block = Block(first, last, row.step, axis, row.sums, row.work, bands=bands, ahead=row.ahead)
-            block = replace(block, pixels=row.hand_off if fixed else None)
+            block = replace(block, pixels=row.hand_off if fixed else None, more=(row.up, row.down))
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
@@ -136,11 +138,11 @@ class Tables:
         rows = self._by_key.get(self.boundaries.keys[block.last]) if self.per_cost == 1 else None
         if rows is None or self.per_work or block.section is not None:
             return self.blocks.cheapest(block, most_window)
-        own = (rows[:, _BACK] == block.last - block.first) & (rows[:, _STEP] == block.step)
-        own &= rows[:, _BANDS] == block.bands
+        same = (block.last - block.first, block.step, 0, block.bands, *block.more)
+        own = (rows[:, _OF_BLOCK] == same).all(axis=1)
         if block.pixels is not None:
             own &= rows[:, _HAND_OFF] == block.pixels
-        fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window) & (rows[:, _IN_SECTION] == 0))
+        fitting = np.flatnonzero(own & (rows[:, _FORM_WINDOW] <= most_window))
         if not len(fitting):
             return None
         row = FormRow(*rows[fitting[np.argmin(rows[fitting, _EXTRA])]].tolist())
@@ -207,7 +209,7 @@ class Tables:
 
         Their windows do not contain constants that are loaded into the arena.
         """
-        fewest: dict[tuple[int, int | None], int] = {}  # first element and hand-off -> work
+        fewest: dict[tuple[int, int | None, bool], int] = {}  # first element, hand-off, longer edges -> work
         late: dict[int, int] = {}  # first element of a swapping block -> Form.late with fewer pixels
         for block in self.blocks.ending_at(last):
             if self.per_cost:
@@ -219,9 +221,11 @@ class Tables:
                     yield form
             elif block.bands:
                 yield from self.blocks.lean(block)
-            elif block.work < fewest.get((block.first, block.pixels), block.work + 1):
-                fewest[block.first, block.pixels] = block.work  # more rows in one go save work
-                yield from self.blocks.lean(block)
+            else:
+                alike = block.first, block.pixels, any(block.more)
+                if block.work < fewest.get(alike, block.work + 1):
+                    fewest[alike] = block.work  # more rows in one go save work
+                    yield from self.blocks.lean(block)
 
     def _row(self, form: Form) -> FormRow:
         block, axis = form.block, form.block.axis
@@ -232,7 +236,7 @@ class Tables:
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
-            *(int(block.bands), block.ahead),
+            *(int(block.bands), block.ahead, *block.more),
         )
 
     # ---- as arrays, with the columns of labels.c ---------------------------------------------------

@@ -132,7 +132,8 @@ def _weights_start(board: Board) -> str:
     """Returns the address of .nn_weights in linker script syntax, for weights that follow the firmware in
     flash.
 
-    They begin at the first erase block after the firmware. It is "" if their memory has no erase blocks.
+    The weights begin at the first erase block after the firmware. If their memory has no erase blocks, the
+    text is "", and they follow the firmware directly.
     """
     memory = board.memory(board.weights)
     if partitions.weights_start(board) is not None or not memory.erase:

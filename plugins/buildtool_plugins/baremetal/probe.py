@@ -22,11 +22,10 @@ INSTALL = {
 
 
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
-    """Returns the command that flashes `image`. Raises UsageError if the board's file does not name the
-    program `tool`.
+    """Returns the command that flashes `image` with the program `tool`.
 
-    If `tool` is "", it is the first program in the board's file that is installed, or the first one if none
-    is.
+    If `tool` is "", the command is for the first installed program in the board's file; if no program is
+    installed, for the first one. Raises UsageError if the board's file does not name the program.
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:

@@ -1,4 +1,7 @@
-"""Runs test firmware on a board over a link. The result has the same files as a run in the emulator."""
+"""Runs test firmware on a board over a link. The result has the same files as a run in the emulator.
+
+The argument `what` of the functions names the board in errors.
+"""
 
 from __future__ import annotations
 
@@ -165,8 +168,9 @@ class _Result(NamedTuple):
 def _run_set(
     link: Link, firmware: Firmware, number: int, data: bytes, trace: BytesIO, request: RunRequest, what: str
 ) -> _Result:
-    """Sends a set of inputs, runs it and returns the firmware's report. Meanwhile it sends rows of an image,
-    and appends to `trace`, as the firmware asks.
+    """Sends the set of inputs with this number, runs it and returns the firmware's report.
+
+    Meanwhile it sends rows of an image, and appends to `trace`, as the firmware asks.
     """
     link.ask("P", struct.pack("<I", number), "p", ANSWER_SECONDS)
     held = firmware.flags & _FLAG_HELD  # inputs besides an image that comes row by row

@@ -182,8 +182,10 @@ class Link:
         return ToolError(f"{self._what} was reset in the middle of the run", hint=hint)
 
     def _silence(self, kind: str, seconds: float, received_before: int) -> ToolError:
-        """Returns the error for a request of a kind that was not answered. Its hints depend on what has
-        arrived instead.
+        """Returns the error for a request of a kind that was not answered within `seconds`.
+
+        `received_before` is the number of bytes that had arrived before the request. The hints depend on what
+        has arrived since.
         """
         name, rest = self._transport.name, self._decoder.rest
         if kind == "H":

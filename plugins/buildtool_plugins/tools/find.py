@@ -60,8 +60,9 @@ def is_chosen(kind: str) -> bool:
 
 
 def find_lld(clang: Compiler) -> str:
-    """Returns the path of an ld.lld: of clang's version, or beside clang, or any. Raises ToolError if there
-    is none.
+    """Returns the path of an ld.lld. One of clang's version is preferred, then one beside clang.
+
+    Raises ToolError if there is none.
     """
     version = clang.version[0]
     sibling = Path(clang.path).resolve().parent / "ld.lld"

@@ -122,8 +122,8 @@ class XcorePlugin(HostPlugin):
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs an image for XS3 in the XS3 runner, and any other image as a program of this machine.
 
-        The latter must come from `counting_harness` if the request has `count`, because it writes the file of
-        issue slots itself.
+        A program of this machine must have been built with `counting_harness` if the request has `count`: it
+        writes the file of issue slots itself.
         """
         if is_image(image.read_bytes()):
             return _run_on_xs3(image, request)

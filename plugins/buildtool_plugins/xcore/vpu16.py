@@ -147,7 +147,7 @@ class _Lanes:
 
     `centre`: v if the accumulator is 0.
     `least`, `most`: the accumulator's limits for relevant sums (see the module).
-    `largest`: its largest magnitude for these.
+    `largest`: the accumulator's largest magnitude for relevant sums.
     `scale`: the largest scale with which the accumulator fits in 15 bits.
     `up`: the smallest `up` with which the factor fits in 15 bits.
     """
@@ -175,8 +175,9 @@ def _relevant_sums(sums: _Channels) -> tuple[Floats, Floats]:
 
 
 def _range_with_bias(sums: _Channels, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Returns the sums from `first` to `last` whose v is within MOST_CENTRE of 0, as a first and a last one.
-    If there are none, both are the nearest sum.
+    """Returns the first and the last sum between `first` and `last` whose v is within MOST_CENTRE of 0.
+
+    If there is no such sum, both are the nearest sum.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = [np.rint((v - sums.offset) / sums.m) for v in (-MOST_CENTRE, MOST_CENTRE)]

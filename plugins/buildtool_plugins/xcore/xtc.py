@@ -60,9 +60,10 @@ def folder(net: str) -> str:
 
 
 def project(exported: Exported) -> dict[str, bytes]:
-    """Returns the files of the project, and the weights in the vendor's flash container.
+    """Returns the files of the project by name, and the weights in the vendor's flash container.
 
-    It is empty if the weights are not loaded from flash, because the application's loader reads only flash.
+    Returns no files if the weights are not loaded from flash, because the application's loader reads only
+    flash.
     """
     net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()

@@ -125,7 +125,8 @@ class Draft:
         """Makes those branches of a piece long that do not reach their target. Returns whether there were
         any.
 
-        `starts` are from `starts`, and `at` is the offset of the piece.
+        `starts` are the offsets from `Draft.starts`, `at` is the offset of the piece, and branches to labels
+        in `weak` are always long.
         """
         if isinstance(piece, Jump):
             if piece.is_long:

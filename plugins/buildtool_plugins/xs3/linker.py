@@ -75,9 +75,10 @@ def link(
 ) -> Image:
     """Links objects. With `roots`, names of symbols, sections that these do not need are left out.
 
-    In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
-    addresses of constants and data. The stack has `stack` bytes and ends at the end of RAM. Raises ToolError
-    if a symbol is missing or defined twice, and if the program does not fit.
+    In `ram` the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
+    addresses of constants and data. The stack has `stack` bytes and ends at the end of `ram`. Weights lie in
+    the memory `far`. Raises ToolError if a symbol is missing or defined twice, and if the program does not
+    fit.
     """
     linker = _Linker(objects)
     linker.globals.setdefault(STACK_BOTTOM, Symbol(None, (ram.base + ram.bytes - stack + 3) & ~3))

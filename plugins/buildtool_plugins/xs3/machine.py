@@ -129,9 +129,10 @@ def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
 class Machine:
     """A simulated logical core with an image in its memory.
 
-    The buffers for calls lie between the program's end and its stack: `place` copies one there, `read` gets
-    it back. `call` runs a function by the C ABI and returns r0. It raises Stopped if the function does not
-    return. `library` is a result of `compile_runner`, which may be that of another process.
+    The buffers for calls lie between the program's end and its stack: `place` copies data into a new buffer,
+    `read` copies a buffer's content. `call` runs a function by the C ABI and returns r0. It raises Stopped if
+    the function does not return. `library` is a result of `compile_runner`, which may be that of another
+    process.
     """
 
     def __init__(self, image: Image, readings: Readings = Readings(), library: Path | None = None) -> None:
@@ -223,12 +224,13 @@ class Machine:
     # ---- runs --------------------------------------------------------------------------------------
 
     def call(self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT) -> int:
-        """Calls a function by the C ABI: arguments in r0 to r3, then on the stack.
-        Returns r0, unsigned.
+        """Calls a function by the C ABI, with arguments in r0 to r3, then on the stack. Returns r0, unsigned.
 
-        `is_dual`: the caller is in dual issue, as code by XMOS's compiler is; clang's is not. Raises Stopped
-        if the function does not return, and ToolError if it changes sp or a register that belongs to the
-        caller.
+        `is_dual`: whether the caller is in dual issue, as code by XMOS's compiler is; clang's is not.
+        `limit`: the number of issue slots after which the program is stopped.
+
+        Raises Stopped if the function does not return, and ToolError if it changes sp or a register that
+        belongs to the caller.
         """
         pc = self.image.address(function) if isinstance(function, str) else function
         r = self.registers

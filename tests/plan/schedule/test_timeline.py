@@ -134,7 +134,9 @@ def signal_regions(draw):
     windows = [(draw(st.integers(1, 7)), draw(st.integers(1, 3))) for _ in range(count)]
     pads = [Pad(draw(st.integers(0, k - 1)), draw(st.integers(0, k - 1))) for k, _ in windows]
     cut, step = draw(st.integers(0, count - 1)), draw(st.integers(1, 4))
-    groups = (Group(tuple(ops), Scheme.HALO, step) for ops in (range(cut), range(cut, count)) if ops)
+    schemes = [(draw(st.sampled_from([(Scheme.HALO, 0), (Scheme.EDGES, 1)]))) for _ in range(2)]
+    both = zip((range(cut), range(cut, count)), schemes, strict=True)
+    groups = (Group(tuple(ops), scheme, step, hand_off) for ops, (scheme, hand_off) in both if ops)
     groups = (g if len(g.ops) > 1 else Group(g.ops, Scheme.OPERATOR, step) for g in groups)
 
     def network(samples):

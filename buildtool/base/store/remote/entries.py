@@ -1,7 +1,8 @@
 """An entry as it is sent: the compressed payload, a SHA-256 and a signature (zeros if it is not signed).
 
 These bytes are field 5 (`stdout_raw`) of an ActionResult message of Bazel's remote execution API, because
-servers for Bazel refuse other content below /ac/. Such servers may add fields to the message.
+servers for Bazel refuse other content below /ac/. Such servers may add fields to the message. A `level` is
+the name of a cache namespace.
 """
 
 from __future__ import annotations

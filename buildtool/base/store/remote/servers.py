@@ -45,8 +45,9 @@ class Server(Protocol):
         """Stores the entry `data` under `key`."""
 
     def interrupt(self) -> None:
-        """Makes the method fail that another thread is in. Otherwise it might never end, since a server can
-        send without end.
+        """Makes a method fail that another thread is executing.
+
+        Without this, the method might never end, since a server can send without end.
         """
 
     def close(self) -> None:

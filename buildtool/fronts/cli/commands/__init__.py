@@ -141,9 +141,10 @@ def load(name: str) -> Command:
 
 
 def missing(name: str, arguments: str) -> UsageError:
-    """Returns the error for a call of a command without arguments that it needs; the hint has an example.
+    """Returns the error for a call of the command `name` without arguments that it needs.
 
-    The example is about the user's own network if the call names one.
+    `arguments` names these arguments. The hint has an example, about the user's own network if the call names
+    one.
     """
     example = load(name).examples[0][0]
     own = [word for word in sys.argv if word.endswith((".tflite", ".onnx"))]
@@ -154,7 +155,7 @@ def missing(name: str, arguments: str) -> UsageError:
 
 
 def out_argument(metavar: str, sentence: str, required: bool = False) -> Own:
-    """Returns the argument --out."""
+    """Returns the argument --out. `sentence` is its help text, and `metavar` stands for its value there."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
 
@@ -210,8 +211,8 @@ def write_file(
 ) -> list[str]:
     """Writes a file and returns its path in a list.
 
-    Raises UsageError if it would replace an input of the request other than `again`, or if text would replace
-    a file that is not text (`is_text`).
+    Raises UsageError if the file is an input of the request; only the input `again` may be replaced. With
+    `is_text`, also raises UsageError if the text would replace a file that is not text.
     """
     path, protected = Path(name), {os.path.realpath(read) for read in input_files(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)

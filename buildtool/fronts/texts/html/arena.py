@@ -53,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Band:
-    """A region's place on the time axis, and the number of the region."""
+    """A region's place on the time axis; `region` is its number."""
 
     region: int
     x: float

@@ -56,7 +56,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Scales:
-    """Converts bytes (their log2 from x0 to x1) and work (from y0 to y1) to positions in the picture."""
+    """Converts bytes and work to positions in the picture.
+
+    The horizontal axis shows log2 of the bytes, from `x0` to `x1`; the vertical axis shows work, from `y0` to
+    `y1`.
+    """
 
     x0: float
     x1: float
@@ -77,7 +81,8 @@ def plot(
 ) -> Plot | None:
     """Returns the plot of a front and of other strategies' plans, or None if there are no points.
 
-    `limit` is the number of bytes that the arena may have. `own` is the plan that was chosen.
+    `points` are the plans of the front, `beside` those of other strategies. `own` is the plan that was
+    chosen. `limit` is the number of bytes that the arena may have.
     """
     if not points:
         return None

@@ -88,7 +88,7 @@ def counting_words(answer: ReportAnswer) -> str:
 
 
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
-    """Yields cards with the most important figures."""
+    """Yields cards with the most important figures. `room` is the number of bytes that the arena may have."""
     verdict = answer["verdict"]
     yield _fill_card("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
