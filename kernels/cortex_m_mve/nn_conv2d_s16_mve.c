@@ -3,7 +3,7 @@
 #include "nn_mve_wide.h"
 #include "nn_wide_patch.h"
 
-#define MAX_RUNS 25 /* whose places are remembered; they lie on the stack */
+#define MAX_RUNS 9 /* whose places are remembered; they lie on the stack */
 
 /* Inputs of a pixel that lie one after the other, and where their weights are in a channel's. */
 typedef struct {

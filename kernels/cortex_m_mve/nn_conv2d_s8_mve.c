@@ -12,7 +12,6 @@
  * they are gathered into scratch first, with the zero point where there is padding.
  */
 #include "nn_mve_conv.h"
-#include "nn_turned.h"
 
 /* Output columns from x on that lie one after the other, and that pairs are made of. */
 static inline int32_t columns_from(const nn_view *out, int32_t x, int32_t end) {
@@ -24,12 +23,6 @@ static inline int is_direct(const nn_conv_geometry *g, const nn_view *in, const 
     return (g->kernel_h | g->kernel_w) == 1 && (g->pad_top | g->pad_left) == 0 &&
            (out->height - 1) * g->stride_h < in->height &&
            (out->width - 1) * g->stride_w < in->width;
-}
-
-/* Whether all is one column, whose neighbours make pairs if it is taken for a row: the weights of a
- * kernel of one column lie as those of one row. */
-static inline int is_column(const nn_conv_geometry *g, const nn_view *in, const nn_view *out) {
-    return g->kernel_w == 1 && g->kernel_h > 1 && g->pad_left == 0 && (in->width | out->width) == 1;
 }
 
 /* A row of outputs whose inputs are pixels of `row`. */
@@ -92,11 +85,6 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch) {
     if (is_direct(geometry, in, out)) {
         compute_direct(geometry, constants, in, out, window);
-    } else if (is_column(geometry, in, out)) {
-        const nn_conv_geometry row = nn_turned_geometry(geometry);
-        const nn_view from = nn_turned(in), to = nn_turned(out);
-        const nn_window part = nn_turned_window(window);
-        compute_gathered(&row, constants, &from, &to, &part, (int8_t *)scratch);
     } else {
         compute_gathered(geometry, constants, in, out, window, (int8_t *)scratch);
     }

@@ -13,6 +13,12 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_mve, of one column of taps of more than one row, and of one column of inputs. */
+void nn_conv2d_column_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+int32_t nn_conv2d_column_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                              const nn_view *out);
 /* As nn_conv2d_s8_mve, with half the scratch. */
 void nn_conv2d_single_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,

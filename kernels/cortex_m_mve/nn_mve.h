@@ -12,7 +12,6 @@
 #include <arm_mve.h>
 #include <stddef.h>
 
-#define NN_RINGS_ARE_RARE
 #include "nn_area.h"
 #include "nn_cortex_m_mve.h"
 
@@ -58,12 +57,13 @@ typedef void nn_mve_compute_strip(const void *plan, const nn_mve_strip *strip);
 
 /* Where a window's elements begin in the view if they lie one after the other with nothing between
  * them, `dense` bytes a pixel; else NULL. */
-static inline const int8_t *nn_mve_block(const nn_view *view, int32_t dense,
+static inline const int8_t *nn_mve_block(const nn_view *view, int32_t channels, int32_t dense,
                                          const nn_window *window) {
-    const int32_t row = nn_in_ring(window->y0, view->ring_rows), rows = window->y1 - window->y0;
+    const int32_t ring = view->ring_rows, rows = window->y1 - window->y0;
+    const int32_t row = window->y0 < ring ? window->y0 : window->y0 % ring;
     const int32_t columns = window->x1 - window->x0;
-    const int whole = view->pixel_stride == dense && view->x0 == window->x0 &&
-                      view->ring_cols == columns && row + rows <= view->ring_rows &&
+    const int whole = view->channels == channels && view->pixel_stride == dense &&
+                      view->x0 == window->x0 && view->ring_cols == columns && row + rows <= ring &&
                       (rows == 1 || view->row_stride == columns * dense);
     return whole ? view->data + row * view->row_stride : NULL;
 }
@@ -74,12 +74,13 @@ static NN_NOINLINE void nn_mve_for_strips(int32_t bytes, nn_mve_compute_strip *c
                                           const void *plan, const nn_view *in1, const nn_view *in2,
                                           const nn_view *out, const nn_window *window) {
     const int32_t channels = out->channels, dense = bytes * channels;
+    const int8_t *const to = nn_mve_block(out, channels, dense, window);
     nn_mve_strip s;
     s.pixels = 1;
-    if ((s.a = nn_mve_block(in1, dense, window)) != NULL &&
-        (s.b = nn_mve_block(in2, dense, window)) != NULL &&
-        nn_mve_block(out, dense, window) != NULL) {
-        s.out = nn_out_pixel(out, window->y0, window->x0);
+    s.a = nn_mve_block(in1, channels, dense, window);
+    s.b = nn_mve_block(in2, channels, dense, window);
+    if (to != NULL && s.a != NULL && s.b != NULL) {
+        s.out = nn_out_data(out) + (to - out->data);
         s.count = (window->y1 - window->y0) * (window->x1 - window->x0) * channels;
         compute(plan, &s);
         return;
@@ -87,7 +88,8 @@ static NN_NOINLINE void nn_mve_for_strips(int32_t bytes, nn_mve_compute_strip *c
     s.a_step = in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
     s.b_step = in2->ring_cols > 1 ? in2->pixel_stride : 0;
     s.out_step = out->pixel_stride;
-    const int joined = s.a_step == dense && s.b_step == dense && s.out_step == dense;
+    const int joined = in1->channels == channels && in2->channels == channels &&
+                       s.a_step == dense && s.b_step == dense && s.out_step == dense;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             s.a = nn_pixel(in1, y, x);
@@ -117,7 +119,7 @@ typedef struct {
 static inline __attribute__((always_inline)) int32_t nn_mve_grids(const nn_area *area,
                                                                   nn_mve_grid *grids) {
     const nn_view *const in = area->in;
-    const int32_t row = nn_in_ring(area->y, in->ring_rows), column = nn_column(in, area->x);
+    const int32_t row = area->y % in->ring_rows, column = nn_column(in, area->x);
     const int32_t rows = nn_min(area->rows, in->ring_rows - row);
     const int32_t columns = nn_min(area->columns, in->ring_cols - column);
     const nn_mve_grid first = {in->data + row * in->row_stride + column * in->pixel_stride, rows,

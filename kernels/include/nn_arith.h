@@ -63,19 +63,9 @@ static inline int32_t nn_requantise(int32_t value, int32_t multiplier, int32_t s
 
 /* ---- addressing ---------------------------------------------------------------------------- */
 
-/* place % ring; `place` is no less than 0. A family may say that rings mostly do not begin anew, so
- * that a comparison is worth it. */
-static inline int32_t nn_in_ring(int32_t place, int32_t ring) {
-#ifdef NN_RINGS_ARE_RARE
-    return place < ring ? place : place % ring;
-#else
-    return place % ring;
-#endif
-}
-
 /* The start of row y's column window, in bytes from the view's data on. */
 static inline int32_t nn_row_offset(const nn_view *view, int32_t y) {
-    return nn_in_ring(y, view->ring_rows) * view->row_stride;
+    return (y % view->ring_rows) * view->row_stride;
 }
 
 static inline const int8_t *nn_row(const nn_view *in, int32_t y) {
@@ -88,7 +78,7 @@ static inline int8_t *nn_out_row(const nn_view *out, int32_t y) {
 
 /* Where column x stands in the column window. */
 static inline int32_t nn_column(const nn_view *view, int32_t x) {
-    return nn_in_ring(x - view->x0, view->ring_cols);
+    return (x - view->x0) % view->ring_cols;
 }
 
 static inline const int8_t *nn_pixel(const nn_view *in, int32_t y, int32_t x) {

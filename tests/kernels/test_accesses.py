@@ -326,6 +326,7 @@ def rare_cases():
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     for taps in (3, 6, 13):
         yield depthwise((23, 1), 19, (taps, 1))
+    yield conv((9, 1), 6, 7, (3, 1), around=(1, 0))
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
     yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
     yield transposed((3, 7), 17, 5, (3, 3), (2, 2))

@@ -62,13 +62,14 @@ KINDS = {
         "grouped": grouped(),
         "large windows": large_windows(),
         "multipliers": spread_depthwise(),
+        "convolved column": one_column(OpKind.CONV_2D),
         "one column": taps([(rows, 1, 1) for rows in (2, 3, 5, 8, 9, 14)], (40, 1)),
         "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8, 11, 16)]),
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,
     },
-    "riscv": STRATEGIES | {"extremes": EXTREMES, "one column": one_column()},
-    "riscv_v": STRATEGIES | {"extremes": EXTREMES, "one column": one_column()},
+    "riscv": STRATEGIES | {"extremes": EXTREMES, "one column": one_column(OpKind.DEPTHWISE_CONV_2D)},
+    "riscv_v": STRATEGIES | {"extremes": EXTREMES, "one column": one_column(OpKind.DEPTHWISE_CONV_2D)},
     "mul32": {
         kind: strategy
         for kind, strategy in STRATEGIES.items()

@@ -121,9 +121,15 @@ def spread_depthwise(draw) -> Case:
     return draw_layer(draw, DEPTHWISE, rows, columns, count, count * multiplier)
 
 
-def one_column() -> st.SearchStrategy[Case]:
-    """Depthwise layers with one column of two to nine taps, on up to 40 rows, strides 1 and 2."""
-    return st.integers(2, 9).flatmap(lambda rows: depthwise_rows((rows, 1), most_size=(40, 1)))
+@st.composite
+def one_column(draw, kind: OpKind) -> Case:
+    """Layers with one column of two to nine taps, on up to 40 rows of one column, which may be padded."""
+    kernel, height, stride = draw(st.integers(2, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 2))
+    dilation = draw(st.integers(1, 2)) if stride == 1 else 1
+    extent, top, bottom = (kernel - 1) * dilation + 1, *(draw(st.integers(0, kernel)) for _ in "tb")
+    rows = Axis(height, kernel, stride, dilation, top, max(bottom, extent - height - top))
+    cin = draw(st.one_of(st.integers(1, 24), st.sampled_from([16, 33])))
+    return draw_layer(draw, kind, rows, Axis(1), cin, cin if kind is DEPTHWISE else draw(st.integers(1, 20)))
 
 
 @st.composite
