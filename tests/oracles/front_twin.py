@@ -69,6 +69,7 @@ class Space:
     hand_offs: tuple[int, ...] = (1, 4, 8)
     most_operators: int = 10
     most_repetition: float = 6.0
+    most_with_edges: int = 3
 
     @contextlib.contextmanager
     def searched(self) -> Iterator[None]:
@@ -269,7 +270,7 @@ class Twin:
         """Yields groups in longer steps at the edges, where that saves work and is not one step."""
         across = [axes(self.graph, self.graph.ops[p])[1] for p in groups[0].ops[1:]]
         for group in groups if all(axis.kernel >= axis.stride for axis in across) else ():
-            if group.hand_off:
+            if group.hand_off and group.rows_per_step <= self.space.most_with_edges:
                 edges = Region((dataclasses.replace(group, scheme=Scheme.EDGES),))
                 steps = sum(advance.group >= 0 for advance in self.run(edges).advances)
                 if steps > 1 and self.work(edges, first) < self.work(Region((group,)), first):

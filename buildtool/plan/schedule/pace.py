@@ -68,10 +68,11 @@ class Pace(NamedTuple):
 
     def made(self, needed: int) -> int:
         """Returns how many rows are made as soon as a step ends and at least `needed` rows are made."""
-        if self.is_even:
-            return min(self.height, -(-needed // self.step) * self.step)
-        ends = self.steps(self.height).high
-        return int(ends[np.searchsorted(ends, needed)]) if needed > 0 else 0
+        if needed <= 0:
+            return 0
+        later = -(-max(0, needed - self.first) // self.step)  # steps after the first one
+        before = self.first + (later - 1) * self.step if later else 0
+        return self.height if self.height - before <= self.last else self.end(before)
 
     def steps(self, made: int, begin: int = 0) -> Ranges:
         """Returns the rows of each step, up to the step with which `made` rows are made.

@@ -29,6 +29,7 @@ from buildtool.target.costs import COST_UNITS
 
 MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may compute per step
+MOST_WITH_EDGES = 3  # of them, where the first and the last step make more: in taller steps that saves little
 MOST_REPETITION = 6.0  # limit on a block's work, as a multiple of its elements' own
 ROW = 0  # Group.hand_off: a whole row
 
@@ -140,8 +141,8 @@ class Blocks:
             return
         most = MOST_REPETITION * (e.work_before[last + 1] - e.work_before[first])
         for step in STEPS:
-            if step + max(more) >= height:
-                return  # one step makes all
+            if step > MOST_WITH_EDGES or step + max(more) >= height:
+                return  # or one step makes all
             even = self._works(last, Pace.even(height, step), height, ROW)[last - first]
             work = self._works(last, Pace.even(height, step, more), height, ROW)[last - first]
             if work < even and work <= most:

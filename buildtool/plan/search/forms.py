@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.axis import Numbers
-from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
+from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, MOST_WITH_EDGES, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
 FAR = -1  # for a tensor that is the main input of no element of the chain
@@ -102,7 +102,7 @@ class ChainKeys:
         kernels = e.own_kernels[first : last + 1]
         if self.blocks.sections[last] is not None or any(k is not None and k.asks for k in kernels):
             return None
-        rules = (STEPS, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
+        rules = (STEPS, MOST_WITH_EDGES, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
         costs = tuple((k.cost if k else "") for k in kernels) + astuple(e.costs) if cost else ()
         return rules, costs, tuple(map(self._element, range(first, last + 1)))
 

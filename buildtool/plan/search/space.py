@@ -6,8 +6,9 @@ after it. Other inputs of a group that are read across one of its strides are wh
 
 A group has at most MOST_OPERATORS operators. Only the next operator reads each one's output, except the
 last one's. A group computes STEPS rows per step, by HAND_OFFS pixels or by whole rows, and does at most
-MOST_REPETITION times its own work. Its first and its last step may make more rows where that saves work (see
-`schedule.pace`). In the points of the front, groups compute several rows per step only if that saves work.
+MOST_REPETITION times its own work. In steps of up to MOST_WITH_EDGES rows, the first and the last one may
+make more rows where that saves work (see `schedule.pace`). In the points of the front, groups compute several
+rows per step only if that saves work.
 
 Branches between a fork and the join of its readers are one group (see `sections`). A fusion in slices is a
 region by itself, in which its operators run together by rows (see `graph.fusions` and `Elements.fused`). An

@@ -124,8 +124,9 @@ class Tables:
             axis, first = Axis(row.kernel, row.stride, row.pad), last - row.back
             bands = Bands(row.bands)
             fixed = bands is Bands.SWAPPED or self.blocks.leaps(first, last)
-            block = Block(first, last, row.step, axis, row.sums, row.work, bands=bands, ahead=row.ahead)
-            block = replace(block, pixels=row.hand_off if fixed else None, more=(row.up, row.down))
+            pixels, more = row.hand_off if fixed else None, (row.up, row.down)
+            numbers = first, last, row.step, axis, row.sums, row.work
+            block = Block(*numbers, None, bands, row.ahead, pixels, more)
         window = row.window + self.e.constants(block.first, last)
         return Form(block, self.blocks.group(block, row.hand_off), window, row.late)
 
