@@ -1,6 +1,7 @@
 """A region's steps by definition: rows are pulled from its end, one object per step.
 
     steps(region, graph, image)     # must equal schedule.schedule
+    describes(timeline, steps)      # asserts what a timeline says of its steps
 
 `distance` computes from such steps how far a region's output may lie over a tensor that it reads.
 """
@@ -24,6 +25,20 @@ def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
     return list(
         _run_streamed(region, graph, image) if region.is_streamed else _run_alone(region, graph, image)
     )
+
+
+def describes(timeline, steps):
+    """Asserts that lives, columns and pixels are those of a walk through the steps."""
+    for op in {step.op for step in steps}:
+        mine = [number for number, step in enumerate(steps) if step.op == op]
+        assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
+        assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
+        area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
+        own = [run.activities[op] for run in timeline.runs if op in run.activities]
+        assert sum(activity.pixels for activity in own) == area
+    for number in {0, len(steps) // 2, len(steps) - 1} if steps else ():  # none: all operators are aliases
+        index = timeline.region_at(number)
+        assert timeline.starts[index] <= number < timeline.starts[index + 1]
 
 
 def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:

@@ -8,7 +8,7 @@ input a few rows at a time (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -41,7 +41,8 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
-FEW = 64  # arrays of up to this many rows are not compressed
+FEW = 64  # up to this many lines are not compressed
+MOST_AT_ONCE = 1 << 16  # steps for which numbers are computed together
 
 
 class Advance(NamedTuple):
@@ -128,17 +129,22 @@ class Run:
         if self.count == 1:
             ((only, y0, y1, x0, x1),) = self.steps.tolist()
             return {only: Activity(0, 0, x1 - x0, (y1 - y0) * (x1 - x0))}
-        ops, y0, y1, x0, x1 = self.steps.T
-        lowest, width, numbers = int(ops.min()), x1 - x0, np.arange(len(ops), dtype=np.int32)
-        place = ops - lowest  # numbered from 0, as indices
-        area = np.bincount(place, (y1 - y0).astype(np.int64) * width).astype(np.int64)
-        first, last, widest = np.zeros((3, len(area)), np.int32)
-        first[place[::-1]] = numbers[::-1]  # of several values for one index the last one remains
-        last[place] = numbers
-        np.maximum.at(widest, place, width)
+        steps = self.steps
+        lowest, highest = int(steps[:, 0].min()), int(steps[:, 0].max())
+        widest, area = np.zeros((2, highest - lowest + 1), np.int64)
+        first, last = np.full((2, len(area)), -1)
+        for begin, some in portions(steps):
+            ops, y0, y1, x0, x1 = some.T
+            place, width = ops - lowest, x1 - x0  # numbered from 0, as indices
+            area += np.bincount(place, (y1 - y0).astype(np.int64) * width, len(area)).astype(np.int64)
+            np.maximum.at(widest, place, width)
+            numbers, found = np.arange(begin, begin + len(some)), np.full(len(area), -1)
+            last[place] = numbers  # of several values for one index the last one remains
+            found[place[::-1]] = numbers[::-1]
+            first = np.where(first < 0, found, first)
         lines = zip(*(field.tolist() for field in (first, last, widest, area)), strict=True)
         every = [Activity(*line) for line in lines]
-        return {lowest + i: every[i] for i in np.flatnonzero(np.bincount(place)).tolist()}
+        return {lowest + i: every[i] for i in np.flatnonzero(last >= 0).tolist()}
 
 
 def count_executed_macs(graph: Graph, run: Run) -> int:
@@ -146,15 +152,27 @@ def count_executed_macs(graph: Graph, run: Run) -> int:
     return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
 
 
+def portions(steps: Steps) -> Iterator[tuple[int, Steps]]:
+    """Yields steps in portions of at most MOST_AT_ONCE, each with the number of its first step.
+
+    Numbers that are computed for each step of a large image would otherwise need as much memory as its steps.
+    """
+    for begin in range(0, len(steps), MOST_AT_ONCE):
+        yield begin, steps[begin : begin + MOST_AT_ONCE]
+
+
 def _pack(lines: Ints) -> bytes:
     """Packs an array as bytes, column by column; compressed if it has more than FEW rows."""
-    plain = lines.T.tobytes()
-    return plain if len(lines) <= FEW else zlib.compress(plain, 1)
+    if len(lines) <= FEW:
+        return lines.T.tobytes()
+    packer = zlib.compressobj(1)
+    packed = [packer.compress(column.tobytes()) for column in lines.T]
+    return b"".join((*packed, packer.flush()))
 
 
 def _unpack(packed: bytes, count: int, width: int) -> Ints:
     """Unpacks an array of `count` rows and `width` columns that `_pack` packed."""
-    plain = packed if count <= FEW else zlib.decompress(packed)
+    plain = packed if count <= FEW else zlib.decompress(packed, bufsize=max(1, 4 * width * count))
     return np.frombuffer(plain, np.int32).reshape(width, count).T
 
 
@@ -254,17 +272,21 @@ def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
     kinds = []
     for last in distinct(advances[:, 1]).values.tolist():
         at = np.flatnonzero(advances[:, 1] == last)
-        link, block = chain[advances[at[0], 0]], None
+        link, calls = chain[advances[at[0], 0]], None
         if last != SOURCE:
-            ops = (last,) if link.branches is not None else link.group.ops
-            block = _block(link, ops, graph, spans[at])
-            length[at] = block.shape[1]
-        kinds.append((at, block))
+            calls = _calls(link, last, graph)
+            length[at] = len(calls)
+        kinds.append((at, link, last, calls))
     begin = np.cumsum(length) - length
     steps = np.empty((int(length.sum()), 5), np.int32)
-    for at, block in kinds:
-        if block is not None:
-            steps[begin[at, None] + np.arange(block.shape[1])] = block
+    for at, link, last, calls in kinds:
+        if calls is not None:
+            ops = (last,) if link.branches is not None else link.group.ops
+            each = max(1, MOST_AT_ONCE // max(1, len(calls)))  # advances at a time
+            for some in (at[i : i + each] for i in range(0, len(at), each)):
+                steps[begin[some, None] + np.arange(len(calls))] = _block(
+                    link, ops, calls, graph, spans[some]
+                )
         else:
             y = np.arange(spans[at[-1], 1])
             steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)
@@ -277,18 +299,23 @@ def _delivery(graph: Graph, y: Ints) -> Steps:
     return np.stack([np.full_like(y, SOURCE), y, y + 1, np.zeros_like(y), width], axis=1)
 
 
-def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
-    """Returns the steps of a group's advances that have the same last operator.
+def _calls(link: Link, alone: int, graph: Graph) -> Ints:
+    """The calls of an advance: (place in the group, columns from, to). `alone`: the operator, of branches."""
+    if link.branches is None:
+        return np.array(hand_offs(link.group, graph), np.int32).reshape(-1, 3)
+    return np.array([(0, 0, columns(graph, graph.ops[alone]))], np.int32)
+
+
+def _block(link: Link, ops: tuple[int, ...], calls: Ints, graph: Graph, spans: Ints) -> Ints:
+    """The steps of some advances of one kind, as an array indexed by advance, call, and field of a step.
 
     The result is an array indexed by advance, call, and field of a step. `ops`: the operators that run in
     each of these advances. `spans`: the rows (y0, y1) of each advance.
     """
     if link.branches is None:
         low, high = row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
-        calls = np.array(hand_offs(link.group, graph), np.int32).reshape(-1, 3)
     else:
         low, high = spans[:, :1], spans[:, 1:]
-        calls = np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
     place, x0, x1 = calls.T
     block = np.empty((len(spans), len(calls), 5), np.int32)
     block[:, :, 0] = np.array(ops, np.int32)[place]

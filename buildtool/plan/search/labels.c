@@ -83,6 +83,7 @@ enum { ASKED_OF, MADE_AT, LOW_AT, READ_FROM, READ_AFTER, SECTION_COLUMNS };
 
 static const int64_t INFINITE = (int64_t)1 << 62;
 static const int64_t NEVER = (int64_t)1 << 60;
+static const int64_t SUMMED = (int64_t)1 << 32;
 
 typedef int64_t (*extra_function)(int64_t form, int64_t wanted);
 
@@ -133,9 +134,19 @@ typedef struct {
 
 typedef struct {
     int64_t weight, rings, window, wanted;
-    int32_t boundary, low, asked, besides, beside_count, form, parent, next;
+    int32_t boundary, low, asked, besides, beside_count, form, parent;
     bool dropped;
 } label;
+
+typedef struct {
+    int64_t weight, rings, window;
+    int32_t label;
+} rival;
+
+typedef struct {
+    rival *rivals;
+    size_t count, size;
+} contest; /* the labels of one boundary that none of them beats */
 
 typedef struct {
     int64_t least, inside;
@@ -144,6 +155,7 @@ typedef struct {
 
 typedef struct {
     size_t at;
+    int64_t sum; /* of its numbers, each as far as SUMMED */
     int32_t length;
     uint32_t hash;
 } profile;
@@ -163,7 +175,8 @@ typedef struct {
     entry *heap;
     profile *profiles;
     int64_t *numbers;
-    int32_t *slots, *seen; /* profiles by hash; boundary -> the first of its labels */
+    int32_t *slots;    /* profiles by hash */
+    contest *contests; /* one for each boundary */
     int64_t *scratch, *progress_made, *progress_low;
     beside *found;
     size_t label_count, labels_size, beside_count, besides_size, heap_count, heap_size,
@@ -638,8 +651,11 @@ static int64_t least_before(const handle *h, int64_t form, int64_t rings, int64_
 static int32_t place(handle *h, int64_t length) {
     const int64_t *values = h->scratch;
     uint64_t hash = (uint64_t)length;
-    for (int64_t i = 0; i < length; i++)
+    int64_t sum = 0;
+    for (int64_t i = 0; i < length; i++) {
         hash = (hash ^ (uint64_t)values[i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+        sum += least(values[i], SUMMED);
+    }
     if (h->profile_count * 2 >= h->slots_size) {
         size_t size = h->slots_size ? h->slots_size * 2 : 256;
         int32_t *slots = malloc(size * sizeof *slots);
@@ -669,10 +685,23 @@ static int32_t place(handle *h, int64_t length) {
         !grow(h, &h->numbers, &h->numbers_size, h->number_count + (size_t)length, sizeof(int64_t)))
         return -1;
     memcpy(h->numbers + h->number_count, values, (size_t)length * sizeof *values);
-    h->profiles[h->profile_count] = (profile){h->number_count, (int32_t)length, (uint32_t)hash};
+    h->profiles[h->profile_count] = 
+        (profile){h->number_count, sum, (int32_t)length, (uint32_t)hash};
     h->number_count += (size_t)length;
     h->slots[at] = (int32_t)h->profile_count;
     return (int32_t)h->profile_count++;
+}
+
+/* Forgets the profiles placed since there were `count`: nothing that is kept has one of them. */
+static void forget(handle *h, size_t count) {
+    while (h->profile_count > count) {
+        const profile *last = &h->profiles[--h->profile_count];
+        size_t at = last->hash & (h->slots_size - 1);
+        while (h->slots[at] != (int32_t)h->profile_count)
+            at = (at + 1) & (h->slots_size - 1);
+        h->slots[at] = -1; /* it was the last to come, so that none was put behind it */
+        h->number_count = last->at;
+    }
 }
 
 static const int64_t *numbers(const handle *h, int32_t of) {
@@ -720,6 +749,8 @@ static bool no_worse(const handle *h, int32_t a, int32_t b) {
     const int64_t *x = numbers(h, a), *y = numbers(h, b);
     if (a == b)
         return true;
+    if (h->profiles[a].sum < h->profiles[b].sum)
+        return false;
     for (int32_t i = 0; i < h->profiles[a].length; i++)
         if (x[i] < y[i])
             return false;
@@ -870,10 +901,10 @@ static bool same_key(const handle *h, const label *a, const label *b) {
     return true;
 }
 
-static bool as_good(const handle *h, const label *a, const label *b) {
-    if (a->weight > b->weight || a->rings > b->rings || a->window > b->window)
-        return false;
-    if (!no_worse(h, a->low, b->low) || !no_worse(h, a->asked, b->asked))
+/* Whether a label is as good as another one that has no less weight, rings and window. */
+static bool as_good(const handle *h, int32_t one, int32_t other) {
+    const label *a = &h->labels[one], *b = &h->labels[other];
+    if (!same_key(h, a, b) || !no_worse(h, a->low, b->low) || !no_worse(h, a->asked, b->asked))
         return false;
     for (int32_t i = 0; i < a->beside_count; i++) {
         const beside *x = &h->besides[a->besides + i], *y = &h->besides[b->besides + i];
@@ -883,24 +914,30 @@ static bool as_good(const handle *h, const label *a, const label *b) {
     return true;
 }
 
+static bool needs_no_more(const rival *a, const rival *b) {
+    return a->weight <= b->weight && a->rings <= b->rings && a->window <= b->window;
+}
+
 /* Whether the label just put last is kept: not if another one is as good in everything. Those that
- * it beats are dropped. */
+ * it beats are dropped. There is room for one more rival. */
 static bool keep(handle *h) {
-    int32_t own = (int32_t)h->label_count - 1, *link;
-    label *grown = &h->labels[own];
-    for (int32_t i = h->seen[grown->boundary]; i >= 0; i = h->labels[i].next)
-        if (same_key(h, &h->labels[i], grown) && as_good(h, &h->labels[i], grown))
+    int32_t own = (int32_t)h->label_count - 1;
+    const label *last = &h->labels[own];
+    contest *of = &h->contests[last->boundary];
+    rival grown = {last->weight, last->rings, last->window, own};
+    size_t kept = 0;
+    for (size_t i = of->count; i-- > 0;)
+        if (needs_no_more(&of->rivals[i], &grown) && as_good(h, of->rivals[i].label, own))
             return false;
-    for (link = &h->seen[grown->boundary]; *link >= 0;) {
-        label *rival = &h->labels[*link];
-        rival->dropped = same_key(h, rival, grown) && as_good(h, grown, rival);
-        if (rival->dropped)
-            *link = rival->next;
+    for (size_t i = 0; i < of->count; i++) {
+        rival other = of->rivals[i];
+        if (needs_no_more(&grown, &other) && as_good(h, own, other.label))
+            h->labels[other.label].dropped = true;
         else
-            link = &rival->next;
+            of->rivals[kept++] = other;
     }
-    grown->next = h->seen[grown->boundary];
-    h->seen[grown->boundary] = own;
+    of->rivals[kept] = grown;
+    of->count = kept + 1;
     return true;
 }
 
@@ -1023,6 +1060,7 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
 /* Keeps a partial region that may still become the best. */
 static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     int64_t first = first_of(h, form), before;
+    contest *among = &h->contests[first];
     int32_t made;
     if (!first || !of_element(h, first - 1, FEEDS) ||
         of_element(h, first - 1, LAST_READER) >= h->end)
@@ -1045,7 +1083,8 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     if (grown.low < 0 ||
         !grow(h, &h->besides, &h->besides_size, h->beside_count + (size_t)h->found_count,
               sizeof(beside)) ||
-        !grow(h, &h->labels, &h->labels_size, h->label_count + 1, sizeof(label)))
+        !grow(h, &h->labels, &h->labels_size, h->label_count + 1, sizeof(label)) ||
+        !grow(h, &among->rivals, &among->size, among->count + 1, sizeof(rival)))
         return false;
     grown.besides = (int32_t)h->beside_count;
     grown.beside_count = h->found_count;
@@ -1148,8 +1187,11 @@ static bool expand(handle *h, int32_t of, bool follows) {
         grown.dropped = false;
         if (grown.rings + grown.window + h->held > h->most_bytes || grown.weight > h->p.limit)
             continue;
+        size_t labels = h->label_count, profiles = h->profile_count;
         if (!complete(h, f, of, &grown, follows) || !go_on(h, f, of, grown))
             return false;
+        if (h->label_count == labels)
+            forget(h, profiles);
     }
     return true;
 }
@@ -1159,7 +1201,8 @@ static bool begin(handle *h, bool follows) {
     h->label_count = h->beside_count = h->heap_count = h->profile_count = h->number_count = 0;
     if (h->slots)
         memset(h->slots, 0xFF, h->slots_size * sizeof *h->slots);
-    memset(h->seen, 0xFF, ((size_t)h->p.count + 1) * sizeof *h->seen);
+    for (int64_t cut = 0; cut <= h->p.count; cut++)
+        h->contests[cut].count = 0;
     if (!room(h, length) || !grow(h, &h->labels, &h->labels_size, 1, sizeof(label)))
         return false;
     for (int64_t i = 0; i < length; i++)
@@ -1170,8 +1213,7 @@ static bool begin(handle *h, bool follows) {
                                           .low = -1,
                                           .asked = asked,
                                           .form = -1,
-                                          .parent = -1,
-                                          .next = -1};
+                                          .parent = -1};
     return asked >= 0;
 }
 
@@ -1196,12 +1238,14 @@ void labels_free(handle *h) {
         free(h->bounds[cut].bounds);
         free(h->bounds[cut].stairs);
     }
+    for (int64_t cut = 0; h->contests && cut <= h->p.count; cut++)
+        free(h->contests[cut].rivals);
     for (size_t i = 0; i < h->staircases_size; i++)
         free(h->staircases[i].stairs);
     void *own[] = {h->bounds,     h->growth_ring, h->growth_more,   h->base,         h->delivered,
                    h->blocked,    h->last,        h->row,           h->staircases,   h->labels,
                    h->besides,    h->heap,        h->profiles,      h->numbers,      h->slots,
-                   h->seen,       h->scratch,     h->progress_made, h->progress_low, h->found,
+                   h->contests,       h->scratch,     h->progress_made, h->progress_low, h->found,
                    h->extra_keys, h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
@@ -1224,9 +1268,9 @@ handle *labels_new(const labels_problem *p) {
     h->blocked = calloc(forms, sizeof *h->blocked);
     h->last = calloc(forms, sizeof *h->last);
     h->row = calloc(forms, sizeof *h->row);
-    h->seen = calloc(cuts, sizeof *h->seen);
+    h->contests = calloc(cuts, sizeof *h->contests);
     if (!h->bounds || !h->growth_ring || !h->growth_more || !h->base || !h->delivered ||
-        !h->blocked || !h->last || !h->row || !h->seen || !prepare(h)) {
+        !h->blocked || !h->last || !h->row || !h->contests || !prepare(h)) {
         labels_free(h);
         return NULL;
     }

@@ -38,7 +38,7 @@ def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
     steps = _same(graph, plan.regions, plan.image)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     assert [timeline.step(number) for number in range(timeline.starts[-1])] == steps
-    _describes(timeline, steps)
+    schedule_twin.describes(timeline, steps)
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_deliveries_of_a_streamed_image_are_steps(data, graph):
     plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph), image="stream")
     steps = _same(graph, plan.regions, "stream")
     assert sum(step.op == SOURCE for step in steps) <= graph.tensors[graph.inputs[0]].nhwc[1]
-    _describes(Timeline.of(graph, plan.regions, "stream"), steps)
+    schedule_twin.describes(Timeline.of(graph, plan.regions, "stream"), steps)
 
 
 @pytest.mark.slow
@@ -58,20 +58,6 @@ def test_branches_advance_as_they_do_one_by_one(graph):
     pareto = front(graph, make_target(), Settings())
     for index in {0, len(pareto.points) // 2}:
         _same(graph, pareto.plan(index).regions, "overwritable")
-
-
-def _describes(timeline, steps):
-    """Asserts that lives, columns and pixels are those of a walk through the steps."""
-    for op in {step.op for step in steps}:
-        mine = [number for number, step in enumerate(steps) if step.op == op]
-        assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
-        assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
-        area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
-        own = [run.activities[op] for run in timeline.runs if op in run.activities]
-        assert sum(activity.pixels for activity in own) == area
-    for number in {0, len(steps) // 2, len(steps) - 1} if steps else ():  # none: all operators are aliases
-        index = timeline.region_at(number)
-        assert timeline.starts[index] <= number < timeline.starts[index + 1]
 
 
 @pytest.mark.slow
