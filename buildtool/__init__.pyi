@@ -869,8 +869,8 @@ class Network:
     ) -> Analysis | NetworkMemory:
         """Returns whether the network fits each board, which memory is too small, and what would help.
 
-        Without `boards` every known board counts. The memory of ONNX and Darknet files is counted without a
-        board then.
+        Without `boards`, the answer has every known board. For an ONNX or Darknet file without `boards`, the
+        answer is its memory, counted without a board.
         """
 
     def plan(
@@ -966,9 +966,9 @@ class Network:
     ) -> Report:
         """Returns a plan as a page, even if it does not fit.
 
-        `profile` adds the instructions of every layer: True runs the network, and a profile is used without a
-        run. `against` names an earlier report, or an answer saved as JSON; the page then shows the
-        differences from it.
+        `profile` adds the instructions of every layer: with True, the network is run to count them; an
+        earlier answer of `profile` is used as it is. `against` names an earlier report, or an answer saved as
+        JSON; the page then shows the differences from it.
         """
 
     def trace(

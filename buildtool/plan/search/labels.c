@@ -685,7 +685,7 @@ static int32_t place(handle *h, int64_t length) {
         !grow(h, &h->numbers, &h->numbers_size, h->number_count + (size_t)length, sizeof(int64_t)))
         return -1;
     memcpy(h->numbers + h->number_count, values, (size_t)length * sizeof *values);
-    h->profiles[h->profile_count] = 
+    h->profiles[h->profile_count] =
         (profile){h->number_count, sum, (int32_t)length, (uint32_t)hash};
     h->number_count += (size_t)length;
     h->slots[at] = (int32_t)h->profile_count;
@@ -1245,7 +1245,7 @@ void labels_free(handle *h) {
     void *own[] = {h->bounds,     h->growth_ring, h->growth_more,   h->base,         h->delivered,
                    h->blocked,    h->last,        h->row,           h->staircases,   h->labels,
                    h->besides,    h->heap,        h->profiles,      h->numbers,      h->slots,
-                   h->contests,       h->scratch,     h->progress_made, h->progress_low, h->found,
+                   h->contests,   h->scratch,     h->progress_made, h->progress_low, h->found,
                    h->extra_keys, h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
