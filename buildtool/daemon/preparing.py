@@ -27,7 +27,10 @@ AHEAD_PART = 0.5  # share of the budget for looking ahead
 
 
 class Budget:
-    """The CPU time for preparations: a share of the time since the last request. `share` is in cores."""
+    """Limits the CPU time for preparations to a share of the time since the last request.
+
+    share: CPU seconds per second; 0.5 is half a core.
+    """
 
     def __init__(self, share: float, clock: Callable[[], float]) -> None:
         self._share, self._clock = share, clock

@@ -41,8 +41,8 @@ class RegionSteps(TypedDict):
     """The steps of a streamed region, packed.
 
     - `symbols`: the different steps. Each has five numbers: the operator (-1: a row of the input image is
-      delivered), the distance of its first row from the first row of the operator's step before, the number
-      of rows, and the same two numbers for columns.
+      delivered), how far its first row lies from the first row of this operator's last step, the number of
+      rows, and the same two numbers for columns.
     - `sequence`: the steps in their order. A number from 0 on is the position of a symbol. A pair -d, n says
       that the last d steps are repeated for n more steps.
     - `turns`: maps each operator to the windows, scratch and constants that are in use while it runs. Other

@@ -122,7 +122,10 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
 
 
 def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes a comparison such as LESS, in rounded steps of 1/256. So close values may count as equal."""
+    """Computes a comparison such as LESS, as LiteRT does: of operands rounded to fixed point.
+
+    Both have steps of 1/256, so values that differ by less may count as equal.
+    """
     scaled = []
     for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
         steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT

@@ -135,7 +135,10 @@ class Variables:
         handles[op.outputs[0]] = self._variables.setdefault((container, name), _Variable(name or "variable"))
 
     def _find_variable(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
-        """Returns the variable that an operator's first input names. It must have `count` inputs."""
+        """Returns the variable that an operator's first input names.
+
+        Raises ModelError if that input names no variable, or if the operator does not have `count` inputs.
+        """
         if len(op.inputs) != count or op.inputs[0] not in handles:
             raise ModelError("the first input does not name a variable", hint=_INIT)
         return handles[op.inputs[0]]

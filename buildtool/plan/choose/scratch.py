@@ -86,10 +86,11 @@ def lean(alone: Prepared) -> Prepared:
 
 
 def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
-    """Returns a plan of the problem from `lean` with better kernels, as far as their scratch fits.
+    """Returns `plan` with better kernels for its operators, as far as their scratch fits.
 
-    `plan`: the plan with the kernels of `lean`. The new plan has to fit into this plan's arena, or into the
-    memory limit unless memory is the objective. If no better plan is found, the result is `plan`.
+    `plan`: a plan with the kernels that need the least scratch. `alone`: the problem that it solves. The new
+    plan has to fit into this plan's arena, or into the memory limit unless memory is the objective. If no better
+    plan is found, the result is `plan`.
     """
     from buildtool.plan.assemble.assemble import assemble
     from buildtool.plan.choose.loads import with_loads

@@ -114,7 +114,7 @@ class Front:
         if not math.isinf(most_bytes):
             space, settings = self.space, self.settings
             search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
-            for way in space.plainly(search, int(most_bytes) + self._most_beside):
+            for way in space.plainly(search, int(most_bytes) + self._most_shared):
                 if not search.exact:
                     break
                 if self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
@@ -143,7 +143,7 @@ class Front:
 
     def _exact_floor(self, way: Way) -> int:
         """Returns the bound of `_floors` for a way of an exact front."""
-        return way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
+        return way.bytes - max((self._shared_bytes(r) for r in way.regions if r.bytes == way.bytes), default=0)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """Returns a lower bound in bytes of the arena of a way's plan.
@@ -154,7 +154,7 @@ class Front:
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
                 break
-            floor = max(floor, region.bytes - self._beside(region) - saved(region))
+            floor = max(floor, region.bytes - self._shared_bytes(region) - saved(region))
         return floor
 
     def _by_forms(self, region: Candidate) -> int:
@@ -166,7 +166,7 @@ class Front:
         over = min(source.size, self.space.boundaries.sizes[region.end - 1]) if dies else 0
         return over + max(form.window for form in region.block_forms)
 
-    def _beside(self, region: Candidate) -> int:
+    def _shared_bytes(self, region: Candidate) -> int:
         """Returns the most bytes that a region's output may share with inputs that do not feed the region.
 
         These are tensors that die in the region. What the output shares with the tensor that feeds the region
@@ -182,8 +182,8 @@ class Front:
         return min(dying, boundaries.sizes[region.end - 1])
 
     @cached_property
-    def _most_beside(self) -> int:
-        """Returns an upper bound in bytes of `_beside`, for all regions."""
+    def _most_shared(self) -> int:
+        """Returns an upper bound of `_shared_bytes`, which an output shares with other inputs, for all regions."""
         e, sizes = self.space.elements, self.space.boundaries.sizes
         inputs = zip(e.ops, (-1, *e.makes), e.beside, strict=False)
         skipped = {
