@@ -89,8 +89,8 @@ def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
     """Returns `plan` with better kernels for its operators, as far as their scratch fits.
 
     `plan`: a plan with the kernels that need the least scratch. `alone`: the problem that it solves. The new
-    plan has to fit into this plan's arena, or into the memory limit unless memory is the objective. If no better
-    plan is found, the result is `plan`.
+    plan has to fit into this plan's arena, or into the memory limit unless memory is the objective. If no
+    better plan is found, the result is `plan`.
     """
     from buildtool.plan.assemble.assemble import assemble
     from buildtool.plan.choose.loads import with_loads

@@ -143,7 +143,9 @@ class Front:
 
     def _exact_floor(self, way: Way) -> int:
         """Returns the bound of `_floors` for a way of an exact front."""
-        return way.bytes - max((self._shared_bytes(r) for r in way.regions if r.bytes == way.bytes), default=0)
+        return way.bytes - max(
+            (self._shared_bytes(r) for r in way.regions if r.bytes == way.bytes), default=0
+        )
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """Returns a lower bound in bytes of the arena of a way's plan.
@@ -183,7 +185,7 @@ class Front:
 
     @cached_property
     def _most_shared(self) -> int:
-        """Returns an upper bound of `_shared_bytes`, which an output shares with other inputs, for all regions."""
+        """Returns an upper bound of `_shared_bytes` for all regions."""
         e, sizes = self.space.elements, self.space.boundaries.sizes
         inputs = zip(e.ops, (-1, *e.makes), e.beside, strict=False)
         skipped = {
