@@ -318,8 +318,8 @@ def frame_features(source: str) -> tuple[int, ...]:
     """Returns the numbers from which the stack of a network is estimated, in the order of FRAME_FEATURES.
 
     They are 1 and the number of views (`nn_view`) in `source`, the network's C file. The stack frame contains
-    the views of a region's function, even if the compiler inlines the function. Regions use the same space one
-    after the other, so only the region with the most views counts.
+    the views of a region's function, even if the compiler inlines the function. Regions use the same space
+    one after the other, so only the region with the most views counts.
     """
     regions = _REGION.split(source)[1:]
     return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
